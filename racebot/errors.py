@@ -1,0 +1,52 @@
+"""Every error that racebot raises on purpose.
+
+    RacebotError
+    ├── SettingsError      a setting is missing, misspelt or unusable
+    ├── ModelError         an unknown rating model, or a parameter it cannot take
+    ├── PayloadError       foreign data that is not what the site sends
+    ├── SiteError          the site refused or could not be reached
+    │   ├── CredentialsRefused   client id or secret is wrong
+    │   └── NotFound             no such category, race or page
+    ├── LedgerError        the database cannot be used as a ledger
+    └── NoSuchEntry        a player, race or leaderboard that the ledger does not hold
+"""
+
+
+class RacebotError(Exception):
+    """Base of all errors raised on purpose; its text is one line fit for an operator."""
+
+
+class SettingsError(RacebotError):
+    """A setting is missing, misspelt or unusable. `problems` holds one line each."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class ModelError(RacebotError):
+    """An unknown rating model, or a parameter it cannot take."""
+
+
+class PayloadError(RacebotError):
+    """Foreign data that is not what the site sends; names the place in it."""
+
+
+class SiteError(RacebotError):
+    """The site refused a request, answered nonsense, or could not be reached."""
+
+
+class CredentialsRefused(SiteError):
+    """The site does not accept the client id and secret, or the token made from them."""
+
+
+class NotFound(SiteError):
+    """The site knows no such category, race or page."""
+
+
+class LedgerError(RacebotError):
+    """The database cannot be opened, is not a ledger, or fails its own checks."""
+
+
+class NoSuchEntry(RacebotError):
+    """A player, race or leaderboard that the ledger does not hold."""

@@ -1,0 +1,90 @@
+"""A race result as facts: who entered, how each entrant ended, whether the result is recorded.
+
+The module knows nothing of where the facts come from; `racebot.racetime.payload` reads them from the
+site's JSON and `racebot.races.archive` from saved archives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EntrantStatus(StrEnum):
+    """How an entrant stands; only the first three are results."""
+
+    DONE = "done"
+    DNF = "dnf"
+    DQ = "dq"
+    RACING = "racing"
+    """Still in the race, or ready to be: the result is not final while an entrant is here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One entrant of a race.
+
+    `user_id` is None where the account was deleted: the entrant still holds a place but has no rating.
+    `finish_time` is in microseconds; archives that keep places only leave it None and fill `place`.
+    """
+
+    user_id: str | None
+    name: str
+    status: EntrantStatus
+    finish_time: int | None = None
+    place: int | None = None
+    team: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status is EntrantStatus.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class RaceResult:
+    """What a race ended with, recorded or not.
+
+    `name` is unique on the site (`category/slug`). `hidden` is set while the site shows invented names.
+    """
+
+    name: str
+    category: str
+    goal: str
+    ended_at: datetime
+    entrants: tuple[Entrant, ...]
+    recorded: bool = False
+    recordable: bool = True
+    custom_goal: bool = False
+    hidden: bool = False
+
+    @property
+    def team_race(self) -> bool:
+        return any(entrant.team is not None for entrant in self.entrants)
+
+    @property
+    def final(self) -> bool:
+        """Whether every entrant has a result and everybody's identity is known."""
+        return not self.hidden and all(e.status is not EntrantStatus.RACING for e in self.entrants)
+
+    @property
+    def countable(self) -> bool:
+        """Whether the site may ever record this race for a goal of the category."""
+        return self.recordable and not self.custom_goal
+
+    def fingerprint(self) -> str:
+        """Hash of all that the rating depends on: two results with the same one rate alike.
+
+        Names are left out, so that a racer who renames the account changes no result.
+        """
+        facts = [
+            self.name,
+            self.goal,
+            sorted(
+                (e.user_id or "", e.status, e.finish_time or 0, e.place or 0 if e.finish_time is None else 0, e.team or "")
+                for e in self.entrants
+            ),
+        ]
+        return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()[:32]

@@ -1,0 +1,62 @@
+"""What every rating model offers, and how its parameters are declared.
+
+A model is an immutable value object with named parameters. A player's state is a row of k floats, and
+the model's one method takes the rows of a race's entrants and the outcome and returns new rows.
+
+Shapes: states are [..., n, k] with n entrants. Leading axes are candidates: the same race rated for
+many parameter sets at once. A numeric parameter is then an array of shape [candidates], and broadcasts
+against the leading axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from racebot.races.outcome import Outcome
+
+FloatArray = NDArray[np.float64]
+Number = Any
+"""A parameter: a float, or an array of shape [candidates] in a sweep over parameter sets."""
+
+
+@runtime_checkable
+class RatingModel(Protocol):
+    """A rating system in the array interface. Implementations never mutate what they are given."""
+
+    key: ClassVar[str]
+    """Name in the registry, as written in settings and on the command line."""
+    columns: ClassVar[tuple[str, ...]]
+    """Names of the k numbers of a player's state."""
+    rates_teams: ClassVar[bool]
+    """Whether `Outcome.team` is understood."""
+
+    def initial(self) -> FloatArray:
+        """State of a player without a race: shape [k], or [candidates, k] in a sweep."""
+        ...
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        """States after the race: shape [..., n, k], like `states`.
+
+        An outcome that is not `rateable` returns the states unchanged.
+        """
+        ...
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        """The number that ranks players, higher is better: shape [..., n]."""
+        ...
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        """The whole number that people see: shape [..., n]."""
+        ...
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a player in state a is placed before one in state b: shape of the rows [...]."""
+        ...
+
+
+def per_entrant(parameter: Number) -> FloatArray:
+    """A parameter with an axis for the entrants: shape [1], or [candidates, 1] in a sweep."""
+    return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]
