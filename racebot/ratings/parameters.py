@@ -1,0 +1,145 @@
+"""Named parameters of a model: declared once as dataclass fields, read from text, written as JSON."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, field, fields
+from typing import Any
+
+import numpy as np
+
+from racebot.errors import ModelError
+
+
+def parameter(
+    default: Any,
+    *,
+    help: str,  # noqa: A002 - the word that argparse, click and pydantic users know
+    minimum: float | None = None,
+    positive: bool = False,
+    search: tuple[float, float] | None = None,
+    choices: Sequence[str] = (),
+    optional: bool = False,
+) -> Any:
+    """Declare a parameter of a model.
+
+    Args:
+        default: a float, a bool, one of `choices`, or a tuple of floats.
+        help: one line for people who choose the value.
+        minimum: smallest value allowed.
+        positive: the value must be greater than zero.
+        search: the range in which tuning looks, for numbers that are worth tuning.
+        choices: the words allowed, for a parameter that is a word.
+        optional: None (written `none`) is allowed and leaves the feature out.
+    """
+    metadata = {
+        "help": help,
+        "minimum": minimum,
+        "positive": positive,
+        "search": search,
+        "choices": tuple(choices),
+        "optional": optional,
+    }
+    return field(default=default, metadata=metadata)
+
+
+def declared(model: type[Any]) -> tuple[Field[Any], ...]:
+    """The declared parameters of a model class, in order."""
+    return tuple(f for f in fields(model) if "help" in f.metadata)
+
+
+def defaults(model: type[Any]) -> dict[str, Any]:
+    """Each parameter's default, ready for JSON."""
+    return {f.name: _plain(f.default) for f in declared(model) if f.default is not MISSING}
+
+
+def as_json(model: Any) -> dict[str, Any]:
+    """A model's parameters by name, ready for JSON; `from_mapping` reads them back."""
+    return {f.name: _plain(getattr(model, f.name)) for f in declared(type(model))}
+
+
+def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Check and convert parameters given by name; numbers may come as text, as from the environment.
+
+    Raises:
+        ModelError: an unknown name (the valid ones are listed), or a value the parameter cannot take.
+    """
+    known = {f.name: f for f in declared(model)}
+    converted: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ModelError(
+                f"{model.key} has no parameter {name!r}{did_you_mean(name, known)}; it has: {', '.join(known)}"
+            )
+        converted[name] = _convert(model.key, known[name], value)
+    return converted
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint naming the nearest known word, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _convert(key: str, declaration: Field[Any], value: Any) -> Any:
+    name, meta = declaration.name, declaration.metadata
+
+    def refuse(wanted: str) -> ModelError:
+        return ModelError(f"{key}: {name}={value!r} is not {wanted}")
+
+    if value is None or (isinstance(value, str) and value.strip().lower() in {"none", "null"}):
+        if meta["optional"]:
+            return None
+        raise refuse("allowed: this parameter cannot be left out")
+    if meta["choices"]:
+        if value not in meta["choices"]:
+            raise refuse("one of " + ", ".join(meta["choices"]))
+        return value
+    if isinstance(declaration.default, bool):
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if isinstance(value, bool):
+            return value
+        if str(value).strip().lower() in words:
+            return words[str(value).strip().lower()]
+        raise refuse("true or false")
+    if isinstance(declaration.default, tuple):
+        try:
+            numbers = _numbers(value)
+        except (TypeError, ValueError):
+            raise refuse("a list of numbers, such as '0 1 2'") from None
+        for number in numbers:
+            _check(refuse, meta, number)
+        return numbers
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise refuse("a number") from None
+    _check(refuse, meta, number)
+    return number
+
+
+def _check(refuse: Any, meta: Mapping[str, Any], number: float) -> None:
+    if not math.isfinite(number):
+        raise refuse("a finite number")
+    if meta["positive"] and number <= 0:
+        raise refuse("greater than 0")
+    if meta["minimum"] is not None and number < meta["minimum"]:
+        raise refuse(f"at least {meta['minimum']:g}")
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    if isinstance(value, str):
+        text = value.strip()
+        value = json.loads(text) if text.startswith("[") else text.replace(",", " ").split()
+    if isinstance(value, (int, float)):
+        value = [value]
+    return tuple(float(number) for number in value)

@@ -1,0 +1,30 @@
+"""Every rating model by its key, and the making of a model from a key and named parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from racebot.errors import ModelError
+from racebot.ratings.model import RatingModel
+from racebot.ratings.parameters import did_you_mean, from_mapping
+
+MODELS: dict[str, type[Any]] = {
+    model.key: model
+    for model in ()
+}
+"""Model classes by key."""
+
+
+def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel:
+    """Make a model from its key and any parameters that differ from its defaults.
+
+    Raises:
+        ModelError: an unknown key or parameter, or a value that a parameter cannot take; the text lists
+            what is valid.
+    """
+    if key not in MODELS:
+        raise ModelError(f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}")
+    model = MODELS[key]
+    made: RatingModel = model(**from_mapping(model, parameters or {}))
+    return made
