@@ -1,14 +1,14 @@
 """Every error that racebot raises on purpose.
 
-    RacebotError
-    ├── SettingsError      a setting is missing, misspelt or unusable
-    ├── ModelError         an unknown rating model, or a parameter it cannot take
-    ├── PayloadError       foreign data that is not what the site sends
-    ├── SiteError          the site refused or could not be reached
-    │   ├── CredentialsRefused   client id or secret is wrong
-    │   └── NotFound             no such category, race or page
-    ├── LedgerError        the database cannot be used as a ledger
-    └── NoSuchEntry        a player, race or leaderboard that the ledger does not hold
+RacebotError
+├── SettingsError      a setting is missing, misspelt or unusable
+├── ModelError         an unknown rating model, or a parameter it cannot take
+├── PayloadError       foreign data that is not what the site sends
+├── SiteError          the site refused or could not be reached
+│   ├── CredentialsError   client id or secret is wrong
+│   └── NotFoundError             no such category, race or page
+├── LedgerError        the database cannot be used as a ledger
+└── NoSuchEntryError       a player, race or leaderboard that the ledger does not hold
 """
 
 
@@ -36,11 +36,11 @@ class SiteError(RacebotError):
     """The site refused a request, answered nonsense, or could not be reached."""
 
 
-class CredentialsRefused(SiteError):
+class CredentialsError(SiteError):
     """The site does not accept the client id and secret, or the token made from them."""
 
 
-class NotFound(SiteError):
+class NotFoundError(SiteError):
     """The site knows no such category, race or page."""
 
 
@@ -48,5 +48,5 @@ class LedgerError(RacebotError):
     """The database cannot be opened, is not a ledger, or fails its own checks."""
 
 
-class NoSuchEntry(RacebotError):
+class NoSuchEntryError(RacebotError):
     """A player, race or leaderboard that the ledger does not hold."""

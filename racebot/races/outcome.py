@@ -6,11 +6,16 @@ disqualified) form the last group. Inside a group the order is unobserved.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from racebot.errors import PayloadError
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
 
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
@@ -72,3 +77,111 @@ class Outcome:
     def rateable(self) -> bool:
         """Whether anything was observed: at least two rated entrants in different groups, one a finisher."""
         return bool(self.size > 1 and not self.unfinished.all() and (self.group != self.group[0]).any())
+
+
+class TeamPolicy(StrEnum):
+    """What a race of teams means for the ratings of its members."""
+
+    IGNORE = "ignore"
+    """Team races are not rated."""
+    INDIVIDUAL = "individual"
+    """Every member counts with their own time, as if there were no teams."""
+    TEAM = "team"
+    """The team's result is the mean of its members' times, and no result if any of them has none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedRace:
+    """A race as a model sees it.
+
+    Attributes:
+        entrants: the n rated entrants, in the order of the rows of `outcome`.
+        outcome: the partial ordering of those entrants.
+    """
+
+    entrants: tuple[Entrant, ...]
+    outcome: Outcome
+
+
+def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> RatedRace:
+    """The partial ordering of a result's rated entrants.
+
+    Entrants still racing are left out, as are those without an account, who keep their place all the
+    same. Rated entrants are ordered by group, then by user id: equal results give equal rows, however
+    the site listed the entrants.
+
+    Raises:
+        PayloadError: finishers without comparable times or places, or an entrant listed twice.
+    """
+    entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
+    if result.team_race and teams is TeamPolicy.TEAM:
+        marks = _team_marks(result.name, entrants)
+    else:
+        marks = _marks(result.name, entrants)
+    finishes = sorted({mark for mark in marks if mark is not None})
+    position = {mark: index for index, mark in enumerate(finishes)}
+    placed = [
+        (len(finishes) if mark is None else position[mark], entrant)
+        for mark, entrant in zip(marks, entrants, strict=True)
+    ]
+    rated = sorted(
+        ((group, e.team or "", e.user_id, e) for group, e in placed if e.user_id is not None),
+        key=lambda row: row[:3],
+    )
+    ids = [row[2] for row in rated]
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise PayloadError(f"race {result.name}: the entrant {twice} is listed twice")
+    team = None
+    if result.team_race and teams is TeamPolicy.TEAM:
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(row[1] for row in rated))}
+        team = np.array([numbers[row[1]] for row in rated], dtype=np.intp)
+    group = np.array([row[0] for row in rated], dtype=np.intp)
+    outcome = Outcome(
+        group=group,
+        unfinished=group == len(finishes),
+        last_group=max((g for g, _ in placed), default=0),
+        last_unfinished=any(mark is None for mark in marks),
+        team=team,
+        day=result.ended_at.timestamp() / 86_400.0,
+    )
+    return RatedRace(tuple(row[3] for row in rated), outcome)
+
+
+def places(result: RaceResult) -> dict[Entrant, int | None]:
+    """Each finisher's place, equal times sharing one; None for those who did not finish."""
+    entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
+    marks = _marks(result.name, entrants)
+    return {
+        entrant: None if mark is None else 1 + sum(other is not None and other < mark for other in marks)
+        for entrant, mark in zip(entrants, marks, strict=True)
+    }
+
+
+def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
+    """A number that orders the finishers, lower being better; None for those who did not finish.
+
+    The site's own `place` only serves where there are no times: after a disqualification it lags behind,
+    and it tells equal times apart.
+    """
+    finishers = [e for e in entrants if e.finished]
+    if all(e.finish_time is not None for e in finishers):
+        return [e.finish_time if e.finished else None for e in entrants]
+    if all(e.place is not None for e in finishers):
+        return [e.place if e.finished else None for e in entrants]
+    raise PayloadError(f"race {race}: its finishers have neither a finish time each nor a place each")
+
+
+def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
+    members: dict[str, list[float | None]] = defaultdict(list)
+    # An entrant without a team in a team race stands alone.
+    names = [e.team or f"\0{index}" for index, e in enumerate(entrants)]
+    for name, mark in zip(names, _marks(race, entrants), strict=True):
+        members[name].append(mark)
+    means = {
+        name: None
+        if any(mark is None for mark in marks)
+        else sum(m for m in marks if m is not None) / len(marks)
+        for name, marks in members.items()
+    }
+    return [means[name] for name in names]

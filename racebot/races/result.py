@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
@@ -74,6 +74,27 @@ class RaceResult:
         """Whether the site may ever record this race for a goal of the category."""
         return self.recordable and not self.custom_goal
 
+    def to_json(self) -> str:
+        """All facts as compact JSON, for storing; `from_json` reads them back exactly."""
+        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts["ended_at"] = self.ended_at.isoformat()
+        facts["entrants"] = [
+            {f.name: value for f in fields(e) if (value := getattr(e, f.name)) is not None}
+            for e in self.entrants
+        ]
+        return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> RaceResult:
+        """The result that `to_json` wrote."""
+        facts = json.loads(text)
+        facts["ended_at"] = datetime.fromisoformat(facts["ended_at"])
+        facts["entrants"] = tuple(
+            Entrant(**{"user_id": None, **entrant, "status": EntrantStatus(entrant["status"])})
+            for entrant in facts["entrants"]
+        )
+        return cls(**facts)
+
     def fingerprint(self) -> str:
         """Hash of all that the rating depends on: two results with the same one rate alike.
 
@@ -83,7 +104,13 @@ class RaceResult:
             self.name,
             self.goal,
             sorted(
-                (e.user_id or "", e.status, e.finish_time or 0, e.place or 0 if e.finish_time is None else 0, e.team or "")
+                (
+                    e.user_id or "",
+                    e.status,
+                    e.finish_time or 0,
+                    e.place or 0 if e.finish_time is None else 0,
+                    e.team or "",
+                )
                 for e in self.entrants
             ),
         ]

@@ -1,0 +1,374 @@
+"""The site's JSON made typed: races, categories, list pages and socket frames.
+
+Unknown event types and unknown status values are logged once and ignored, so that a site that learns
+something new does not stop the bot; a shape that is plain wrong raises `PayloadError`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from racebot.errors import PayloadError
+from racebot.races.archive import timestamp
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+
+log = logging.getLogger(__name__)
+
+RESULT_STATUS = {"done": EntrantStatus.DONE, "dnf": EntrantStatus.DNF, "dq": EntrantStatus.DQ}
+RACING_STATUS = {"not_ready", "ready", "in_progress"}
+ABSENT_STATUS = {"requested", "invited", "declined", "partitioned"}
+RACE_STATUS = {"open", "invitational", "pending", "in_progress", "finished", "cancelled", "partitioned"}
+
+_DURATION = re.compile(
+    r"P(?:(?P<days>\d+)D)?T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:\.(?P<fraction>\d{1,9}))?S)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """One race as the site describes it in a room frame, a race detail or a list entry.
+
+    `result` is None until the race has ended.
+    """
+
+    name: str
+    category: str
+    slug: str
+    status: str
+    goal: str
+    version: int
+    recordable: bool
+    recorded: bool
+    result: RaceResult | None
+    websocket_path: str | None = None
+    info_bot: str = ""
+    bot_meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing further can come of the race: cancelled, split, or never to be recorded."""
+        return self.status in {"cancelled", "partitioned"} or (
+            self.status == "finished" and not self.recordable
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSummary:
+    """An entry of a category's `current_races`."""
+
+    name: str
+    status: str
+    goal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category as the site describes it."""
+
+    slug: str
+    name: str
+    goals: tuple[str, ...]
+    rooms: tuple[RoomSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RacePage:
+    """One page of the list of past races. `skipped` counts entries that could not be read."""
+
+    races: tuple[Race, ...]
+    pages: int
+    count: int
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RaceUpdate:
+    """`race.data`: the race as it now stands."""
+
+    race: Race
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """`chat.message`, live or from the history. `user_id` is None for bots and the system."""
+
+    id: str
+    text: str
+    posted_at: float
+    """Seconds since 1970-01-01 UTC, by the site's clock."""
+    user_id: str | None
+    user_name: str
+    can_moderate: bool
+    bot: str | None
+    is_system: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChatHistory:
+    """`chat.history`: the last messages of the room, oldest first."""
+
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`error`: the site refused an action."""
+
+    errors: tuple[str, ...]
+
+    @property
+    def token_refused(self) -> bool:
+        return any("Permission denied" in text for text in self.errors)
+
+    @property
+    def chat_closed(self) -> bool:
+        return any("chat is now closed" in text for text in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """`pong`: the answer to a ping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An event that does not matter to the bot, or that it does not know."""
+
+    type: str
+
+
+Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Unread
+
+_IGNORED_EVENTS = {"race.renders", "race.split", "chat.dm", "chat.delete", "chat.purge", "chat.pin"}
+
+
+def parse_event(frame: object) -> Event:
+    """A decoded socket frame as a typed event.
+
+    Raises:
+        PayloadError: a known event whose content has the wrong shape.
+    """
+    message = _mapping(frame, "frame")
+    kind = message.get("type")
+    match kind:
+        case "race.data":
+            return RaceUpdate(parse_race(message.get("race")))
+        case "chat.message":
+            return _chat_message(message.get("message"))
+        case "chat.history":
+            return ChatHistory(
+                tuple(_chat_message(item) for item in _list(message.get("messages"), "messages"))
+            )
+        case "error":
+            errors = message.get("errors")
+            return Refusal(tuple(str(text) for text in (errors if isinstance(errors, list) else [errors])))
+        case "pong":
+            return Pong()
+    if kind not in _IGNORED_EVENTS:
+        _log_once("event type", str(kind))
+    return Unread(str(kind))
+
+
+def parse_race(document: object) -> Race:
+    """A race from a room frame, a race detail, or a list entry with entrants.
+
+    Raises:
+        PayloadError: a missing or wrong field, named with the race.
+    """
+    race = _mapping(document, "race")
+    name = _text(race, "name", "race")
+    category, _, slug = name.partition("/")
+    if not category or not slug:
+        raise PayloadError(f"race name {name!r} is not of the form category/race")
+    status = _text(_mapping(race.get("status"), f"race {name}: status"), "value", f"race {name}: status")
+    if status not in RACE_STATUS:
+        _log_once("race status", status)
+    goal = _mapping(race.get("goal"), f"race {name}: goal")
+    recordable = bool(race.get("recordable", True))
+    recorded = bool(race.get("recorded", False))
+    result = None
+    if status == "finished":
+        if "entrants" not in race:
+            raise PayloadError(f"race {name}: finished but listed without entrants")
+        result = RaceResult(
+            name=name,
+            category=category,
+            goal=_text(goal, "name", f"race {name}: goal"),
+            ended_at=_time(race, "ended_at", name),
+            entrants=tuple(
+                entrant
+                for item in _list(race["entrants"], f"race {name}: entrants")
+                if (entrant := _entrant(item, name)) is not None
+            ),
+            recorded=recorded,
+            recordable=recordable,
+            custom_goal=bool(goal.get("custom", False)),
+            hidden=any(
+                isinstance(item, Mapping)
+                and isinstance(item.get("user"), Mapping)
+                and not item["user"].get("id")
+                for item in race["entrants"]
+            ),
+        )
+    path = race.get("websocket_bot_url")
+    info = race.get("info_bot")
+    meta = race.get("bot_meta")
+    version = race.get("version")
+    return Race(
+        name=name,
+        category=category,
+        slug=slug,
+        status=status,
+        goal=str(goal.get("name") or ""),
+        version=version if isinstance(version, int) else 0,
+        recordable=recordable,
+        recorded=recorded,
+        result=result,
+        websocket_path=path if isinstance(path, str) and path else None,
+        info_bot=info if isinstance(info, str) else "",
+        bot_meta=meta if isinstance(meta, Mapping) else {},
+    )
+
+
+def parse_category(document: object) -> Category:
+    """A category with its goals and the rooms that are not over.
+
+    Raises:
+        PayloadError: a missing or wrong field.
+    """
+    category = _mapping(document, "category")
+    rooms = []
+    for item in _list(category.get("current_races"), "category: current_races"):
+        room = _mapping(item, "category: current_races")
+        status = _mapping(room.get("status"), "current race: status")
+        goal = _mapping(room.get("goal"), "current race: goal")
+        rooms.append(
+            RoomSummary(
+                _text(room, "name", "current race"), str(status.get("value")), str(goal.get("name") or "")
+            )
+        )
+    return Category(
+        slug=_text(category, "slug", "category"),
+        name=str(category.get("name") or category["slug"]),
+        goals=tuple(str(goal) for goal in _list(category.get("goals"), "category: goals")),
+        rooms=tuple(rooms),
+    )
+
+
+def parse_race_page(document: object) -> RacePage:
+    """A page of the list of past races; an entry that cannot be read is logged and left out.
+
+    Raises:
+        PayloadError: the page itself has the wrong shape.
+    """
+    page = _mapping(document, "race list")
+    races = []
+    skipped = 0
+    for item in _list(page.get("races"), "race list: races"):
+        try:
+            races.append(parse_race(item))
+        except PayloadError as error:
+            skipped += 1
+            log.warning("left out of the race list: %s", error)
+    pages, count = page.get("num_pages"), page.get("count")
+    if not isinstance(pages, int) or not isinstance(count, int):
+        raise PayloadError("race list: num_pages and count are not numbers")
+    return RacePage(tuple(races), pages, count, skipped)
+
+
+def parse_duration(text: object) -> int:
+    """An ISO 8601 duration such as `P0DT01H00M03.047053S`, in microseconds.
+
+    Raises:
+        PayloadError: not such a duration.
+    """
+    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise PayloadError(f"{text!r} is not a duration")
+    days, hours, minutes, seconds = (
+        int(match[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
+    )
+    fraction = (match["fraction"] or "").ljust(6, "0")[:6]
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + int(fraction)
+
+
+def _entrant(document: object, race: str) -> Entrant | None:
+    entrant = _mapping(document, f"race {race}: entrant")
+    status = _mapping(entrant.get("status"), f"race {race}: entrant status").get("value")
+    if status in RACING_STATUS:
+        standing = EntrantStatus.RACING
+    elif status in RESULT_STATUS:
+        standing = RESULT_STATUS[status]
+    else:
+        if status not in ABSENT_STATUS:
+            _log_once("entrant status", str(status))
+        return None
+    user = entrant.get("user")
+    user = None if user is None else _mapping(user, f"race {race}: user")
+    time = entrant.get("finish_time")
+    team = entrant.get("team")
+    place = entrant.get("place")
+    return Entrant(
+        user_id=(str(user.get("id") or "") or None) if user is not None else None,
+        name=str(user.get("name") or "") if user is not None else "deleted account",
+        status=standing,
+        finish_time=None if time is None else parse_duration(time),
+        place=place if isinstance(place, int) else None,
+        team=str(team.get("slug") or team.get("name")) if isinstance(team, Mapping) else None,
+    )
+
+
+def _chat_message(document: object) -> ChatMessage:
+    message = _mapping(document, "chat message")
+    user = message.get("user")
+    user = user if isinstance(user, Mapping) else {}
+    try:
+        posted_at = timestamp(message.get("posted_at")).timestamp()
+    except ValueError as error:
+        raise PayloadError(f"chat message: posted_at: {error}") from None
+    return ChatMessage(
+        id=str(message.get("id") or ""),
+        text=str(message.get("message") or ""),
+        posted_at=posted_at,
+        user_id=str(user["id"]) if user.get("id") else None,
+        user_name=str(user.get("name") or ""),
+        can_moderate=bool(user.get("can_moderate", False)),
+        bot=str(message["bot"]) if message.get("bot") else None,
+        is_system=bool(message.get("is_system", False)),
+    )
+
+
+def _mapping(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise PayloadError(f"{what} is not an object")
+    return value
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise PayloadError(f"{what} is not a list")
+    return value
+
+
+def _text(document: Mapping[str, Any], key: str, what: str) -> str:
+    value = document.get(key)
+    if not isinstance(value, str) or not value:
+        raise PayloadError(f"{what}: {key} is missing")
+    return value
+
+
+def _time(document: Mapping[str, Any], key: str, race: str) -> Any:
+    try:
+        return timestamp(document.get(key))
+    except ValueError as error:
+        raise PayloadError(f"race {race}: {key}: {error}") from None
+
+
+@cache
+def _log_once(what: str, value: str) -> None:
+    log.warning("unknown %s %r from the site: ignored (logged once)", what, value)
