@@ -1,0 +1,511 @@
+"""The ledger: results, changes and standings in one SQLite file.
+
+The database is opened in WAL mode with full synchronisation. Everything that belongs together is
+written inside `Ledger.transaction`, so that a process that dies leaves all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils.db import Database
+
+from racebot.errors import LedgerError, NoSuchEntryError
+from racebot.ledger.schema import migrations
+from racebot.ledger.work import Outbox, Pending, Staging
+from racebot.races.change import Change, State
+from racebot.races.result import RaceResult
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """A leaderboard and how it is rated. `id` is None until it is stored."""
+
+    category: str
+    name: str
+    goals: tuple[str, ...]
+    model: str
+    parameters: dict[str, Any]
+    teams: str
+    id: int | None = None
+
+    @property
+    def key(self) -> int:
+        if self.id is None:
+            raise LedgerError(f"leaderboard {self.name!r} is not stored yet")
+        return self.id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRace:
+    """A recorded race as the ledger holds it."""
+
+    result: RaceResult
+    counted_at: datetime
+    source: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RatedRow:
+    """One race of a leaderboard in its sequence, with its changes. `note` says why nothing changed."""
+
+    sequence: int
+    race: str
+    changes: tuple[Change, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a player stands on a leaderboard."""
+
+    player: str
+    state: State
+    rating: float
+    points: int
+    races: int
+    finishes: int
+    wins: int
+    last_race_at: datetime
+    name: str = ""
+
+
+class Ledger:
+    """Reads and writes the database. Use `Ledger.open`; close it, or use it as a context manager.
+
+    Raises (all methods):
+        LedgerError: the database is unreadable, read-only, full, or not a ledger.
+    """
+
+    def __init__(self, db: Database, path: Path) -> None:
+        self.db = db
+        self.path = path
+        self.pending = Pending(db)
+        self.outbox = Outbox(db)
+        self.staging = Staging(db)
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = True) -> Ledger:
+        """Open the ledger at `path`, bringing its schema up to date; a new file is its owner's alone.
+
+        Raises:
+            LedgerError: no such file (with `create` false), no permission, or not an SQLite database.
+        """
+        if not path.exists():
+            if not create:
+                raise LedgerError(
+                    f"no database at {path}: run `racebot backfill` or `racebot import` first, "
+                    "or set RACEBOT_DATABASE to where it is"
+                )
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            except OSError as error:
+                raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
+        with _translated(path):
+            connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA foreign_keys = ON")
+                db = Database(connection, execute_plugins=False)
+                migrations.apply(db)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(db, path)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All writes inside happen together or not at all. May be nested; the outermost one commits.
+
+        The write lock is taken at the start, so that what is read inside cannot change before it is
+        written back, not even by another process.
+        """
+        with _translated(self.path):
+            if self.db.conn.in_transaction:
+                yield
+                return
+            self.db.conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.conn.execute("COMMIT")
+            except BaseException:
+                self.db.conn.rollback()
+                raise
+
+    # Leaderboards
+
+    def leaderboards(self) -> list[Leaderboard]:
+        """All leaderboards, by category and name."""
+        rows = self._rows("SELECT * FROM leaderboards ORDER BY category, name")
+        return [_leaderboard(row) for row in rows]
+
+    def leaderboard(self, category: str, name: str) -> Leaderboard | None:
+        rows = self._rows("SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name)
+        return next((_leaderboard(row) for row in rows), None)
+
+    def save_leaderboard(self, board: Leaderboard) -> Leaderboard:
+        """Store a leaderboard's settings, new or changed; returns it with its id. Changes no rating."""
+        with self.transaction():
+            self.db.execute(
+                "INSERT INTO leaderboards (category, name, goals, model, parameters, teams)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (category, name) DO UPDATE SET"
+                " goals = excluded.goals, model = excluded.model, parameters = excluded.parameters,"
+                " teams = excluded.teams",
+                (
+                    board.category,
+                    board.name,
+                    json.dumps(list(board.goals)),
+                    board.model,
+                    json.dumps(board.parameters, sort_keys=True),
+                    board.teams,
+                ),
+            )
+            stored = self.leaderboard(board.category, board.name)
+        assert stored is not None  # noqa: S101 - written two lines up
+        return stored
+
+    # Races
+
+    def race(self, name: str) -> StoredRace | None:
+        """A recorded race by its name (`category/slug`)."""
+        rows = self._rows("SELECT * FROM races WHERE name = ?", name)
+        return next((_race(row) for row in rows), None)
+
+    def find_race(self, name: str) -> StoredRace:
+        """A recorded race by its name or its slug alone.
+
+        Raises:
+            NoSuchEntryError: none, or more than one, is called so.
+        """
+        rows = self._rows(
+            "SELECT * FROM races WHERE name = :name OR substr(name, instr(name, '/') + 1) = :name", name=name
+        )
+        if len(rows) != 1:
+            names = ", ".join(row["name"] for row in rows)
+            raise NoSuchEntryError(
+                f"{name!r} could be any of: {names}" if rows else f"no recorded race {name!r} in the ledger"
+            )
+        return _race(rows[0])
+
+    def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
+        """Store a recorded race, or a new result of a stored one, which keeps its place in the order."""
+        with self.transaction():
+            self.db.execute(
+                "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+                " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
+                " fingerprint = excluded.fingerprint",
+                (
+                    result.name,
+                    result.category,
+                    result.goal,
+                    _text(result.ended_at),
+                    _text(counted_at),
+                    source,
+                    result.to_json(),
+                    result.fingerprint(),
+                ),
+            )
+            self._see_players(result)
+
+    def races_of(self, board: Leaderboard) -> Iterator[StoredRace]:
+        """All recorded races of a leaderboard's goals, in the order in which they count."""
+        marks = ", ".join("?" for _ in board.goals)
+        rows = self.db.execute(
+            f"SELECT * FROM races WHERE category = ? AND goal IN ({marks}) ORDER BY counted_at, name",  # noqa: S608
+            (board.category, *board.goals),
+        )
+        for row in rows.fetchall():
+            yield _race(_named(rows, row))
+
+    def remove_race(self, name: str) -> None:
+        """Forget a race that the site no longer counts. Its leaderboards must be rebuilt with it."""
+        with self.transaction():
+            self.db.execute("DELETE FROM rated WHERE race = ?", (name,))
+            self.db.execute("DELETE FROM races WHERE name = ?", (name,))
+
+    def last_counted(self, board: Leaderboard) -> datetime | None:
+        """When the last race of a leaderboard's sequence counted."""
+        rows = self._rows(
+            "SELECT races.counted_at AS at FROM rated JOIN races ON races.name = rated.race"
+            " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
+            board.key,
+        )
+        return _moment(rows[0]["at"]) if rows else None
+
+    # Changes and standings
+
+    def next_sequence(self, board: Leaderboard) -> int:
+        rows = self._rows("SELECT max(sequence) AS last FROM rated WHERE leaderboard = ?", board.key)
+        return (rows[0]["last"] or 0) + 1
+
+    def append(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
+        """Write rated races at the end of a leaderboard's sequence, and the standings they led to."""
+        with self.transaction():
+            self._write_rated(board, rated)
+            self._write_standings(board, standings)
+
+    def replace(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
+        """Put a leaderboard's whole sequence and all its standings in place of what is there."""
+        with self.transaction():
+            for table in ("changes", "rated", "standings"):
+                self.db.execute(f"DELETE FROM {table} WHERE leaderboard = ?", (board.key,))  # noqa: S608
+            self._write_rated(board, rated)
+            self._write_standings(board, standings)
+
+    def standings(self, board: Leaderboard) -> list[Standing]:
+        """All standings with names, best first; equal ratings by name."""
+        rows = self._rows(
+            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
+            board.key,
+        )
+        return [_standing(row) for row in rows]
+
+    def standing(self, board: Leaderboard, player: str) -> Standing | None:
+        rows = self._rows(
+            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            " WHERE leaderboard = ? AND player = ?",
+            board.key,
+            player,
+        )
+        return next((_standing(row) for row in rows), None)
+
+    def rated_rows(self, board: Leaderboard) -> Iterator[RatedRow]:
+        """A leaderboard's whole sequence with its changes, in order."""
+        changes = self.db.execute(
+            "SELECT * FROM changes WHERE leaderboard = ? ORDER BY sequence, player", (board.key,)
+        )
+        waiting = (_named(changes, row) for row in changes)
+        change = next(waiting, None)
+        for row in self._rows("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
+            mine = []
+            while change is not None and change["sequence"] == row["sequence"]:
+                mine.append(_change(change))
+                change = next(waiting, None)
+            yield RatedRow(row["sequence"], row["race"], tuple(mine), row["note"])
+
+    def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
+        """What one race did on a leaderboard, or None if it does not count there."""
+        rows = self._rows("SELECT * FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
+        if not rows:
+            return None
+        changes = self._rows(
+            "SELECT * FROM changes WHERE leaderboard = ? AND sequence = ? ORDER BY player",
+            board.key,
+            rows[0]["sequence"],
+        )
+        return RatedRow(rows[0]["sequence"], race, tuple(_change(c) for c in changes), rows[0]["note"])
+
+    def rated_count(self, board: Leaderboard) -> int:
+        """How many races count on a leaderboard."""
+        rows = self._rows("SELECT count(*) AS n FROM rated WHERE leaderboard = ?", board.key)
+        return int(rows[0]["n"])
+
+    def history(self, board: Leaderboard, player: str, limit: int) -> list[tuple[StoredRace, Change]]:
+        """A player's last races on a leaderboard with what each did, newest first."""
+        rows = self._rows(
+            "SELECT changes.*, races.* FROM changes"
+            " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+            " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
+            board.key,
+            player,
+            limit,
+        )
+        return [(_race(row), _change(row)) for row in rows]
+
+    def find_player(self, name: str) -> tuple[str, str]:
+        """Id and current name of a player given by name (in any case) or by id.
+
+        Raises:
+            NoSuchEntryError: nobody, or more than one, is called so.
+        """
+        rows = self._rows("SELECT id, name FROM players WHERE id = ?", name) or self._rows(
+            "SELECT id, name FROM players WHERE name = ? COLLATE NOCASE", name
+        )
+        if not rows:
+            near = self._rows(
+                "SELECT name FROM players WHERE instr(lower(name), lower(?)) > 0 ORDER BY name LIMIT 5", name
+            )
+            hint = f"; perhaps: {', '.join(row['name'] for row in near)}" if near else ""
+            raise NoSuchEntryError(f"no player {name!r} in the ledger{hint}")
+        if len(rows) > 1:
+            raise NoSuchEntryError(
+                f"{len(rows)} players are called {name!r}; give an id: {', '.join(row['id'] for row in rows)}"
+            )
+        return rows[0]["id"], rows[0]["name"]
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file; empty if nothing."""
+        with _translated(self.path):
+            found = [row[0] for row in self.db.execute("PRAGMA integrity_check").fetchall()]
+            broken = self.db.execute("PRAGMA foreign_key_check").fetchall()
+        problems = [text for text in found if text != "ok"]
+        return problems + [f"a row of {row[0]} refers to a {row[2]} that is not there" for row in broken]
+
+    # Inside
+
+    def _see_players(self, result: RaceResult) -> None:
+        seen = _text(result.ended_at)
+        self.db.conn.executemany(
+            "INSERT INTO players (id, name, first_seen, last_seen) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET"
+            " name = CASE WHEN excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
+            " first_seen = min(first_seen, excluded.first_seen),"
+            " last_seen = max(last_seen, excluded.last_seen)",
+            [(e.user_id, e.name, seen, seen) for e in result.entrants if e.user_id is not None],
+        )
+
+    def _write_rated(self, board: Leaderboard, rated: Iterable[RatedRow]) -> None:
+        rows = list(rated)
+        self.db.conn.executemany(
+            "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)",
+            [(board.key, row.sequence, row.race, row.note) for row in rows],
+        )
+        self.db.conn.executemany(
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    board.key,
+                    row.sequence,
+                    change.player,
+                    change.place,
+                    json.dumps(change.before),
+                    json.dumps(change.after),
+                    change.points_before,
+                    change.points_after,
+                    change.races_before,
+                )
+                for row in rows
+                for change in row.changes
+            ],
+        )
+
+    def _write_standings(self, board: Leaderboard, standings: Iterable[Standing]) -> None:
+        self.db.conn.executemany(
+            "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    board.key,
+                    s.player,
+                    json.dumps(s.state),
+                    s.rating,
+                    s.points,
+                    s.races,
+                    s.finishes,
+                    s.wins,
+                    _text(s.last_race_at),
+                )
+                for s in standings
+            ],
+        )
+
+    def _rows(self, sql: str, *values: Any, **named: Any) -> list[dict[str, Any]]:
+        with _translated(self.path):
+            cursor = self.db.execute(sql, named or values)
+            return [_named(cursor, row) for row in cursor.fetchall()]
+
+
+@contextmanager
+def _translated(path: Path) -> Generator[None]:
+    """SQLite's errors as `LedgerError`, naming the file and the mend."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "not a database" in text or "malformed" in text:
+            mend = "it is not an intact SQLite database; restore a backup, or move it away and backfill again"
+        elif "readonly" in text:
+            mend = "it cannot be written; check the permissions of the file and of its folder"
+        elif "full" in text or "disk I/O" in text:
+            mend = "the disk is full or failing; free space, nothing half-done was kept"
+        elif "locked" in text:
+            mend = "another program holds it; stop that program or try again"
+        elif "unable to open" in text:
+            mend = "it cannot be opened; check that it is a file you may read and write"
+        else:
+            mend = "run `racebot verify`"
+        raise LedgerError(f"database {path}: {text}: {mend}") from error
+
+
+def _named(cursor: sqlite3.Cursor, row: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip((column[0] for column in cursor.description), row, strict=True))
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _state(text: str) -> State:
+    return tuple(json.loads(text))
+
+
+def _leaderboard(row: dict[str, Any]) -> Leaderboard:
+    return Leaderboard(
+        category=row["category"],
+        name=row["name"],
+        goals=tuple(json.loads(row["goals"])),
+        model=row["model"],
+        parameters=json.loads(row["parameters"]),
+        teams=row["teams"],
+        id=row["id"],
+    )
+
+
+def _race(row: dict[str, Any]) -> StoredRace:
+    return StoredRace(
+        result=RaceResult.from_json(row["result"]),
+        counted_at=_moment(row["counted_at"]),
+        source=row["source"],
+        fingerprint=row["fingerprint"],
+    )
+
+
+def _change(row: dict[str, Any]) -> Change:
+    return Change(
+        player=row["player"],
+        place=row["place"],
+        before=_state(row["state_before"]),
+        after=_state(row["state_after"]),
+        points_before=row["points_before"],
+        points_after=row["points_after"],
+        races_before=row["races_before"],
+    )
+
+
+def _standing(row: dict[str, Any]) -> Standing:
+    return Standing(
+        player=row["player"],
+        state=_state(row["state"]),
+        rating=row["rating"],
+        points=row["points"],
+        races=row["races"],
+        finishes=row["finishes"],
+        wins=row["wins"],
+        last_race_at=_moment(row["last_race_at"]),
+        name=row["name"],
+    )

@@ -1,0 +1,231 @@
+"""What is still to be done: races to look after, messages to deliver, a backfill under way.
+
+All of it lives in the ledger's database, so that it is written in the same transaction as the ratings
+it belongs to and survives a restart.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from sqlite_utils.db import Database
+
+from racebot.races.result import RaceResult
+
+Kind = Literal["chat", "info", "meta"]
+
+
+class Delivery(StrEnum):
+    """Where a message is on its way to the room."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    """Written to the socket; whether it arrived is not known yet."""
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    """The site does not take it and never will."""
+    DROPPED = "dropped"
+    """It no longer needs saying, for instance because a correction followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something to be said in a race room, with the guid that keeps it from being said twice."""
+
+    race: str
+    category: str
+    kind: Kind
+    guid: str
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """A message in the outbox."""
+
+    id: int
+    message: Message
+    state: Delivery
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRace:
+    """A finished race that is not settled yet.
+
+    `said` identifies the provisional changes last said in its room, and `corrections` counts how often
+    they were corrected.
+    """
+
+    race: str
+    category: str
+    ended_at: datetime
+    next_look: datetime
+    said: str | None = None
+    corrections: int = 0
+
+
+class Pending:
+    """Finished races to look after until they are settled or can never be."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def get(self, race: str) -> PendingRace | None:
+        return next(iter(self._select("race = ?", race)), None)
+
+    def all(self, category: str) -> list[PendingRace]:
+        """A category's pending races, oldest first."""
+        return self._select("category = ? ORDER BY ended_at", category)
+
+    def due(self, category: str, now: datetime) -> list[PendingRace]:
+        """Those that it is time to look at."""
+        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, _text(now))
+
+    def save(self, pending: PendingRace) -> None:
+        """Add a race, or write its row anew."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO pending (race, category, ended_at, next_look, said, corrections)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                pending.race,
+                pending.category,
+                _text(pending.ended_at),
+                _text(pending.next_look),
+                pending.said,
+                pending.corrections,
+            ),
+        )
+
+    def remove(self, race: str) -> None:
+        self._db.execute("DELETE FROM pending WHERE race = ?", (race,))
+
+    def _select(self, where: str, *values: Any) -> list[PendingRace]:
+        rows = self._db.query(f"SELECT * FROM pending WHERE {where}", values)  # noqa: S608 - `where` is ours
+        return [
+            PendingRace(
+                race=row["race"],
+                category=row["category"],
+                ended_at=datetime.fromisoformat(row["ended_at"]),
+                next_look=datetime.fromisoformat(row["next_look"]),
+                said=row["said"],
+                corrections=row["corrections"],
+            )
+            for row in rows
+        ]
+
+
+class Outbox:
+    """Messages for race rooms, delivered in the order in which they were put in."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def put(self, message: Message, now: datetime) -> None:
+        """Queue a message; one whose guid is already known is left alone."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO outbox (race, category, kind, guid, body, state, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, 'waiting', ?, ?)",
+            (
+                message.race,
+                message.category,
+                message.kind,
+                message.guid,
+                json.dumps(message.body, ensure_ascii=False),
+                _text(now),
+                _text(now),
+            ),
+        )
+
+    def open_for(self, race: str) -> list[OutboxRow]:
+        """What is still to be delivered in a room, in order."""
+        return self._select("race = ? AND state IN ('waiting', 'sent')", race)
+
+    def rooms(self, category: str) -> list[str]:
+        """Names of the races that have something still to be delivered."""
+        rows = self._db.query(
+            "SELECT DISTINCT race FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')",
+            (category,),
+        )
+        return [row["race"] for row in rows]
+
+    def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
+        """Note how far a message has come."""
+        self._db.execute(
+            "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
+            (state.value, detail, _text(now), row.id),
+        )
+
+    def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
+        """Give up messages of one kind that were never sent."""
+        self._db.execute(
+            "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
+            " WHERE race = ? AND kind = ? AND state = 'waiting'",
+            (detail, _text(now), race, kind),
+        )
+
+    def of(self, race: str) -> list[OutboxRow]:
+        """Every message ever queued for a room, in order."""
+        return self._select("race = ?", race)
+
+    def _select(self, where: str, *values: Any) -> list[OutboxRow]:
+        rows = self._db.query(f"SELECT * FROM outbox WHERE {where} ORDER BY id", values)  # noqa: S608
+        return [
+            OutboxRow(
+                id=row["id"],
+                message=Message(
+                    row["race"], row["category"], row["kind"], row["guid"], json.loads(row["body"])
+                ),
+                state=Delivery(row["state"]),
+                created_at=datetime.fromisoformat(row["created_at"]),
+            )
+            for row in rows
+        ]
+
+
+class Staging:
+    """Races that a backfill has fetched but not rated yet, and the page to ask for next."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def next_page(self, category: str, *, not_before: datetime) -> int:
+        """Where to go on: 1, or the page after the last one kept by a backfill begun since `not_before`."""
+        rows = list(
+            self._db.query(
+                "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
+                (category, _text(not_before)),
+            )
+        )
+        return rows[0]["next_page"] if rows else 1
+
+    def keep(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
+        """Keep a page's races; a race fetched again replaces the earlier copy. Page 1 starts afresh."""
+        if page == 1:
+            self.clear(category)
+        self._db.execute(
+            "INSERT INTO backfills (category, next_page, started_at) VALUES (?, ?, ?)"
+            " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page",
+            (category, page + 1, _text(now)),
+        )
+        self._db.conn.executemany(
+            "INSERT OR REPLACE INTO fetched (race, category, result) VALUES (?, ?, ?)",
+            [(result.name, category, result.to_json()) for result in results],
+        )
+
+    def results(self, category: str) -> list[RaceResult]:
+        """All races kept so far."""
+        rows = self._db.query("SELECT result FROM fetched WHERE category = ?", (category,))
+        return [RaceResult.from_json(row["result"]) for row in rows]
+
+    def clear(self, category: str) -> None:
+        self._db.execute("DELETE FROM backfills WHERE category = ?", (category,))
+        self._db.execute("DELETE FROM fetched WHERE category = ?", (category,))
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")

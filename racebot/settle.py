@@ -1,0 +1,371 @@
+"""From a race result to the ledger: the one path that the worker, the backfill and the import share.
+
+A result becomes an outcome, the leaderboard's model rates it, and the ledger keeps the changes, all in
+one transaction with the messages that tell of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
+from racebot.ledger.work import Message
+from racebot.races.change import Change, State
+from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
+from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.model import RatingModel
+from racebot.ratings.parameters import as_json
+
+log = logging.getLogger(__name__)
+
+TEAM_RACE = "team race"
+NOBODY_FINISHED = "nobody finished"
+TOO_FEW = "fewer than two rated entrants to compare"
+
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardPlan:
+    """How a leaderboard is to be rated, as the operator set it. Without goals it is a plan for any goal."""
+
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    teams: TeamPolicy = TeamPolicy.IGNORE
+    name: str = ""
+    category: str = ""
+    goals: tuple[str, ...] = ()
+
+    def leaderboard(self, category: str, goal: str) -> Leaderboard:
+        """The leaderboard that a race of this goal counts for, not stored yet."""
+        return Leaderboard(
+            category=category,
+            name=self.name or goal,
+            goals=self.goals or (goal,),
+            model=self.model,
+            parameters=as_json(registry.create(self.model, self.parameters)),
+            teams=self.teams.value,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """All that decides which race counts where.
+
+    `named` leaderboards take the goals they list; every other goal gets a leaderboard of its own after
+    `default`. `goals` limits, by category, the goals that are rated at all; a category that is not in it
+    has all its goals rated.
+    """
+
+    default: LeaderboardPlan
+    named: tuple[LeaderboardPlan, ...] = ()
+    goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
+        """The leaderboards that a race of this category and goal counts for."""
+        if category in self.goals and goal not in self.goals[category]:
+            return []
+        named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
+        return [plan.leaderboard(category, goal) for plan in named or [self.default]]
+
+    def counts(self, result: RaceResult) -> bool:
+        """Whether a result is one that may be rated once it is recorded."""
+        return (
+            result.countable and not result.hidden and bool(self.leaderboards(result.category, result.goal))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What a race does on one leaderboard. `note` says why nothing changed, if nothing did."""
+
+    leaderboard: Leaderboard
+    result: RaceResult
+    changes: tuple[Change, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge of past races did."""
+
+    new: int = 0
+    changed: int = 0
+    known: int = 0
+    skipped: int = 0
+    leaderboards: tuple[Leaderboard, ...] = ()
+
+
+class Settler:
+    """Rates results and keeps the ledger; all writing of ratings goes through here."""
+
+    def __init__(self, ledger: Ledger, plans: Plans) -> None:
+        self.ledger = ledger
+        self.plans = plans
+
+    def preview(self, result: RaceResult) -> list[Rated]:
+        """What a result would do if it were recorded now. Writes nothing."""
+        rated = []
+        for planned in self.plans.leaderboards(result.category, result.goal):
+            board = self.ledger.leaderboard(planned.category, planned.name) or planned
+            rated.append(self._rate_on(board, result))
+        return rated
+
+    def settle(
+        self,
+        result: RaceResult,
+        messages: Callable[[list[Rated]], Iterable[Message]],
+        now: datetime,
+    ) -> list[Rated] | None:
+        """Rate a recorded result and queue what is to be said of it, in one transaction.
+
+        A result that the ledger already holds is left alone. One that differs from what it holds, as the
+        site's administrators can cause, has its leaderboards rebuilt.
+
+        Args:
+            result: a recorded result.
+            messages: called inside the transaction with what was rated; makes the outbox messages.
+            now: for the outbox rows.
+
+        Returns:
+            What was rated, or None where there was nothing to do.
+        """
+        with self.ledger.transaction():
+            stored = self.ledger.race(result.name)
+            if stored is not None:
+                if stored.fingerprint == result.fingerprint():
+                    return None
+                log.warning("%s: the recorded result changed; rebuilding its leaderboards", result.name)
+            boards = self._boards(result)
+            self.ledger.save_race(result, counted_at=self._next_moment(boards, result), source="live")
+            if stored is None:
+                rated = [self._append(board, result) for board in boards]
+            else:
+                for board in {b.key: b for b in [*self._boards(stored.result), *boards]}.values():
+                    self.rebuild(board)
+                rated = [self._stored(board, result) for board in boards]
+            for message in messages(rated):
+                self.ledger.outbox.put(message, now)
+            self.ledger.pending.remove(result.name)
+        return rated
+
+    def withdraw(self, name: str) -> None:
+        """Forget a race that the ledger holds but the site no longer counts, and rebuild without it."""
+        with self.ledger.transaction():
+            stored = self.ledger.race(name)
+            if stored is None:
+                return
+            log.warning("%s: no longer recorded; rebuilding its leaderboards without it", name)
+            self.ledger.remove_race(name)
+            for board in self._boards(stored.result):
+                self.rebuild(board)
+
+    def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
+        """Take past races into the ledger in one transaction, each at its `ended_at`.
+
+        Leaderboards are continued where all new races come after those they hold, and rebuilt otherwise.
+        Results that are not recorded or do not count are skipped. Nothing is said in any room.
+        """
+        new = changed = known = skipped = 0
+        fresh: dict[int, list[RaceResult]] = {}
+        rebuild: set[int] = set()
+        boards: dict[int, Leaderboard] = {}
+        with self.ledger.transaction():
+            for result in sorted(results, key=lambda r: (r.ended_at, r.name)):
+                if not result.recorded or not self.plans.counts(result):
+                    skipped += 1
+                    continue
+                stored = self.ledger.race(result.name)
+                if stored is not None and stored.fingerprint == result.fingerprint():
+                    known += 1
+                    continue
+                touched = self._boards(result)
+                if stored is not None:
+                    touched += self._boards(stored.result)
+                boards.update({board.key: board for board in touched})
+                self.ledger.save_race(result, counted_at=result.ended_at, source=source)
+                if stored is None:
+                    new += 1
+                    for board in touched:
+                        fresh.setdefault(board.key, []).append(result)
+                else:
+                    changed += 1
+                    rebuild.update(board.key for board in touched)
+            for key, board in boards.items():
+                last = self.ledger.last_counted(board)
+                if key in rebuild or (last is not None and fresh[key][0].ended_at <= last):
+                    self.rebuild(board)
+                else:
+                    self._extend(board, fresh[key])
+        return MergeReport(new, changed, known, skipped, tuple(boards.values()))
+
+    def apply_plans(self) -> list[Leaderboard]:
+        """Bring stored leaderboards in line with the settings; rebuilds and returns those that differ."""
+        rebuilt = []
+        with self.ledger.transaction():
+            for board in self.ledger.leaderboards():
+                plans = [p for goal in board.goals for p in self.plans.leaderboards(board.category, goal)]
+                planned = next((p for p in plans if p.name == board.name), None)
+                if planned is not None and replace(planned, id=board.id) != board:
+                    log.warning(
+                        "leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model
+                    )
+                    rebuilt.append(self.ledger.save_leaderboard(planned))
+                    self.rebuild(rebuilt[-1])
+        return rebuilt
+
+    def rebuild(self, board: Leaderboard) -> int:
+        """Rate a leaderboard's races anew from the stored results; returns how many there are."""
+        tally = Tally(board)
+        with self.ledger.transaction():
+            rows = [tally.add(stored.result) for stored in self.ledger.races_of(board)]
+            self.ledger.replace(board, rows, tally.standings())
+        return len(rows)
+
+    def verify(self, board: Leaderboard) -> list[str]:
+        """Replay a leaderboard's stored results and compare with what is stored, to the last bit.
+
+        Returns:
+            One line for each difference; empty if the ledger is right.
+        """
+        problems = []
+        tally = Tally(board)
+        stored_rows = {row.race: row for row in self.ledger.rated_rows(board)}
+        for stored in self.ledger.races_of(board):
+            name = stored.result.name
+            if stored.result.fingerprint() != stored.fingerprint:
+                problems.append(f"race {name}: the stored result does not match its fingerprint")
+            row = tally.add(stored.result)
+            kept = stored_rows.pop(name, None)
+            if kept is None:
+                problems.append(f"race {name}: stored, but not rated")
+            elif kept != row:
+                problems.append(f"race {name}: the stored changes differ from a replay")
+        problems += [f"race {name}: rated, but its result is not stored" for name in stored_rows]
+        replayed = {s.player: s for s in tally.standings()}
+        for standing in self.ledger.standings(board):
+            expected = replayed.pop(standing.player, None)
+            if expected is None:
+                problems.append(f"player {standing.name}: has a standing that no race explains")
+            elif replace(expected, name=standing.name) != standing:
+                problems.append(f"player {standing.name}: the standing differs from a replay")
+        problems += [f"player {player}: has no standing, though races gave one" for player in replayed]
+        return problems
+
+    # Inside
+
+    def _boards(self, result: RaceResult) -> list[Leaderboard]:
+        """The stored leaderboards of a result's goal, made where they are missing."""
+        planned = self.plans.leaderboards(result.category, result.goal)
+        return [
+            self.ledger.leaderboard(p.category, p.name) or self.ledger.save_leaderboard(p) for p in planned
+        ]
+
+    def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
+        """A moment after all that the leaderboards hold: a race recorded late counts when it is recorded."""
+        last = [moment for board in boards if (moment := self.ledger.last_counted(board)) is not None]
+        return max([result.ended_at, *(moment + _TICK for moment in last)])
+
+    def _rate_on(self, board: Leaderboard, result: RaceResult) -> Rated:
+        tally = Tally(board)
+        if board.id is not None:
+            players = [e.user_id for e in result.entrants if e.user_id is not None]
+            tally.load(s for p in players if (s := self.ledger.standing(board, p)) is not None)
+        row = tally.add(result)
+        return Rated(board, result, row.changes, row.note)
+
+    def _append(self, board: Leaderboard, result: RaceResult) -> Rated:
+        self._extend(board, [result])
+        return self._stored(board, result)
+
+    def _extend(self, board: Leaderboard, results: Sequence[RaceResult]) -> None:
+        tally = Tally(board, next_sequence=self.ledger.next_sequence(board))
+        players = {e.user_id for result in results for e in result.entrants if e.user_id is not None}
+        tally.load(s for p in sorted(players) if (s := self.ledger.standing(board, p)) is not None)
+        rows = [tally.add(result) for result in results]
+        self.ledger.append(board, rows, tally.standings())
+
+    def _stored(self, board: Leaderboard, result: RaceResult) -> Rated:
+        row = self.ledger.rated_race(board, result.name)
+        return Rated(board, result, row.changes if row else (), row.note if row else None)
+
+
+class Tally:
+    """A leaderboard's standings in memory while races are added in order."""
+
+    def __init__(self, board: Leaderboard, *, next_sequence: int = 1) -> None:
+        self.model: RatingModel = registry.create(board.model, board.parameters)
+        self.teams = TeamPolicy(board.teams)
+        self._sequence = next_sequence
+        self._standings: dict[str, Standing] = {}
+        self._initial: State = tuple(self.model.initial().tolist())
+
+    def load(self, standings: Iterable[Standing]) -> None:
+        """Start from these standings."""
+        self._standings.update({s.player: replace(s, name="") for s in standings})
+
+    def add(self, result: RaceResult) -> RatedRow:
+        """Rate one more race and move the standings."""
+        race = outcome_of(result, self.teams)
+        note = self._why_not(result, race)
+        changes = () if note else tuple(sorted(self._changes(result, race), key=lambda change: change.player))
+        row = RatedRow(self._sequence, result.name, changes, note)
+        self._sequence += 1
+        return row
+
+    def standings(self) -> list[Standing]:
+        """All standings so far, by player."""
+        return [self._standings[player] for player in sorted(self._standings)]
+
+    def _why_not(self, result: RaceResult, race: RatedRace) -> str | None:
+        if result.team_race and self.teams is TeamPolicy.IGNORE:
+            return TEAM_RACE
+        if race.outcome.rateable:
+            return None
+        return NOBODY_FINISHED if not any(e.finished for e in result.entrants) else TOO_FEW
+
+    def _changes(self, result: RaceResult, race: RatedRace) -> Iterator[Change]:
+        players = [str(entrant.user_id) for entrant in race.entrants]
+        known = [self._standings.get(player) for player in players]
+        before = np.array([self._initial if s is None else s.state for s in known])
+        after = self.model.rate(before, race.outcome)
+        points_before, points_after = self.model.points(before), self.model.points(after)
+        ratings = self.model.rating(after)
+        place_of = places(result)
+        for index, (player, entrant, standing) in enumerate(zip(players, race.entrants, known, strict=True)):
+            place = place_of[entrant]
+            if race.outcome.team is not None:
+                group = int(race.outcome.group[index])
+                place = None if race.outcome.unfinished[index] else group + 1
+            change = Change(
+                player=player,
+                place=place,
+                before=tuple(before[index].tolist()),
+                after=tuple(after[index].tolist()),
+                points_before=int(points_before[index]),
+                points_after=int(points_after[index]),
+                races_before=standing.races if standing else 0,
+            )
+            self._standings[player] = _moved(standing, change, float(ratings[index]), result.ended_at)
+            yield change
+
+
+def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
+    finished, won = change.place is not None, change.place == 1
+    return Standing(
+        player=change.player,
+        state=change.after,
+        rating=rating,
+        points=change.points_after,
+        races=change.races_before + 1,
+        finishes=(standing.finishes if standing else 0) + finished,
+        wins=(standing.wins if standing else 0) + won,
+        last_race_at=max(ended_at, standing.last_race_at) if standing else ended_at,
+    )
