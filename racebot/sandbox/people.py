@@ -1,0 +1,52 @@
+"""Who the site knows: users, bots, teams, and the category with its goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class User:
+    """An account. `deleted` accounts are still entrants of their races, but nobody's."""
+
+    id: str
+    name: str
+    discriminator: str | None = None
+    deleted: bool = False
+
+    @property
+    def full_name(self) -> str:
+        return self.name if self.discriminator is None else f"{self.name}#{self.discriminator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A bot of the category and the credentials by which it gets tokens."""
+
+    name: str
+    client_id: str
+    client_secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team of one race; `slug` is what the site tells teams apart by."""
+
+    name: str
+    slug: str
+    formal: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Category:
+    """The one category of the sandbox."""
+
+    slug: str
+    name: str
+    short_name: str
+    goals: list[str] = field(default_factory=list)
+    owners: list[User] = field(default_factory=list)
+    moderators: list[User] = field(default_factory=list)
+
+    def may_moderate(self, user: User) -> bool:
+        return not user.deleted and (user in self.owners or user in self.moderators)

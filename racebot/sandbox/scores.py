@@ -1,0 +1,32 @@
+"""The site's own scores, as far as a rating bot can see them: numbers before and changes after a race.
+
+Not the site's formula. A pairwise expectation with a large step looks like it from outside, newcomers gaining
+most and everybody who gave up sharing the last place, and that is all that the sandbox needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NEWCOMER = 900
+STEP = 500
+
+
+def change(who: str, before: Mapping[str, int | None], places: Mapping[str, int | None]) -> int:
+    """What recording does to one entrant's score; a newcomer's change starts from nothing."""
+    own = _strength(before[who])
+    won = sum(_won(places[who], places[other]) for other in places if other != who)
+    expected = sum(1 / (1 + 10 ** ((_strength(before[o]) - own) / 800)) for o in places if o != who)
+    share = (won - expected) / max(1, len(places) - 1)
+    after = max(0, round(own + STEP * share))
+    return after - (before[who] or 0)
+
+
+def _strength(score: int | None) -> int:
+    return NEWCOMER if score is None else score
+
+
+def _won(place: int | None, other: int | None) -> float:
+    if place is None or other is None:
+        return 0.5 if place is other else float(place is not None)
+    return float(place < other)

@@ -1,0 +1,316 @@
+"""The sandbox over HTTP and WebSocket, with the paths, headers and refusals of the site."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from racebot.sandbox import render
+from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
+from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.session import BotSession
+from racebot.sandbox.site import Request as SiteRequest
+from racebot.sandbox.site import Site
+from racebot.sandbox.text import exact
+
+CATEGORY_CACHE_SECONDS = 60
+RACE_CACHE_SECONDS = 5
+PER_PAGE = 10
+PER_PAGE_LIMIT = 100
+
+CONTROL = "/sandbox/control"
+"""Where the control API lives. No race can have this address: race slugs end in a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The connection breaks: with a close frame bearing `code`, or with none."""
+
+    code: int | None = None
+
+
+Outgoing = str | bytes | Break
+"""What waits to be sent over a socket."""
+
+
+class SandboxServer:
+    """The endpoints of a site. `caching` makes it serve stale answers for as long as the real site does."""
+
+    def __init__(self, site: Site, misbehaviour: Misbehaviour, *, caching: bool = False) -> None:
+        self.site = site
+        self.misbehaviour = misbehaviour
+        self._caching = caching
+        self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    def app(self) -> Starlette:
+        """The Starlette application."""
+        app = Starlette(
+            routes=[
+                Route("/o/token", self.token, methods=["POST"]),
+                Route("/o/{category}/data", self.bot_category),
+                WebSocketRoute("/ws/o/bot/{race}", self.socket),
+                Route("/{category}/data", self.category),
+                Route("/{category}/races/data", self.races),
+                Route("/{category}/leaderboards/data", self.leaderboards),
+                Route("/{category}/{race}/data", self.race),
+            ],
+            exception_handlers={404: _not_found},
+        )
+        app.add_middleware(_Front, server=self)
+        return app
+
+    # ── HTTP ──
+
+    async def token(self, request: Request) -> Response:
+        form = parse_qs((await request.body()).decode(errors="replace"))
+        token = None
+        if form.get("grant_type") == ["client_credentials"]:
+            token = self.site.issue_token(form.get("client_id", [""])[0], form.get("client_secret", [""])[0])
+        headers = {"Cache-Control": "no-store"}
+        if token is None:
+            headers["WWW-Authenticate"] = 'Bearer error="invalid_client"'
+            return JSONResponse({"error": "invalid_client"}, 401, headers)
+        answer = {
+            "access_token": token,
+            "expires_in": self.site.token_seconds,
+            "token_type": "Bearer",
+            "scope": "read chat_message race_action create_race",
+        }
+        return JSONResponse(answer, headers=headers)
+
+    async def category(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        return self._answer(
+            request, lambda: render.category(self.site, unlisted=False), CATEGORY_CACHE_SECONDS
+        )
+
+    async def bot_category(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        if self.site.bot_for(_bearer(request)) is None:
+            return HTMLResponse("", 403)
+        return self._answer(
+            request, lambda: render.category(self.site, unlisted=True), CATEGORY_CACHE_SECONDS
+        )
+
+    async def races(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        query = request.query_params
+        try:
+            page, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
+        except ValueError:
+            return HTMLResponse("", 400)
+        if page < 1 or per_page < 1:
+            return HTMLResponse("", 400)
+        show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
+        per_page = min(per_page, PER_PAGE_LIMIT)
+        answer = render.race_list(self.site, page=page, per_page=per_page, show_entrants=show)
+        return self._json(answer)
+
+    async def leaderboards(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        return self._json(render.leaderboards(self.site))
+
+    async def race(self, request: Request) -> Response:
+        room = self._room(request)
+        if room is None:
+            return _not_found(request)
+        return self._answer(request, lambda: render.race(room), RACE_CACHE_SECONDS)
+
+    def _is_ours(self, request: HTTPConnection) -> bool:
+        return bool(request.path_params["category"] == self.site.category.slug)
+
+    def _room(self, request: HTTPConnection) -> Room | None:
+        return self.site.rooms.get(request.path_params["race"]) if self._is_ours(request) else None
+
+    def _json(self, answer: dict[str, Any], max_age: int | None = None) -> Response:
+        headers = {"X-Date-Exact": exact(self.site.clock())}
+        if max_age is not None:
+            headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
+        return JSONResponse(answer, headers=headers)
+
+    def _answer(self, request: Request, make: Callable[[], dict[str, Any]], max_age: int) -> Response:
+        now = self.site.clock().timestamp()
+        path = request.url.path
+        until, answer = self._cached.get(path, (now, {}))
+        if not self._caching or until <= now:
+            answer = make()
+            self._cached[path] = (now + max_age, answer)
+        return self._json(answer, max_age)
+
+    # ── the room socket ──
+
+    async def socket(self, ws: WebSocket) -> None:
+        await asyncio.sleep(self.misbehaviour.handshake_delay)
+        refusal = self.misbehaviour.next_handshake()
+        room = self.site.rooms.get(ws.path_params["race"])
+        if refusal is None and room is None:
+            # The site breaks off here without any answer, which its front proxy makes a 502 of.
+            refusal = 502
+        if refusal is not None or room is None:
+            await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
+            # uvicorn complains of an unfinished handshake unless the connection is gone by now.
+            await asyncio.sleep(0)
+            return
+        await ws.accept()
+        outgoing: asyncio.Queue[Outgoing] = asyncio.Queue()
+        writer = FrameWriter(self.misbehaviour)
+
+        def send(frame: Frame) -> None:
+            for item in writer.write(frame):
+                outgoing.put_nowait(Break() if item is None else item)
+
+        def drop(code: int | None) -> None:
+            outgoing.put_nowait(Break(code))
+
+        session = BotSession(room, _bearer(ws), send)
+        self.misbehaviour.opened(room.slug, drop)
+        tasks = [asyncio.create_task(_read(ws, session)), asyncio.create_task(_write(ws, outgoing))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            session.close()
+            self.misbehaviour.closed(drop)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read(ws: WebSocket, session: BotSession) -> None:
+    while True:
+        message = await ws.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        text = message.get("text")
+        session.receive(message["bytes"].decode(errors="replace") if text is None else text)
+
+
+async def _write(ws: WebSocket, outgoing: asyncio.Queue[Outgoing]) -> None:
+    with contextlib.suppress(WebSocketDisconnect):
+        while True:
+            match await outgoing.get():
+                case Break(code=None):
+                    # Returning without a close frame ends the TCP connection under the client.
+                    return
+                case Break(code=int() as code):
+                    await ws.close(code)
+                    return
+                case bytes() as data:
+                    await ws.send_bytes(data)
+                case str() as text:
+                    await ws.send_text(text)
+
+
+class _Front:
+    """What stands before the site: counts requests, and answers in its place when told to."""
+
+    def __init__(self, app: ASGIApp, server: SandboxServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if not (path == "/o/token" or path.endswith("/data") or path.startswith("/ws/")):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        site, misbehaviour = self._server.site, self._server.misbehaviour
+        agent = connection.headers.get("user-agent", "")
+        method = scope.get("method", "GET")
+        site.requests.append(SiteRequest(site.clock(), method, path, connection.url.query, agent))
+        if scope["type"] == "http":
+            await asyncio.sleep(misbehaviour.delay)
+            fault = misbehaviour.next_http(path)
+            if fault is not None:
+                body = _page(f"{fault.status}") if fault.body is None else fault.body
+                headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
+                await HTMLResponse(body, fault.status, headers)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _bearer(connection: HTTPConnection) -> str | None:
+    kind, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token if kind.lower() == "bearer" else None
+
+
+def _not_found(request: Request, exc: Exception | None = None) -> Response:
+    return HTMLResponse(_page(f"Page not found at {request.url.path}"), 404)
+
+
+def _page(title: str) -> str:
+    title = html.escape(title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><title>{title}</title></head><body>{title}</body></html>\n'
+    )
+
+
+# ── running it ──
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves the signals to the program it runs in."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serve(
+    site: Site,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    misbehaviour: Misbehaviour | None = None,
+    caching: bool = False,
+) -> AsyncIterator[str]:
+    """Serve a site inside a running program; gives its address, such as `http://127.0.0.1:41234`.
+
+    Port 0 takes any free port.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    app = SandboxServer(site, misbehaviour or Misbehaviour(), caching=caching).app()
+    # Bound here because uvicorn ends the whole program when it cannot bind.
+    listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    config = uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=2,
+    )
+    server = _Server(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.002)
+        bound = listener.getsockname()[1]
+        yield f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
+    finally:
+        server.should_exit = True
+        await running
+        listener.close()

@@ -1,0 +1,144 @@
+"""A bot's side of a room socket, without the socket: texts in, frames out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from racebot.sandbox import render
+from racebot.sandbox.people import Bot, User
+from racebot.sandbox.room import Frame, Room
+
+TEXT_LIMIT = 1000
+BUTTON_LIMIT = 4
+
+PERMISSION_DENIED = "Permission denied. Check your authorization token."
+UNKNOWN_ACTION = "Action is missing or not recognised. Check your input and try again."
+CORRUPT = "Unable to process that message (encountered invalid or possibly corrupted data). Sorry about that."
+NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
+CHAT_CLOSED = "This race chat is now closed. No new messages may be added."
+META_TOO_LARGE = "Data provided is too large to save."
+
+_GUID = re.compile(r"[0-9a-z-]+")
+
+
+class _RefusedError(Exception):
+    """The action is answered with an error frame."""
+
+
+class BotSession:
+    """One connection of a bot to a room.
+
+    The token is looked at when something is asked, not on connecting: a connection with a worthless token
+    opens and is shown everything. `send` receives the frames; `close` must be called at the end.
+    """
+
+    def __init__(self, room: Room, token: str | None, send: Callable[[Frame], None]) -> None:
+        self._room = room
+        self._site = room.site
+        self._token = token
+        self._send = send
+        self._race: Frame = {}
+        self._renders: Frame = {}
+        self._stop = room.listen(self._relay)
+        for frame in room.frames():
+            self._relay(frame)
+
+    def close(self) -> None:
+        self._stop()
+
+    def receive(self, text: str) -> None:
+        """Do what the bot asks, or answer why not."""
+        try:
+            self._perform(text)
+        except _RefusedError as refusal:
+            self._send(render.errors(self._site.clock(), *refusal.args))
+
+    def _relay(self, frame: Frame) -> None:
+        if frame["type"] == "race.data":
+            self._race = frame
+        elif frame["type"] == "race.renders":
+            self._renders = frame
+        self._send(frame)
+
+    def _perform(self, text: str) -> None:
+        try:
+            request = json.loads(text)
+            action, data = request.get("action"), request.get("data", {})
+        except (ValueError, AttributeError):
+            raise _RefusedError(CORRUPT) from None
+        if action == "ping":
+            self._send(render.frame("pong", self._site.clock()))
+            return
+        if action not in ("message", "setinfo", "setmeta", "getrace", "gethistory"):
+            raise _RefusedError(UNKNOWN_ACTION)
+        bot = self._site.bot_for(self._token)
+        if bot is None:
+            raise _RefusedError(PERMISSION_DENIED)
+        if action == "getrace":
+            self._repeat_race()
+        elif action == "gethistory":
+            self._send(self._room.history())
+        elif not isinstance(data, dict):
+            raise _RefusedError(CORRUPT)
+        elif action == "message":
+            self._message(bot, data)
+        elif action == "setinfo":
+            info = data.get("info_bot")
+            self._room.set_info(bot, _text("info_bot", "" if info is None else info))
+        elif not self._room.merge_meta(data):
+            raise _RefusedError(META_TOO_LARGE)
+
+    def _repeat_race(self) -> None:
+        # The site answers from what the connection was last told, so that changes it does not announce
+        # (`setmeta`, for one) are not in it.
+        now = self._site.clock()
+        self._send(render.frame("race.data", now, race=self._race["race"], version=self._race["version"]))
+        renders, version = self._renders["renders"], self._renders["version"]
+        self._send(render.frame("race.renders", now, renders=renders, version=version))
+
+    def _message(self, bot: Bot, data: Mapping[str, Any]) -> None:
+        guid = data.get("guid")
+        if not isinstance(guid, str) or not _GUID.fullmatch(guid):
+            raise _RefusedError(NO_GUID)
+        if not self._site.use_guid(guid):
+            return
+        if not self._room.chat_open:
+            raise _RefusedError(CHAT_CLOSED)
+        text = _text("message", data.get("message", ""))
+        if not text:
+            raise _RefusedError("message: This field is required.")
+        direct_to = self._recipient(data.get("direct_to"))
+        actions = _buttons(data.get("actions"))
+        pinned = bool(data.get("pinned"))
+        self._room.say_as_bot(bot, text, pinned=pinned, direct_to=direct_to, actions=actions)
+
+    def _recipient(self, user_id: Any) -> User | None:
+        if not user_id:
+            return None
+        user = self._site.users.get(user_id) if isinstance(user_id, str) else None
+        if user is None or user.deleted:
+            raise _RefusedError("direct_to: Unrecognised user")
+        return user
+
+
+def _text(field: str, value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else str(value)
+    if len(text) > TEXT_LIMIT:
+        raise _RefusedError(
+            f"{field}: Ensure this value has at most {TEXT_LIMIT} characters (it has {len(text)})."
+        )
+    return text
+
+
+def _buttons(actions: Any) -> dict[str, Any]:
+    if not actions:
+        return {}
+    if not isinstance(actions, dict) or len(actions) > BUTTON_LIMIT:
+        raise _RefusedError(f"actions: At most {BUTTON_LIMIT} actions, by their labels, may be given.")
+    for label, button in actions.items():
+        if not isinstance(button, dict) or not (button.get("message") or button.get("url")):
+            raise _RefusedError(f"actions: {label} needs a message or a url.")
+    return actions
