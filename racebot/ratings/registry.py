@@ -8,11 +8,11 @@ from typing import Any
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import did_you_mean, from_mapping
+from racebot.ratings.plackett_luce import PlackettLuce
 
-MODELS: dict[str, type[Any]] = {
-    model.key: model
-    for model in ()
-}
+_CLASSES: tuple[type[Any], ...] = (PlackettLuce,)
+
+MODELS: dict[str, type[Any]] = {model.key: model for model in _CLASSES}
 """Model classes by key."""
 
 
@@ -24,7 +24,9 @@ def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel
             what is valid.
     """
     if key not in MODELS:
-        raise ModelError(f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}")
+        raise ModelError(
+            f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
+        )
     model = MODELS[key]
     made: RatingModel = model(**from_mapping(model, parameters or {}))
     return made
