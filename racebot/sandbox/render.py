@@ -37,8 +37,17 @@ ENTRANT_STATUS = {
     "dq": ("DQ", "Disqualified by a category moderator."),
 }
 
-_ORDER = ("done", "in_progress", "ready", "not_ready", "invited", "requested", "dnf", "dq")
-_RANK = {value: rank for rank, value in enumerate(_ORDER)} | {"ready": 1, "not_ready": 1}
+_RANK = {
+    "done": 0,
+    "in_progress": 1,
+    "ready": 1,
+    "not_ready": 1,
+    "invited": 2,
+    "requested": 3,
+    "dnf": 4,
+    "dq": 5,
+}
+"""The order in which entrants are listed."""
 
 
 def user(account: User | None, category: Category) -> Json | None:
@@ -324,6 +333,18 @@ def message(room: Room, line: Message) -> Json:
         "is_system": line.is_system,
         "is_pinned": line.pinned,
         "delay": 0,
+        "actions": dict(line.actions),
+    }
+
+
+def note(line: Message) -> Json:
+    """A private message, for whoever runs the sandbox; the site itself shows it to nobody else."""
+    return {
+        "id": line.id,
+        "bot": None if line.bot is None else line.bot.name,
+        "to": None if line.direct_to is None else line.direct_to.name,
+        "posted_at": exact(line.posted_at),
+        "message": line.text,
         "actions": dict(line.actions),
     }
 

@@ -268,7 +268,7 @@ class Room:
         entrant.standing = Standing.DONE
         entrant.finish_time = self._elapsed(now) if time is None else time
         entrant.finished_at = now
-        self._set_places()
+        self.set_places()
         self._say(
             f"{self.entrant_name(entrant)} has ##good##finished## in {ordinal(entrant.place)} place"
             f" with a time of {timer(entrant.finish_time)}!"
@@ -318,7 +318,7 @@ class Room:
             f"{self.entrant_name(entrant)} has been disqualified from the race by {moderator.full_name}."
         )
         self._publish()
-        self._set_places()
+        self.set_places()
         self.version += 1
         self._end_if_all_are_out()
 
@@ -330,7 +330,7 @@ class Room:
         entrant.standing = Standing.DNF if entrant.finish_time is None else Standing.DONE
         self._say(f"{self.entrant_name(entrant)} has been reinstated by {moderator.full_name}.")
         self._publish()
-        self._set_places()
+        self.set_places()
         self.version += 1
 
     def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
@@ -341,7 +341,7 @@ class Room:
         entrant.finish_time = time
         if self.started_at is not None:
             entrant.finished_at = self.started_at + time
-        self._set_places()
+        self.set_places()
         self._say(f"{moderator.full_name} set {self.entrant_name(entrant)}'s time to {timer(time)}.")
         self._publish()
 
@@ -503,7 +503,7 @@ class Room:
     def _elapsed(self, now: datetime) -> timedelta:
         return timedelta(0) if self.started_at is None else now - self.started_at
 
-    def _set_places(self) -> None:
+    def set_places(self) -> None:
         done = [e for e in self.entrants if e.standing is Standing.DONE and e.finish_time is not None]
         done.sort(key=lambda e: (e.finish_time, e.number))
         for entrant in self.entrants:
@@ -537,7 +537,7 @@ class Room:
         entrant.finish_time = entrant.finished_at = entrant.place = None
         self._say(f"{self.entrant_name(entrant)} {words}")
         self._publish()
-        self._set_places()
+        self.set_places()
         if self.status is RaceStatus.FINISHED:
             self.status = RaceStatus.IN_PROGRESS
             self.ended_at = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,21 +21,19 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from racebot.sandbox import render
+from racebot.sandbox import history, page, render
+from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
 from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.session import BotSession
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
 from racebot.sandbox.site import Request as SiteRequest
-from racebot.sandbox.site import Site
 from racebot.sandbox.text import exact
 
 CATEGORY_CACHE_SECONDS = 60
 RACE_CACHE_SECONDS = 5
 PER_PAGE = 10
 PER_PAGE_LIMIT = 100
-
-CONTROL = "/sandbox/control"
-"""Where the control API lives. No race can have this address: race slugs end in a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class SandboxServer:
         """The Starlette application."""
         app = Starlette(
             routes=[
+                *Control(self.site, self.misbehaviour).routes(),
+                Route("/", self.index_page),
                 Route("/o/token", self.token, methods=["POST"]),
                 Route("/o/{category}/data", self.bot_category),
                 WebSocketRoute("/ws/o/bot/{race}", self.socket),
@@ -67,6 +69,8 @@ class SandboxServer:
                 Route("/{category}/races/data", self.races),
                 Route("/{category}/leaderboards/data", self.leaderboards),
                 Route("/{category}/{race}/data", self.race),
+                Route("/{category}", self.index_page),
+                Route("/{category}/{race}", self.room_page),
             ],
             exception_handlers={404: _not_found},
         )
@@ -113,14 +117,14 @@ class SandboxServer:
             return _not_found(request)
         query = request.query_params
         try:
-            page, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
+            number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
         except ValueError:
             return HTMLResponse("", 400)
-        if page < 1 or per_page < 1:
+        if number < 1 or per_page < 1:
             return HTMLResponse("", 400)
         show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
         per_page = min(per_page, PER_PAGE_LIMIT)
-        answer = render.race_list(self.site, page=page, per_page=per_page, show_entrants=show)
+        answer = render.race_list(self.site, page=number, per_page=per_page, show_entrants=show)
         return self._json(answer)
 
     async def leaderboards(self, request: Request) -> Response:
@@ -133,6 +137,14 @@ class SandboxServer:
         if room is None:
             return _not_found(request)
         return self._answer(request, lambda: render.race(room), RACE_CACHE_SECONDS)
+
+    async def index_page(self, request: Request) -> Response:
+        ours = request.path_params.get("category", self.site.category.slug) == self.site.category.slug
+        return HTMLResponse(page.index(self.site)) if ours else _not_found(request)
+
+    async def room_page(self, request: Request) -> Response:
+        room = self._room(request)
+        return _not_found(request) if room is None else HTMLResponse(page.room_page(room))
 
     def _is_ours(self, request: HTTPConnection) -> bool:
         return bool(request.path_params["category"] == self.site.category.slug)
@@ -314,3 +326,34 @@ async def serve(
         server.should_exit = True
         await running
         listener.close()
+
+
+def run(
+    port: int = 8000,
+    races_file: Path | None = None,
+    *,
+    host: str = "127.0.0.1",
+    category: str = CATEGORY,
+    goal: str | None = None,
+    caching: bool = False,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serve a sandbox until SIGINT or SIGTERM; `races_file` is a history for it to have had.
+
+    Raises:
+        OSError: the port is taken or the file cannot be read.
+        PayloadError: the file is not a history.
+    """
+    site = Site(category=category)
+    if races_file is not None:
+        tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
+    asyncio.run(_run(site, host, port, caching, tell))
+
+
+async def _run(site: Site, host: str, port: int, caching: bool, tell: Callable[[str], None]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with serve(site, host=host, port=port, caching=caching) as address:
+        tell(f"{address}/{site.category.slug} - client id {CLIENT_ID}, secret {CLIENT_SECRET}")
+        await stop.wait()

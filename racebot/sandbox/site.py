@@ -28,10 +28,10 @@ MODERATOR = "Referee"
 
 TOKEN_SECONDS = 36_000
 GUID_WINDOW = timedelta(minutes=5)
-_ID = string.ascii_letters + string.digits
-
 
 Clock = Callable[[], datetime]
+
+_ID = string.ascii_letters + string.digits
 
 
 class UnknownError(RacebotError):
@@ -102,6 +102,12 @@ class Site:
         bot = Bot(name, client_id, client_secret)
         self.bots[client_id] = bot
         return bot
+
+    def bot_with(self, client_id: str) -> Bot:
+        """The bot with this client id."""
+        if client_id not in self.bots:
+            raise UnknownError(f"no bot with the client id {client_id!r}")
+        return self.bots[client_id]
 
     # ── races ──
 

@@ -16,4 +16,12 @@ ALIASES = (
     "Major Detour",
 )
 """Names that stand for entrants while a race hides who they are."""
+
+RACER_NAMES = (
+    "Ann", "Bo", "quickthorn", "Мира Лесная", "The Honourable Mrs. Vane", "dr.dashwood", "雪の介", "Ólöf",
+    "a_name_that_goes_on_for_so_long", "Jean-Loup d’Orée", "xX.Comet.Xx", "Ready @ Dawn", "σίγμα", "Zed",
+    "Little Fern", "박하늘", "n0_spaces", "Mr. T. Potts", "¡Olé!", "ليلى", "K.",
+    "Two Words", "Bjørnar", "seven77",
+)
+"""Names that racers choose: long, short, with dots and spaces, in several scripts."""
 # fmt: on

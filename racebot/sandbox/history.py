@@ -1,0 +1,128 @@
+"""Past races read from a file, to be served as though they had been run here.
+
+Two forms are read: the site's own JSON (a page of its list of races with entrants, or just the list), and an
+archive that keeps places and the site's scores but neither times nor names.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from racebot.errors import PayloadError
+from racebot.sandbox.people import Team, User
+from racebot.sandbox.room import Entrant, RaceStatus, Room, Standing
+from racebot.sandbox.site import Site
+from racebot.sandbox.text import parse_duration
+
+OUT = 9999
+"""The place that an archive gives to whoever did not finish."""
+
+FASTEST = timedelta(hours=1)
+"""Where only places are known, the time of the winner is this and a second; each place adds one more."""
+
+_RESULTS = {"done": Standing.DONE, "dnf": Standing.DNF, "dq": Standing.DQ}
+
+
+def load(site: Site, path: Path, *, goal: str | None = None) -> int:
+    """Add the races of a file to a site and tell how many there were.
+
+    `goal` names the goal of an archive, which has none of its own; by default it is the file's stem.
+
+    Raises:
+        PayloadError: the file is not in one of the two forms; the text names the race.
+        OSError: the file cannot be read.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PayloadError(f"{path}: no JSON: {error}") from None
+    races = content.get("races") if isinstance(content, dict) else content
+    if not isinstance(races, list):
+        raise PayloadError(f"{path}: neither a list of races nor a page with one")
+    rooms = []
+    for index, race in enumerate(races):
+        try:
+            rooms.append(_room(site, race, path.stem if goal is None else goal))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PayloadError(f"{path}: race {index}: {type(error).__name__}: {error}") from None
+    for room in sorted(rooms, key=lambda room: room.ended_at or room.opened_at):
+        _add(site, room)
+    return len(rooms)
+
+
+def _add(site: Site, room: Room) -> None:
+    site.add_room(room)
+    if not room.custom_goal and room.goal not in site.category.goals:
+        site.category.goals.append(room.goal)
+    for entrant in room.entrants:
+        if entrant.score_change is not None:
+            site.scores[room.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
+
+
+def _room(site: Site, race: Mapping[str, Any], goal: str) -> Room:
+    about = race.get("goal") or {"name": goal, "custom": False}
+    slug = race["slug"] if "slug" in race else race["name"].rpartition("/")[2]
+    room = Room(site, slug, about["name"], site.moderator, custom_goal=about["custom"])
+    room.entrants = [_entrant(site, one, number) for number, one in enumerate(race["entrants"])]
+    room.team_race = any(entrant.team is not None for entrant in room.entrants)
+    room.status = RaceStatus.FINISHED
+    room.ended_at = datetime.fromisoformat(race["ended_at"])
+    longest = max((e.finish_time for e in room.entrants if e.finish_time is not None), default=FASTEST)
+    room.started_at = _moment(race.get("started_at")) or room.ended_at - longest
+    room.opened_at = _moment(race.get("opened_at")) or room.started_at - timedelta(minutes=15)
+    room.recordable = race.get("recordable", not room.custom_goal)
+    room.recorded = race["recorded"]
+    room.recorded_by = site.moderator if room.recorded else None
+    room.info_bot = race.get("info") or None
+    for entrant in room.entrants:
+        if entrant.finish_time is not None:
+            entrant.finished_at = room.started_at + entrant.finish_time
+    room.set_places()
+    return room
+
+
+def _entrant(site: Site, one: Mapping[str, Any], number: int) -> Entrant:
+    if "status" in one:
+        account = one["user"]
+        user = _user(site, None if account is None else account["id"], (account or {}).get("name"))
+        time = one["finish_time"]
+        standing = _RESULTS[one["status"]["value"]]
+        team = one.get("team")
+        return Entrant(
+            user,
+            number,
+            standing,
+            team=None if team is None else Team(team["name"], team["slug"], team.get("formal", False)),
+            score=one.get("score"),
+            score_change=one.get("score_change"),
+            finish_time=None if time is None else parse_duration(time),
+        )
+    place = one["place"]
+    finished = place is not None and place != OUT
+    return Entrant(
+        _user(site, one["user_id"], None),
+        number,
+        Standing.DONE if finished else Standing.DNF,
+        score=one.get("score"),
+        score_change=one.get("score_change"),
+        finish_time=FASTEST + timedelta(seconds=place) if finished else None,
+    )
+
+
+def _user(site: Site, user_id: str | None, name: str | None) -> User:
+    if user_id is None:
+        # Each nobody is somebody else: two deleted accounts can have run in one race.
+        return User(site.new_id(), "Deleted", deleted=True)
+    if user_id not in site.users:
+        user = User(user_id, name or f"Racer {user_id[:6]}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")
+        site.users[user_id] = user
+    return site.users[user_id]
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

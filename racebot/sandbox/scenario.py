@@ -1,0 +1,173 @@
+"""Races played out by simulated racers and a moderator, for people to watch and bots to follow."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from racebot.sandbox.racers import PAR, Racer, recruit
+from racebot.sandbox.room import RaceStatus, Room
+from racebot.sandbox.site import Site
+
+Sleep = Callable[[float], Awaitable[None]]
+
+FIELD = 8
+"""Racers that `play` recruits when it is given none."""
+
+
+class Verdict(StrEnum):
+    """What the moderator does with a finished race."""
+
+    RECORD = "record"
+    DO_NOT_RECORD = "do not record"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How one race goes. Times are in seconds and are divided by the speed."""
+
+    entrants: int = 5
+    dnfs: int | None = None
+    """How many give up; None leaves it to the racers."""
+    disqualify_winner: bool = False
+    """Whether the winner is disqualified halfway between the finish and the verdict."""
+    verdict: Verdict = Verdict.RECORD
+    verdict_after: float = 30.0
+    joining: float = 1.0
+    """Between two entrants."""
+    racing: float = 30.0
+    """From the start to the last one home, however long the race pretends to be."""
+    chat: tuple[str, ...] = ("gg", "!rating")
+    """What racers write, one after another, while they wait for the verdict."""
+
+
+DEMO = (
+    Script(dnfs=2),
+    Script(dnfs=0, disqualify_winner=True, verdict_after=45.0),
+    Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD),
+)
+"""The least that shows everything: a race with DNFs, a disqualification, a race that does not count."""
+
+
+async def play(
+    site: Site,
+    *,
+    races: int = len(DEMO),
+    racers: Sequence[Racer] | None = None,
+    rng: random.Random | None = None,
+    speed: float = 1.0,
+    pause: float = 5.0,
+    sleep: Sleep = asyncio.sleep,
+    tell: Callable[[str], None] | None = None,
+) -> list[Room]:
+    """Play races one after another: those of `DEMO` first, then ordinary ones.
+
+    `speed` divides every wait, that of `pause` seconds between two races among them. `tell` gets a line for
+    each step.
+    """
+    rng = random.Random() if rng is None else rng  # noqa: S311
+    racers = recruit(site, FIELD, rng) if racers is None else racers
+    rooms = []
+    for number in range(races):
+        script = DEMO[number] if number < len(DEMO) else Script(entrants=rng.randint(3, max(3, len(racers))))
+        rooms.append(await race(site, racers, script, rng=rng, speed=speed, sleep=sleep, tell=tell))
+        if number + 1 < races:
+            await sleep(pause / speed)
+    return rooms
+
+
+async def race(
+    site: Site,
+    racers: Sequence[Racer],
+    script: Script,
+    *,
+    rng: random.Random,
+    speed: float = 1.0,
+    sleep: Sleep = asyncio.sleep,
+    tell: Callable[[str], None] | None = None,
+) -> Room:
+    """Play one race from its opening to the moderator's verdict."""
+
+    def say(text: str) -> None:
+        if tell is not None:
+            tell(f"{room.name}: {text}")
+
+    async def wait(seconds: float) -> None:
+        await sleep(max(0.0, seconds) / speed)
+
+    room = site.open_race()
+    say("opened")
+    field = rng.sample(list(racers), min(script.entrants, len(racers)))
+    for racer in field:
+        await wait(script.joining)
+        room.enter(racer.user)
+        room.ready(racer.user)
+    room.count_down()
+    await wait(script.joining)
+    runs = _runs(field, script, rng)
+    room.start(ago=max(after for after, _, _ in runs) - timedelta(seconds=script.racing / speed))
+    say(f"started with {len(field)} racers")
+    await _run(room, runs, script, wait)
+    if room.status is not RaceStatus.FINISHED:
+        say(room.status)
+        return room
+    say("finished")
+    await wait(script.verdict_after / 2)
+    if script.disqualify_winner:
+        winner = next(entrant.user for entrant in room.entrants if entrant.place == 1)
+        room.disqualify(winner)
+        say(f"{winner.name} disqualified")
+    for racer, line in zip(field, script.chat, strict=False):
+        room.say(racer.user, line)
+    await wait(script.verdict_after / 2)
+    if script.verdict is Verdict.RECORD:
+        room.record()
+    elif script.verdict is Verdict.DO_NOT_RECORD:
+        room.do_not_record()
+    say(f"verdict: {script.verdict}")
+    return room
+
+
+Run = tuple[timedelta, Racer, bool]
+"""When a racer is through, who, and whether by finishing."""
+
+
+def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Run]:
+    """Draw what becomes of everybody, first one through first; somebody always finishes."""
+    times = {racer: racer.run(rng) for racer in field}
+    if script.dnfs is not None:
+        quitters = rng.sample(list(field), min(script.dnfs, len(field) - 1))
+        times = {racer: None if racer in quitters else _finish(racer, times[racer], rng) for racer in field}
+    elif not any(times.values()):
+        times[field[0]] = _finish(field[0], None, rng)
+    runs = []
+    for racer, time in times.items():
+        through = PAR * rng.uniform(0.2, 1.0) if time is None else time
+        runs.append((through, racer, time is not None))
+    return sorted(runs, key=lambda run: run[0])
+
+
+def _finish(racer: Racer, time: timedelta | None, rng: random.Random) -> timedelta:
+    while time is None:
+        time = racer.run(rng)
+    return time
+
+
+async def _run(
+    room: Room, runs: Sequence[Run], script: Script, wait: Callable[[float], Awaitable[None]]
+) -> None:
+    last = runs[-1][0]
+    passed = 0.0
+    for through, racer, finishes in runs:
+        at = script.racing * (through / last)
+        await wait(at - passed)
+        passed = at
+        if finishes:
+            room.finish(racer.user, through)
+        else:
+            room.forfeit(racer.user)
