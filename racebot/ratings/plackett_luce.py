@@ -128,9 +128,9 @@ def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
     total = rates + mass[..., np.newaxis]
     slowest = total.min(-1, keepdims=True)
     x = _axis(m, int(np.ceil(np.log((total.max(-1, keepdims=True) / slowest).max()))))
-    t = (np.exp(x) / slowest)[..., np.newaxis, :]
-    y = rates[..., np.newaxis] * t
-    own = np.exp(-total[..., np.newaxis] * t) * y
+    t = np.exp(x)
+    y = (rates / slowest)[..., np.newaxis] * t
+    own = np.exp(-(total / slowest)[..., np.newaxis] * t) * y
     fallen = np.expm1(-y)
     nodes, weights = np.polynomial.legendre.leggauss(m // 2 + 1)
     kept = np.zeros_like(rates)

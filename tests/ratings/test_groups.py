@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.groups import Groups
+
+GROUPS = Groups.of(Outcome.of([3, 1, 3, 2], unfinished=2), dummy=True)
+
+
+def test_dummy_is_the_last_entrant_and_not_unfinished() -> None:
+    assert GROUPS.label.tolist() == [2, 0, 2, 1, 3, 3, 3]
+    assert GROUPS.unfinished.tolist() == [False, False, False, False, True, True, False]
+
+
+def test_members_best_first() -> None:
+    assert [group.tolist() for group in GROUPS.members()] == [[1], [3], [0, 2], [4, 5, 6]]
+
+
+def test_stages_know_where_each_group_starts_and_stops() -> None:
+    best = GROUPS.stages(worst_first=False)
+    assert best.order.tolist() == [1, 3, 0, 2, 4, 5, 6]
+    assert best.start.tolist() == [0, 1, 2, 2, 4, 4, 4]
+    assert best.stop.tolist() == [1, 2, 4, 4, 7, 7, 7]
+    assert best.tied() == [slice(2, 4), slice(4, 7)]
+    worst = GROUPS.stages(worst_first=True)
+    assert worst.order.tolist() == [4, 5, 6, 0, 2, 3, 1]
+    assert worst.tied() == [slice(0, 3), slice(3, 5)]
+
+
+def test_before_and_places() -> None:
+    groups = Groups(np.array([5, 0, 5]), np.array([True, False, True]))
+    assert groups.before().tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
+    assert groups.places().tolist() == [2.5, 1.0, 2.5]
