@@ -1,0 +1,315 @@
+"""What every rating model promises, over random races.
+
+A variant is a model with one reading of those who share a place. A promise that a variant does not keep
+by its nature is named in `EXCEPTIONS`, with the reason; everything else must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.parameters import declared
+from racebot.ratings.registry import MODELS, create
+
+CLOSE = 1e-9
+
+UNITS: dict[str, float] = {}
+"""How far ratings typically lie apart, where it is not about 1; 0 where states cannot be moved freely."""
+
+TWO_PLAYERS: set[str] = set()
+"""Models that refuse more than two entrants."""
+
+EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("plackett-luce", "tie"): {
+        "winner": "a winner who ties with a weaker player has half lost to that player",
+        "unfinished": "an unfinished player has half a win over each other one",
+        "last": "the last finisher has half a win over the dummy",
+        "better": "half a win over a strong player can be worth more than a place",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    key: str
+    parameters: tuple[tuple[str, Any], ...]
+
+    @property
+    def model(self) -> RatingModel:
+        return create(self.key, dict(self.parameters))
+
+    @property
+    def reading(self) -> str:
+        return str(dict(self.parameters).get("unfinished", ""))
+
+    def __str__(self) -> str:
+        return " ".join([self.key, *(f"{name}={value}" for name, value in self.parameters)])
+
+
+def variants() -> list[Variant]:
+    """Every model in each of its readings, with and without the dummy, in every other choice of words."""
+    found = []
+    for key, model in MODELS.items():
+        found.append(Variant(key, ()))
+        for declaration in declared(model):
+            others = [word for word in declaration.metadata["choices"] if word != declaration.default]
+            found += [Variant(key, ((declaration.name, word),)) for word in others]
+            if declaration.name == "dummy":
+                found.append(Variant(key, (("dummy", 0.5 if declaration.default is None else None),)))
+    return found
+
+
+def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each variant that makes this promise."""
+    kept = [v for v in variants() if name not in EXCEPTIONS.get((v.key, v.reading), {})]
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        quick = settings(
+            max_examples=25,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+        )
+        return pytest.mark.parametrize("variant", kept, ids=str)(quick(test))
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Case:
+    """A race to come: its outcome, and a seed and spread for the entrants' states."""
+
+    outcome: Outcome
+    seed: int
+    spread: float
+
+    def states(self, variant: Variant) -> FloatArray:
+        """States that the model itself arrived at in a few races, then spread out."""
+        model, n = variant.model, self.outcome.size
+        random = np.random.default_rng(self.seed)
+        states = np.tile(model.initial(), (n, 1))
+        for _ in range(2 if n > 1 else 0):
+            size = n if variant.key not in TWO_PLAYERS else 2
+            some = random.permutation(n)[:size]
+            states[some] = model.rate(states[some], Outcome.of(random.permutation(size).tolist()))
+        states[:, 0] += UNITS.get(variant.key, 1.0) * self.spread * random.standard_normal(n)
+        return states
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Two to seven entrants in up to as many groups; the last may be unfinished, or not be rated."""
+    size = draw(st.integers(2, 7))
+    group = np.array(draw(st.lists(st.integers(0, size - 1), min_size=size, max_size=size)))
+    last_unfinished = draw(st.booleans())
+    last = int(group.max()) + draw(st.sampled_from([0, 0, 1]))
+    outcome = Outcome(
+        group=group,
+        unfinished=(group == last) & last_unfinished,
+        last_group=last,
+        last_unfinished=last_unfinished,
+    )
+    return Case(outcome, draw(st.integers(0, 999)), draw(st.sampled_from([0.0, 0.3, 1.0, 3.0])))
+
+
+def fit(variant: Variant, case: Case) -> Case:
+    """The case as far as the model can rate it: the first two entrants where it takes no more."""
+    if variant.key not in TWO_PLAYERS:
+        return case
+    outcome = case.outcome
+    return replace(case, outcome=replace(outcome, group=outcome.group[:2], unfinished=outcome.unfinished[:2]))
+
+
+def rated(variant: Variant, case: Case) -> tuple[RatingModel, FloatArray, FloatArray]:
+    model, states = variant.model, case.states(variant)
+    return model, states, model.rate(states, case.outcome)
+
+
+def assert_rises(model: RatingModel, before: FloatArray, after: FloatArray) -> None:
+    """Nobody falls, in rating or in points; a difference of mere rounding does not count."""
+    change = model.rating(after) - model.rating(before)
+    assert (change >= -CLOSE).all(), change
+    assert ((model.points(after) >= model.points(before)) | (np.abs(change) < CLOSE)).all()
+
+
+@promise("winner")
+@given(case=cases())
+def test_the_winner_is_not_lowered(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    best = case.outcome.group == case.outcome.group.min()
+    model, before, after = rated(variant, case)
+    assert_rises(model, before[best], after[best])
+
+
+@promise("unfinished")
+@given(case=cases())
+def test_no_unfinished_player_gains(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    model, before, after = rated(variant, case)
+    assert_rises(model, after[case.outcome.unfinished], before[case.outcome.unfinished])
+
+
+@promise("last")
+@given(case=cases())
+def test_the_only_one_in_last_place_does_not_gain(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    last = case.outcome.group == case.outcome.last_group
+    assume(last.sum() == 1)
+    model, before, after = rated(variant, case)
+    assert_rises(model, after[last], before[last])
+
+
+@promise("equal")
+@given(case=cases(), data=st.data())
+def test_equal_cases_are_treated_equally(variant: Variant, case: Case, data: st.DataObject) -> None:
+    case = fit(variant, case)
+    a, b = data.draw(st.permutations(range(case.outcome.size)))[:2]
+    group, unfinished = case.outcome.group.copy(), case.outcome.unfinished.copy()
+    group[a], unfinished[a] = group[b], unfinished[b]
+    model, states = variant.model, case.states(variant)
+    states[a] = states[b]
+    after = model.rate(states, replace(case.outcome, group=group, unfinished=unfinished))
+    np.testing.assert_allclose(after[a], after[b], rtol=0, atol=CLOSE)
+    assert model.points(after)[a] == model.points(after)[b]
+
+
+@promise("order")
+@given(case=cases(), data=st.data())
+def test_the_listing_order_is_irrelevant(variant: Variant, case: Case, data: st.DataObject) -> None:
+    case = fit(variant, case)
+    order = np.array(data.draw(st.permutations(range(case.outcome.size))))
+    model, before, after = rated(variant, case)
+    listed = replace(case.outcome, group=case.outcome.group[order], unfinished=case.outcome.unfinished[order])
+    np.testing.assert_allclose(model.rate(before[order], listed), after[order], rtol=0, atol=1e-8)
+
+
+@promise("labels")
+@given(case=cases())
+def test_only_the_order_of_the_groups_counts(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    model, before, after = rated(variant, case)
+    other = replace(
+        case.outcome, group=2 * case.outcome.group + 3, last_group=2 * case.outcome.last_group + 3
+    )
+    np.testing.assert_array_equal(model.rate(before, other), after)
+
+
+@promise("better")
+@given(case=cases(), data=st.data())
+def test_a_better_place_is_never_worth_less(variant: Variant, case: Case, data: st.DataObject) -> None:
+    """Of two entrants in the same state, the better placed one does not end below the other."""
+    case = fit(variant, case)
+    a, b = data.draw(st.permutations(range(case.outcome.size)))[:2]
+    assume(case.outcome.group[a] < case.outcome.group[b])
+    model, states = variant.model, case.states(variant)
+    states[a] = states[b]
+    after = model.rate(states, case.outcome)
+    assert_rises(model, after[b], after[a])
+
+
+@promise("input")
+@given(case=cases())
+def test_what_is_given_is_never_changed(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    model, states = variant.model, case.states(variant)
+    kept, group, unfinished = states.copy(), case.outcome.group.copy(), case.outcome.unfinished.copy()
+    after = model.rate(states, case.outcome)
+    after += 1.0
+    for given_again, before in (
+        (states, kept),
+        (case.outcome.group, group),
+        (case.outcome.unfinished, unfinished),
+    ):
+        np.testing.assert_array_equal(given_again, before)
+
+
+@promise("axes")
+@given(case=cases())
+def test_leading_axes_are_as_one_at_a_time(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    model = variant.model
+    several = np.stack([replace(case, seed=case.seed + i).states(variant) for i in range(6)])
+    several = several.reshape(3, 2, *several.shape[1:])
+    after = model.rate(several, case.outcome)
+    assert after.shape == several.shape
+    for i, j in np.ndindex(3, 2):
+        single = model.rate(several[i, j], case.outcome)
+        np.testing.assert_allclose(after[i, j], single, rtol=0, atol=CLOSE)
+    assert model.rating(after).shape == model.points(after).shape == after.shape[:-1]
+    assert model.points(after).dtype == np.int64
+
+
+def candidates(model: RatingModel) -> tuple[Any, list[Any]]:
+    """A model whose numbers are arrays of three candidates, and the three models one by one."""
+    factors = np.array([1.0, 0.9, 1.2])
+    arrays: dict[str, Any] = {}
+    for declaration in fields(model):  # type: ignore[arg-type]
+        value = getattr(model, declaration.name)
+        if isinstance(value, float):
+            arrays[declaration.name] = value * factors
+        elif isinstance(value, tuple):
+            arrays[declaration.name] = tuple(item * factors for item in value)
+    single = [
+        {name: tuple(v[i] for v in a) if isinstance(a, tuple) else a[i] for name, a in arrays.items()}
+        for i in range(3)
+    ]
+    return replace(model, **arrays), [replace(model, **one) for one in single]  # type: ignore[type-var]
+
+
+@promise("sweep")
+@given(case=cases())
+def test_a_sweep_over_parameters_is_as_one_at_a_time(variant: Variant, case: Case) -> None:
+    case = fit(variant, case)
+    together, single = candidates(variant.model)
+    states = case.states(variant)
+    several = np.stack([states] * 3)
+    after = together.rate(several, case.outcome)
+    assert together.initial().shape == (3, len(variant.model.columns))
+    chance = together.win_probability(after[:, 0], after[:, 1])
+    for i, model in enumerate(single):
+        expected = model.rate(states, case.outcome)
+        np.testing.assert_allclose(after[i], expected, rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(together.initial()[i], model.initial())
+        np.testing.assert_array_equal(together.points(several)[i], model.points(states))
+        np.testing.assert_allclose(together.rating(several)[i], model.rating(states))
+        np.testing.assert_allclose(
+            chance[i], model.win_probability(expected[0], expected[1]), rtol=0, atol=CLOSE
+        )
+
+
+UNRATEABLE = [
+    Outcome.of([]),
+    Outcome.of([1]),
+    Outcome.of([], unfinished=1),
+    Outcome.of([], unfinished=3),
+    Outcome.of([1, 1, 1]),
+    replace(Outcome.of([1, 1]), last_group=4, last_unfinished=True),
+]
+
+
+@pytest.mark.parametrize("variant", variants(), ids=str)
+def test_a_race_that_tells_nothing_changes_nothing(variant: Variant) -> None:
+    for number, outcome in enumerate(UNRATEABLE):
+        states = Case(outcome, number, 1.0).states(variant)
+        np.testing.assert_array_equal(variant.model.rate(states, outcome), states)
+
+
+@pytest.mark.parametrize("variant", variants(), ids=str)
+def test_win_probabilities_are_probabilities(variant: Variant) -> None:
+    model = variant.model
+    states = Case(Outcome.of([1, 2, 3, 4]), 5, 1.0).states(variant)
+    states = states[np.argsort(model.rating(states))]
+    chance = model.win_probability(states[:, np.newaxis], states[np.newaxis])
+    assert chance.shape == (4, 4)
+    np.testing.assert_allclose(chance + chance.T, 1.0, rtol=0, atol=1e-12)
+    assert ((chance >= 0) & (chance <= 1)).all()
+    assert chance[-1, 0] >= 0.5

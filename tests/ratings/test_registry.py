@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from racebot.errors import ModelError
+from racebot.ratings.model import RatingModel
+from racebot.ratings.parameters import as_json, declared
+from racebot.ratings.registry import MODELS, create
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_every_model_is_made_by_its_key(key: str) -> None:
+    model = create(key)
+    assert isinstance(model, RatingModel)
+    assert model.key == key
+    assert model.initial().shape == (len(model.columns),)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_every_parameter_says_what_it_is(model: type[Any]) -> None:
+    for declaration in declared(model):
+        words = declaration.metadata["help"]
+        assert len(words) > 10
+        assert words == words.strip().rstrip(".")
+        assert "\n" not in words
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_model_cannot_be_changed(model: type[Any]) -> None:
+    made = model()
+    name = declared(model)[0].name
+    with pytest.raises(AttributeError):
+        setattr(made, name, getattr(made, name))
+
+
+def test_parameters_are_read_from_text() -> None:
+    model = create("plackett-luce", {"rates": "0.32", "dummy": "none", "unfinished": "independent"})
+    parameters = as_json(model)
+    assert parameters["rates"] == [0.32]
+    assert parameters["dummy"] is None
+    assert parameters["unfinished"] == "independent"
+
+
+def test_an_unknown_key_lists_the_known_ones() -> None:
+    with pytest.raises(ModelError, match="no rating model 'placket-luce'") as refusal:
+        create("placket-luce")
+    assert "did you mean 'plackett-luce'?" in str(refusal.value)
+    assert all(key in str(refusal.value) for key in MODELS)
+
+
+def test_an_unknown_parameter_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"plackett-luce has no parameter 'rate'.*rates"):
+        create("plackett-luce", {"rate": 0.3})
