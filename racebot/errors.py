@@ -5,10 +5,11 @@ RacebotError
 ├── ModelError         an unknown rating model, or a parameter it cannot take
 ├── PayloadError       foreign data that is not what the site sends
 ├── SiteError          the site refused or could not be reached
-│   ├── CredentialsError   client id or secret is wrong
-│   └── NotFoundError             no such category, race or page
+│   ├── CredentialsError   client id, secret or token is refused
+│   ├── NotFoundError      no such category, race or page
+│   └── ConnectionLost     a room's socket closed, or could not be opened
 ├── LedgerError        the database cannot be used as a ledger
-└── NoSuchEntryError       a player, race or leaderboard that the ledger does not hold
+└── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
 """
 
 
@@ -42,6 +43,10 @@ class CredentialsError(SiteError):
 
 class NotFoundError(SiteError):
     """The site knows no such category, race or page."""
+
+
+class ConnectionLost(SiteError):  # noqa: N818 - an event to recover from
+    """A room's socket closed, stopped answering, or could not be opened."""
 
 
 class LedgerError(RacebotError):

@@ -334,6 +334,22 @@ class Ledger:
         )
         return [(_race(row), _change(row)) for row in rows]
 
+    def changes_since(self, board: Leaderboard, moment: datetime) -> Iterator[Change]:
+        """What races that ended at or after a moment did, in the leaderboard's order."""
+        rows = self._rows(
+            "SELECT changes.* FROM changes JOIN rated USING (leaderboard, sequence)"
+            " JOIN races ON races.name = rated.race"
+            " WHERE changes.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
+            board.key,
+            _text(moment),
+        )
+        return (_change(row) for row in rows)
+
+    def latest_race(self, board: Leaderboard) -> datetime | None:
+        """When the last race of a leaderboard ended."""
+        rows = self._rows("SELECT max(last_race_at) AS at FROM standings WHERE leaderboard = ?", board.key)
+        return _moment(rows[0]["at"]) if rows[0]["at"] else None
+
     def find_player(self, name: str) -> tuple[str, str]:
         """Id and current name of a player given by name (in any case) or by id.
 
@@ -370,7 +386,9 @@ class Ledger:
         self.db.conn.executemany(
             "INSERT INTO players (id, name, first_seen, last_seen) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET"
-            " name = CASE WHEN excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
+            # Archives know no names and give the id instead; any name is better than that.
+            " name = CASE WHEN excluded.name = id THEN name"
+            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
             [(e.user_id, e.name, seen, seen) for e in result.entrants if e.user_id is not None],

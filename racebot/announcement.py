@@ -1,0 +1,186 @@
+"""What the bot says: rating changes as chat messages, info block and machine-readable meta. Pure text.
+
+All wording lives here. Chat shows one paragraph in a narrow column, so players are separated by a
+middle dot, ordered by place, and a message that would grow past the site's limit is split between
+players.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from racebot.races.change import Change
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+
+MESSAGE_LIMIT = 1000
+INFO_LIMIT = 1000
+META_LIMIT = 2048
+META_KEY = "racebot"
+
+PROVISIONAL = "Ratings, once this race is recorded ({goal}): "
+CORRECTION = "Correction {number}: the result changed. Ratings, once this race is recorded ({goal}): "
+NOTHING = "no changes"
+CONTINUED = "(continued) "
+WITHDRAWN = "This race will not be recorded, so the rating changes above do not count."
+TEAM_RACE = "This is a team race: it does not change any rating ({goal})."
+INFO = "Ratings by racebot ({goal}): "
+SEPARATOR = " · "
+
+
+class InfoPolicy(StrEnum):
+    """Whether the final changes go into `info_bot`, which all bots of a category share."""
+
+    WHEN_EMPTY = "when-empty"
+    """Only where it is empty or holds our own block alone."""
+    APPEND = "append"
+    """Below what other bots wrote, each of their lines kept."""
+    NEVER = "never"
+
+
+def plain(text: str) -> str:
+    """Text from a user made harmless: no mention, no link, no control character, no line break.
+
+    The site turns `@everyone` and the like into notifications and addresses into links, also in a bot's
+    message; the look-alike characters used instead are neither.
+    """
+    visible = "".join(" " if char.isspace() else char for char in text if _visible(char))
+    visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
+    visible = re.sub(r"(?<=\w)\.(?=[A-Za-z]{2})", "․", visible)
+    return " ".join(visible.split()) or "?"
+
+
+def provisional(
+    result: RaceResult, goal: str, changes: Sequence[Change], *, correction: int = 0
+) -> list[str]:
+    """The messages that tell what a finished race will do once it is recorded.
+
+    Args:
+        result: the race, for names.
+        goal: the leaderboard's name.
+        changes: of all rated entrants.
+        correction: 0 for the first time, then 1, 2, … so that no two messages are the same.
+    """
+    template = CORRECTION if correction else PROVISIONAL
+    phrases = players(result, changes) or [NOTHING]
+    return split(template.format(goal=plain(goal), number=correction), phrases)
+
+
+def team_race(goal: str) -> str:
+    """The message that says why a team race changes nothing."""
+    return TEAM_RACE.format(goal=plain(goal))
+
+
+def info_block(result: RaceResult, goal: str, changes: Sequence[Change]) -> str:
+    """The final changes for the race page, shortened to the site's limit by leaving out the last players."""
+    opening = INFO.format(goal=plain(goal))
+    parts = players(result, changes)
+    shown = len(parts)
+    while True:
+        rest = len(parts) - shown
+        text = opening + SEPARATOR.join([*parts[:shown], *([f"and {rest} more"] if rest else [])])
+        if len(text) <= INFO_LIMIT or shown == 0:
+            return text[:INFO_LIMIT]
+        shown -= 1
+
+
+def merged_info(existing: str, blocks: Sequence[str], policy: InfoPolicy) -> str | None:
+    """What `info_bot` should hold, or None where it is to be left as it is.
+
+    Lines that are not ours are kept as they stand; blocks that do not fit below them are left out.
+    """
+    opening = INFO.split("{", maxsplit=1)[0]
+    foreign = [line for line in existing.splitlines() if not line.startswith(opening)]
+    if policy is InfoPolicy.NEVER or (
+        policy is InfoPolicy.WHEN_EMPTY and any(line.strip() for line in foreign)
+    ):
+        return None
+    text = "\n".join(foreign).rstrip()
+    for block in blocks:
+        longer = f"{text}\n{block}" if text else block
+        if len(longer) <= INFO_LIMIT:
+            text = longer
+    return None if text == existing else text
+
+
+def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Our one key of `bot_meta`, as `setmeta` takes it.
+
+    Changes that would take the whole of `bot_meta` past the site's limit are left out from the end, and
+    counted under `omitted`.
+
+    Args:
+        existing: what `bot_meta` holds now; the site merges key by key, so other keys stay and count
+            against the limit.
+        boards: one entry per leaderboard, from `meta_entry`.
+    """
+    entries = [{**board, "changes": dict(board["changes"])} for board in boards]
+    others = {key: value for key, value in existing.items() if key != META_KEY}
+    while len(json.dumps({**others, META_KEY: entries}).encode()) > META_LIMIT:
+        longest = max(entries, key=lambda entry: len(entry["changes"]), default=None)
+        if longest is None or not longest["changes"]:
+            return {META_KEY: []}
+        longest["changes"].popitem()
+        longest["omitted"] = longest.get("omitted", 0) + 1
+    return {META_KEY: entries}
+
+
+def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> dict[str, Any]:
+    """One leaderboard's final changes for machines: `[before, after]` points by user id, by place."""
+    return {
+        "leaderboard": goal,
+        "model": model,
+        "changes": {c.player: [c.points_before, c.points_after] for c in _by_place(changes)},
+    }
+
+
+def players(result: RaceResult, changes: Sequence[Change]) -> list[str]:
+    """One short phrase per rated entrant, by place, those who did not finish last."""
+    entrants = {entrant.user_id: entrant for entrant in result.entrants}
+    return [_player(entrants[change.player], change) for change in _by_place(changes)]
+
+
+def split(opening: str, parts: Sequence[str], limit: int = MESSAGE_LIMIT) -> list[str]:
+    """One or more messages of at most `limit` characters, broken between parts only."""
+    messages = [opening]
+    fresh = True
+    for part in parts:
+        longer = messages[-1] + ("" if fresh else SEPARATOR) + part
+        if len(longer) > limit and not fresh:
+            messages.append(CONTINUED + part)
+        else:
+            messages[-1] = longer[:limit]
+        fresh = False
+    return messages
+
+
+def signed(change: int) -> str:
+    """A change of points with its sign, as people write it: +12, −5, ±0."""
+    return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
+
+
+def standing_word(entrant: Entrant, change: Change) -> str:
+    """A finisher's place, or DNF or DQ."""
+    if change.place is not None:
+        return str(change.place)
+    return "DQ" if entrant.status is EntrantStatus.DQ else "DNF"
+
+
+def _player(entrant: Entrant, change: Change) -> str:
+    new = ", first race" if change.races_before == 0 else ""
+    return (
+        f"{standing_word(entrant, change)} {plain(entrant.name)} "
+        f"{change.points_before}→{change.points_after} ({signed(change.points_change)}{new})"
+    )
+
+
+def _by_place(changes: Sequence[Change]) -> list[Change]:
+    return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after, c.player))
+
+
+def _visible(char: str) -> bool:
+    return char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"}

@@ -1,0 +1,201 @@
+"""Delivering a room's outbox over its socket, each message once.
+
+The site acknowledges nothing but by showing: a chat message comes back as the bot's own, `info_bot` and
+`bot_meta` show in the race's data. A message whose arrival is not known, because the connection or the
+process died, is looked for in the chat history before it is said again with the same guid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from racebot import announcement
+from racebot.announcement import InfoPolicy
+from racebot.errors import ConnectionLost
+from racebot.ledger.store import Ledger
+from racebot.ledger.work import Delivery, OutboxRow
+from racebot.racetime.connection import RoomSocket
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, Race, RaceUpdate, Refusal
+
+log = logging.getLogger(__name__)
+
+ANSWER_WITHIN = 10.0
+"""Seconds in which the site must show what we sent; after that the connection counts as lost."""
+CLOCK_SKEW = timedelta(minutes=2)
+"""How far the site's clock may be behind ours when the history is searched for our own message."""
+
+Call = Callable[..., Awaitable[Any]]
+"""Runs a function with its arguments on the ledger's own thread."""
+
+
+class TokenRefused(ConnectionLost):
+    """The site refused an action because of the token: get a new one and connect again."""
+
+
+class Courier:
+    """Delivers what the outbox holds for one room.
+
+    Args:
+        name: the race.
+        ledger: for the outbox.
+        call: runs ledger work.
+        clock: the current time, with its offset.
+        info: what may be done with `info_bot`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ledger: Ledger,
+        call: Call,
+        clock: Callable[[], datetime],
+        info: InfoPolicy,
+    ) -> None:
+        self._name = name
+        self._ledger = ledger
+        self._call = call
+        self._clock = clock
+        self._info = info
+        self._race: Race | None = None
+        self._seen = asyncio.Event()
+        self._waiting: tuple[Callable[[Event], bool], asyncio.Future[Event]] | None = None
+
+    def hear(self, event: Event) -> None:
+        """Take in an event of the room: it may be the answer that a delivery waits for."""
+        if isinstance(event, RaceUpdate):
+            self._race = event.race
+            self._seen.set()
+        if self._waiting is not None:
+            wanted, answer = self._waiting
+            if not answer.done() and (isinstance(event, Refusal) or wanted(event)):
+                answer.set_result(event)
+
+    def joined(self) -> None:
+        """A new connection is open: what the last one showed may be old."""
+        self._seen.clear()
+
+    async def deliver(self, socket: RoomSocket) -> None:
+        """Deliver all that is open, in order.
+
+        Raises:
+            TokenRefused: the token is no good any more.
+            ConnectionLost: the socket closed, or the site does not answer.
+        """
+        while rows := await self._open_rows():
+            await self._deliver(socket, rows[0])
+
+    async def _open_rows(self) -> list[OutboxRow]:
+        rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self._name)
+        return rows
+
+    async def _deliver(self, socket: RoomSocket, row: OutboxRow) -> None:
+        match row.message.kind:
+            case "chat":
+                await self._chat(socket, row)
+            case "meta":
+                await self._meta(socket, row)
+            case "info":
+                await self._set_info(socket, row)
+
+    async def _chat(self, socket: RoomSocket, row: OutboxRow) -> None:
+        text = str(row.message.body["text"])
+        if row.state is Delivery.SENT:
+            history = await self._exchange(socket.ask_history(), lambda e: isinstance(e, ChatHistory))
+            since = (row.created_at - CLOCK_SKEW).timestamp()
+            if isinstance(history, ChatHistory) and any(
+                _is_ours(m, text) and m.posted_at >= since for m in history.messages
+            ):
+                await self._mark(row, Delivery.DELIVERED, "found in the chat history")
+                return
+        elif self._race is not None and self._race.recorded:
+            await self._mark(row, Delivery.DROPPED, "chat is closed")
+            return
+        else:
+            await self._mark(row, Delivery.SENT)
+        answer = await self._exchange(
+            socket.say(text, row.message.guid), lambda e: isinstance(e, ChatMessage) and _is_ours(e, text)
+        )
+        await self._conclude(row, answer, "chat message")
+
+    async def _meta(self, socket: RoomSocket, row: OutboxRow) -> None:
+        race = await self._current_race()
+        ours = announcement.meta(race.bot_meta, row.message.body["leaderboards"])
+        if _holds(race.bot_meta, ours):
+            await self._mark(row, Delivery.DELIVERED)
+            return
+        await self._mark(row, Delivery.SENT)
+        # Nothing shows that `setmeta` was taken, but actions are answered in order: once the ping that
+        # follows it is answered, a refusal would have been.
+        await socket.set_meta(ours)
+        answer = await self._exchange(socket.ping(), lambda e: isinstance(e, Pong))
+        await self._conclude(row, answer, "bot_meta")
+
+    async def _set_info(self, socket: RoomSocket, row: OutboxRow) -> None:
+        race = await self._current_race()
+        text = announcement.merged_info(race.info_bot, row.message.body["blocks"], self._info)
+        if text is None:
+            await self._mark(row, Delivery.DROPPED, f"left as it is ({self._info.value})")
+            return
+        await self._mark(row, Delivery.SENT)
+        answer = await self._exchange(
+            socket.set_info(text), lambda e: isinstance(e, RaceUpdate) and _same_lines(e.race.info_bot, text)
+        )
+        await self._conclude(row, answer, "info block")
+
+    async def _current_race(self) -> Race:
+        """The race by the last frame of this connection, its first one waited for."""
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                await self._seen.wait()
+        except TimeoutError:
+            raise ConnectionLost(f"{self._name}: the site does not show the race") from None
+        assert self._race is not None  # noqa: S101 - set with the event
+        return self._race
+
+    async def _conclude(self, row: OutboxRow, answer: Event, what: str) -> None:
+        if isinstance(answer, Refusal):
+            log.warning("%s: %s refused: %s", self._name, what, "; ".join(answer.errors))
+            await self._mark(row, Delivery.REFUSED, "; ".join(answer.errors))
+        else:
+            await self._mark(row, Delivery.DELIVERED)
+
+    async def _exchange(self, action: Awaitable[None], wanted: Callable[[Event], bool]) -> Event:
+        """Send, and wait for the event that answers it or for a refusal."""
+        answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        self._waiting = (wanted, answer)
+        try:
+            await action
+            async with asyncio.timeout(ANSWER_WITHIN):
+                event = await answer
+        except TimeoutError:
+            raise ConnectionLost(f"{self._name}: no answer within {ANSWER_WITHIN:.0f} s") from None
+        finally:
+            self._waiting = None
+        if isinstance(event, Refusal) and event.token_refused:
+            raise TokenRefused(f"{self._name}: the token is refused")
+        return event
+
+    async def _mark(self, row: OutboxRow, state: Delivery, detail: str | None = None) -> None:
+        def write() -> None:
+            with self._ledger.transaction():
+                self._ledger.outbox.mark(row, state, self._clock(), detail)
+
+        await self._call(write)
+
+
+def _is_ours(message: ChatMessage, text: str) -> bool:
+    return message.bot is not None and " ".join(message.text.split()) == " ".join(text.split())
+
+
+def _holds(meta: Mapping[str, object], ours: Mapping[str, object]) -> bool:
+    return all(meta.get(key) == value for key, value in ours.items())
+
+
+def _same_lines(left: str, right: str) -> bool:
+    return [line.strip() for line in left.strip().splitlines()] == [
+        line.strip() for line in right.strip().splitlines()
+    ]

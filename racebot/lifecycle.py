@@ -1,0 +1,201 @@
+"""What happens at each stage of a race's life: finished, taken back, recorded, over.
+
+Everything here is plain ledger work, called by the room tasks, the polling of pending races and the
+list of past races alike; what is to be said goes into the outbox and is delivered by `delivery.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from racebot import announcement
+from racebot.ledger.store import Ledger
+from racebot.ledger.work import Delivery, Kind, Message, PendingRace
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.settle import TEAM_RACE, Rated, Settler
+
+log = logging.getLogger(__name__)
+
+ANNOUNCE_WITHIN = timedelta(hours=1)
+"""A result older than this when first seen is not announced: its racers have left the room."""
+WITHDRAW_AFTER = timedelta(hours=1)
+"""A race that stops being recorded is only forgotten this long after it ended: the site caches answers."""
+
+
+class Lifecycle:
+    """Turns what is seen of races into ledger entries and messages.
+
+    Args:
+        settler: rates results.
+        clock: the current time, with its offset.
+        announce: whether anything is to be said in chat.
+    """
+
+    def __init__(self, settler: Settler, clock: Callable[[], datetime], *, announce: bool = True) -> None:
+        self.settler = settler
+        self._ledger: Ledger = settler.ledger
+        self._clock = clock
+        self._announce = announce
+
+    def observe(self, race: Race, *, in_room: bool = False) -> None:
+        """Take in a race as the site now shows it, wherever it was seen.
+
+        Args:
+            race: from a room frame, a race detail or the list.
+            in_room: whether we are in its room, and so may give the final word there.
+        """
+        result = race.result
+        if race.over:
+            self.over(race.name)
+        elif result is None or not self.settler.plans.counts(result):
+            return
+        elif race.recorded:
+            self.recorded(result, in_room=in_room)
+        elif self._ledger.race(race.name) is not None:
+            if self._clock() - result.ended_at > WITHDRAW_AFTER:
+                self.settler.withdraw(race.name)
+        else:
+            self.finished(result)
+
+    def finished(self, result: RaceResult) -> None:
+        """Look after a finished race until it is settled."""
+        with self._ledger.transaction():
+            if self._ledger.pending.get(result.name) is None:
+                log.info("%s: finished, waiting for its record", result.name)
+                self._ledger.pending.save(
+                    PendingRace(
+                        result.name, result.category, result.ended_at, self._next_look(result.ended_at)
+                    )
+                )
+
+    def result_stands(self, result: RaceResult) -> None:
+        """Queue the provisional changes, or a correction of what was said before."""
+        if not self.settler.plans.counts(result) or not self._announce:
+            return
+        self.finished(result)
+        with self._ledger.transaction():
+            pending = self._ledger.pending.get(result.name)
+            if pending is None:
+                return
+            if pending.said is None and self._clock() - result.ended_at > ANNOUNCE_WITHIN:
+                return
+            rated = self.settler.preview(result)
+            key = _standing_key(rated)
+            if pending.said == key:
+                return
+            self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the result changed")
+            correction = pending.corrections + 1 if self._was_heard(result.name) else 0
+            for part, text in enumerate(_provisional(rated, correction)):
+                self._put(result, "chat", {"text": text}, f"{key}:{correction}:{part}")
+            self._ledger.pending.save(replace(pending, said=key, corrections=correction))
+
+    def taken_back(self, name: str) -> None:
+        """The race goes on: what was not said yet must not be said."""
+        with self._ledger.transaction():
+            self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race goes on")
+            pending = self._ledger.pending.get(name)
+            if pending is not None and not self._was_heard(name):
+                self._ledger.pending.save(replace(pending, said=None))
+
+    def recorded(self, result: RaceResult, *, in_room: bool) -> None:
+        """Settle a recorded race, and queue the final word for a room that we know."""
+        known = in_room or self._ledger.pending.get(result.name) is not None
+
+        def messages(rated: list[Rated]) -> Iterable[Message]:
+            self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the race is recorded")
+            boards = [r for r in rated if r.changes]
+            if not known or not boards:
+                return
+            entries = [
+                announcement.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards
+            ]
+            blocks = [announcement.info_block(result, r.leaderboard.name, r.changes) for r in boards]
+            yield self._message(result, "meta", {"leaderboards": entries}, result.fingerprint())
+            yield self._message(result, "info", {"blocks": blocks}, result.fingerprint())
+
+        rated = self.settler.settle(result, messages, self._clock())
+        for each in rated or ():
+            outcome = each.note or f"{len(each.changes)} ratings changed"
+            log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
+
+    def over(self, name: str) -> None:
+        """The race will never be recorded: say so where changes were announced, and forget it."""
+        pending = self._ledger.pending.get(name)
+        if pending is None:
+            return
+        with self._ledger.transaction():
+            self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race is not recorded")
+            if self._was_heard(name):
+                guid = _guid(name, "chat", "withdrawn")
+                body = {"text": announcement.WITHDRAWN}
+                self._ledger.outbox.put(Message(name, pending.category, "chat", guid, body), self._clock())
+            self._ledger.pending.remove(name)
+        log.info("%s: will not be recorded, nothing changes", name)
+
+    def vanished(self, name: str) -> None:
+        """The site no longer knows the race: nothing can be said there any more."""
+        with self._ledger.transaction():
+            self._ledger.pending.remove(name)
+            for row in self._ledger.outbox.open_for(name):
+                self._ledger.outbox.mark(row, Delivery.DROPPED, self._clock(), "the room is gone")
+
+    def looked_at(self, name: str) -> None:
+        """Put off the next look at a pending race, the longer the older it is."""
+        with self._ledger.transaction():
+            pending = self._ledger.pending.get(name)
+            if pending is not None:
+                self._ledger.pending.save(replace(pending, next_look=self._next_look(pending.ended_at)))
+
+    def _was_heard(self, name: str) -> bool:
+        return any(
+            row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
+            for row in self._ledger.outbox.of(name)
+        )
+
+    def _next_look(self, ended_at: datetime) -> datetime:
+        now = self._clock()
+        age = now - ended_at
+        if age < timedelta(hours=6):
+            return now + timedelta(minutes=1)
+        if age < timedelta(days=2):
+            return now + timedelta(minutes=10)
+        return now + (timedelta(hours=1) if age < timedelta(days=14) else timedelta(days=1))
+
+    def _put(self, result: RaceResult, kind: Kind, body: dict[str, object], serial: str) -> None:
+        self._ledger.outbox.put(self._message(result, kind, body, serial), self._clock())
+
+    def _message(self, result: RaceResult, kind: Kind, body: dict[str, object], serial: str) -> Message:
+        return Message(result.name, result.category, kind, _guid(result.name, kind, serial), body)
+
+
+def _provisional(rated: Iterable[Rated], correction: int) -> list[str]:
+    texts = []
+    for each in rated:
+        if each.note == TEAM_RACE:
+            texts.append(announcement.team_race(each.leaderboard.name))
+        elif each.changes or correction:
+            texts += announcement.provisional(
+                each.result, each.leaderboard.name, each.changes, correction=correction
+            )
+    return texts
+
+
+def _standing_key(rated: Iterable[Rated]) -> str:
+    """Identifies what a result says of its entrants.
+
+    Points are left out: another race settled meanwhile moves them, and is no reason for a correction.
+    """
+    facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def _guid(race: str, kind: str, serial: str) -> str:
+    """The same for the same message, so that a message queued twice is one message."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{kind}:{serial}"))

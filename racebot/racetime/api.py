@@ -1,0 +1,221 @@
+"""The site over HTTP: tokens, categories, races and the list of past races.
+
+One client serves one site. Transient failures (5xx, 429, timeouts, HTML where JSON belongs) are retried
+with growing pauses, `Retry-After` obeyed; a refusal is raised at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import stamina
+from pydantic import SecretStr
+
+from racebot import __version__
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
+
+log = logging.getLogger(__name__)
+
+USER_AGENT = f"racebot/{__version__} (httpx)"
+RENEW_BEFORE = 600.0
+"""A token is renewed this many seconds before it expires."""
+LONGEST_PAUSE = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A bot's OAuth2 client id and secret."""
+
+    client_id: str
+    client_secret: SecretStr
+
+
+class Transient(SiteError):  # noqa: N818 - not an error but a reason to try again
+    """The site could not answer just now."""
+
+    def __init__(self, text: str, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class Site:
+    """The site's pages as typed values.
+
+    Args:
+        url: the site's address, such as `https://racetime.gg`.
+        interval: seconds from the start of one request to the start of the next; requests never overlap.
+        attempts: how often a request is tried before its failure is raised.
+        transport: for tests, in place of the network.
+
+    Raises (all requests):
+        SiteError: unreachable or failing, after all attempts.
+        NotFoundError: no such page.
+        PayloadError: an answer of the wrong shape.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        interval: float = 1.0,
+        attempts: int = 5,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._interval = interval
+        self._attempts = attempts
+        self._gate = asyncio.Lock()
+        self._last_start = float("-inf")
+        self._client = httpx.AsyncClient(
+            base_url=self.url,
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            timeout=httpx.Timeout(20.0),
+            follow_redirects=False,
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def token(self, credentials: Credentials) -> tuple[str, float]:
+        """A new access token and its lifetime in seconds.
+
+        Raises:
+            CredentialsError: the site does not know this id and secret.
+        """
+        form = {
+            "client_id": credentials.client_id,
+            "client_secret": credentials.client_secret.get_secret_value(),
+            "grant_type": "client_credentials",
+        }
+        answer = await self._request("POST", "/o/token", data=form)
+        token, lifetime = answer.get("access_token"), answer.get("expires_in")
+        if not isinstance(token, str) or not isinstance(lifetime, (int, float)):
+            raise PayloadError("the site's token answer has no access_token and expires_in")
+        return token, float(lifetime)
+
+    async def category(self, slug: str, token: str | None = None) -> Category:
+        """A category; with its bot's token, unlisted rooms included.
+
+        Raises:
+            CredentialsError: the token is not of a bot of this category.
+        """
+        path = f"/o/{slug}/data" if token else f"/{slug}/data"
+        return parse_category(await self._request("GET", path, token=token))
+
+    async def race(self, name: str) -> Race:
+        """A race by its name, `category/slug`."""
+        return parse_race(await self._request("GET", f"/{name}/data"))
+
+    async def past_races(self, category: str, page: int, per_page: int = 100) -> RacePage:
+        """One page of finished races with their entrants, those that ended last first."""
+        params = {"show_entrants": "true", "per_page": per_page, "page": page}
+        return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
+
+    async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async for attempt in stamina.retry_context(
+            on=_pause_for,
+            attempts=self._attempts,
+            timeout=None,
+            wait_initial=1.0,
+            wait_max=60.0,
+            wait_jitter=1.0,
+        ):
+            with attempt:
+                return await self._once(method, path, headers=headers, **kwargs)
+        raise AssertionError("unreachable")
+
+    async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
+        try:
+            async with self._gate:
+                await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
+                self._last_start = time.monotonic()
+                response = await self._client.request(method, path, **kwargs)
+        except httpx.TransportError as error:
+            raise Transient(f"{self.url} cannot be reached ({type(error).__name__})") from error
+        status = response.status_code
+        if status in {401, 403}:
+            raise CredentialsError(f"{self.url}{path} refuses the credentials ({status})")
+        if status == 404:
+            raise NotFoundError(f"{self.url}{path} does not exist")
+        if status == 429 or status >= 500:
+            raise Transient(f"{self.url}{path} answered {status}", _retry_after(response))
+        if status != 200:
+            raise SiteError(f"{self.url}{path} answered {status}")
+        try:
+            return response.json()
+        except ValueError as error:
+            raise Transient(f"{self.url}{path} answered something that is not JSON") from error
+
+
+class TokenSource:
+    """A bot's current token, made when needed and renewed ahead of time or when refused."""
+
+    def __init__(
+        self, site: Site, credentials: Credentials, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._site = site
+        self._credentials = credentials
+        self._clock = clock
+        self._token: str | None = None
+        self._renew_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> str:
+        """A token that is good as far as is known.
+
+        Raises:
+            CredentialsError: the site does not accept the client id and secret.
+        """
+        async with self._lock:
+            if self._token is None or self._clock() >= self._renew_at:
+                token, lifetime = await self._site.token(self._credentials)
+                self._token = token
+                self._renew_at = self._clock() + max(lifetime - RENEW_BEFORE, lifetime / 2)
+                log.info("new access token, good for %.0f s", lifetime)
+            return self._token
+
+    def refuse(self, token: str) -> None:
+        """Tell that the site refused this token, so that the next `get` makes a new one."""
+        if token == self._token:
+            self._token = None
+
+
+def _pause_for(error: Exception) -> bool | float:
+    """Which failures are worth another try, and how long to wait where the site says so."""
+    if not isinstance(error, Transient):
+        return False
+    if error.retry_after is not None:
+        log.warning("%s: waiting %.0f s as it asks", error, error.retry_after)
+        return error.retry_after
+    log.warning("%s: trying again", error)
+    return True
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    if text.isdigit():
+        return min(float(text), LONGEST_PAUSE)
+    try:
+        delay = parsedate_to_datetime(text).timestamp() - time.time()
+    except ValueError:
+        return None
+    return min(max(delay, 0.0), LONGEST_PAUSE)

@@ -1,0 +1,118 @@
+"""The thin shell around a race room's socket: frames to events, actions to frames."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
+
+from racebot.errors import ConnectionLost, PayloadError
+from racebot.racetime.api import USER_AGENT
+from racebot.racetime.payload import Event, parse_event
+
+log = logging.getLogger(__name__)
+
+LARGEST_FRAME = 4 * 1024 * 1024
+"""Bytes; a race of a few hundred entrants with its rendered page stays far below."""
+
+
+class RoomSocket:
+    """One open socket of one room.
+
+    Raises (all methods):
+        ConnectionLost: the socket closed.
+    """
+
+    def __init__(self, name: str, socket: ClientConnection) -> None:
+        self.name = name
+        self._socket = socket
+
+    async def receive(self, timeout: float | None = None) -> Event | None:  # noqa: ASYNC109
+        """The next event, or None if none came in time. A frame that cannot be read is logged and skipped.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    frame = await self._socket.recv()
+                    try:
+                        return parse_event(json.loads(frame))
+                    except (PayloadError, ValueError) as error:
+                        log.warning("%s: unreadable frame skipped: %s", self.name, error)
+        except TimeoutError:
+            return None
+        except ConnectionClosed as error:
+            raise ConnectionLost(
+                f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})"
+            ) from None
+
+    async def say(self, text: str, guid: str) -> None:
+        """Send a chat message. The same guid within five minutes is silently ignored by the site."""
+        await self._act("message", {"message": text, "guid": guid})
+
+    async def set_info(self, text: str) -> None:
+        """Replace the whole of `info_bot`."""
+        await self._act("setinfo", {"info_bot": text})
+
+    async def set_meta(self, keys: Mapping[str, Any]) -> None:
+        """Merge keys into `bot_meta`."""
+        await self._act("setmeta", keys)
+
+    async def ping(self) -> None:
+        """Ask for a pong, which comes after the answers to everything sent before."""
+        await self._act("ping")
+
+    async def ask_history(self) -> None:
+        """Ask for the last 100 chat messages; the answer comes as an event."""
+        await self._act("gethistory")
+
+    async def _act(self, action: str, data: Mapping[str, Any] | None = None) -> None:
+        try:
+            await self._socket.send(json.dumps({"action": action, "data": dict(data or {})}))
+        except ConnectionClosed as error:
+            raise ConnectionLost(
+                f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})"
+            ) from None
+
+
+@asynccontextmanager
+async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerator[RoomSocket]:
+    """An open socket of a room, closed at the end of the block.
+
+    Args:
+        site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
+        name: the race, for messages.
+        path: the race's `websocket_bot_url`.
+        token: the bot's access token. The site does not look at it before the first action.
+
+    Raises:
+        ConnectionLost: the room does not exist, or the site cannot be reached.
+    """
+    url = "ws" + site_url.removeprefix("http") + path
+    try:
+        async with connect(
+            url,
+            additional_headers={"Authorization": f"Bearer {token}"},
+            user_agent_header=USER_AGENT,
+            max_size=LARGEST_FRAME,
+            open_timeout=20,
+            close_timeout=2,
+        ) as socket:
+            yield RoomSocket(name, socket)
+    except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
+        raise ConnectionLost(
+            f"{name}: the room's socket cannot be opened ({type(error).__name__})"
+        ) from error
+
+
+def bot_path(name: str) -> str:
+    """The path of a room's bot socket, where the race's own data has not been seen yet."""
+    return f"/ws/o/bot/{name.partition('/')[2]}"

@@ -1,0 +1,190 @@
+"""What people ask of the ledger, as plain data: leaderboards, players, races, movers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from racebot.announcement import standing_word
+from racebot.explain import Explanation, explain
+from racebot.ledger.store import Leaderboard, Ledger, Standing, StoredRace
+from racebot.races.outcome import TeamPolicy, outcome_of
+from racebot.ratings import registry
+
+MOVERS_WINDOW = timedelta(days=28)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Who is listed on a leaderboard: enough finishes, and raced within so many days of the last race."""
+
+    minimum_finishes: int = 0
+    inactive_days: int = 0
+
+
+def leaderboard(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, Any]:
+    """A leaderboard with its players by place; equal ratings share one."""
+    latest = ledger.latest_race(board)
+    standings = [s for s in ledger.standings(board) if _listed(s, listing, latest)]
+    entries: list[dict[str, Any]] = []
+    for index, standing in enumerate(standings):
+        tied = index > 0 and standings[index - 1].rating == standing.rating
+        entries.append(
+            {
+                "place": entries[-1]["place"] if tied else index + 1,
+                "id": standing.player,
+                "name": standing.name,
+                **_standing(standing),
+            }
+        )
+    return {
+        "leaderboard": board.name,
+        "category": board.category,
+        "goals": list(board.goals),
+        "model": board.model,
+        "parameters": board.parameters,
+        "races": ledger.rated_count(board),
+        "players": entries,
+    }
+
+
+def movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[dict[str, Any]]:
+    """Who gained and lost most in the last weeks of a leaderboard's races, the biggest change first."""
+    latest = ledger.latest_race(board)
+    if latest is None:
+        return []
+    spans: dict[str, tuple[int, int]] = {}
+    for change in ledger.changes_since(board, latest - MOVERS_WINDOW):
+        first, _ = spans.get(change.player, (change.points_before, 0))
+        spans[change.player] = (first, change.points_after)
+    names = {s.player: s.name for s in ledger.standings(board)}
+    moved: list[dict[str, Any]] = [
+        {"id": player, "name": names[player], "before": first, "after": last, "change": last - first}
+        for player, (first, last) in spans.items()
+        if last != first
+    ]
+    return sorted(moved, key=lambda m: (-abs(m["change"]), m["name"]))[:count]
+
+
+def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int = 20) -> dict[str, Any]:
+    """A player's standing and last races on every leaderboard they are on.
+
+    Raises:
+        NoSuchEntryError: nobody, or more than one, is called so.
+    """
+    player_id, current = ledger.find_player(name)
+    boards = []
+    for board in ledger.leaderboards():
+        standing = ledger.standing(board, player_id)
+        if standing is None:
+            continue
+        listed = leaderboard(ledger, board, listings.get(board.key, Listing()))["players"]
+        boards.append(
+            {
+                "leaderboard": board.name,
+                "category": board.category,
+                "place": next((entry["place"] for entry in listed if entry["id"] == player_id), None),
+                "listed": len(listed),
+                **_standing(standing),
+                "history": [
+                    {
+                        "race": race.result.name,
+                        "ended_at": race.result.ended_at.isoformat(),
+                        "place": change.place,
+                        "entrants": len(race.result.entrants),
+                        "before": change.points_before,
+                        "after": change.points_after,
+                        "change": change.points_change,
+                    }
+                    for race, change in ledger.history(board, player_id, limit)
+                ],
+            }
+        )
+    return {"id": player_id, "name": current, "leaderboards": boards}
+
+
+def race(ledger: Ledger, name: str) -> dict[str, Any]:
+    """A race and what it did to each entrant on every leaderboard it counts on, and why.
+
+    Raises:
+        NoSuchEntryError: no such recorded race.
+    """
+    stored = ledger.find_race(name)
+    result = stored.result
+    return {
+        "race": result.name,
+        "goal": result.goal,
+        "ended_at": result.ended_at.isoformat(),
+        "source": stored.source,
+        "leaderboards": [
+            entry for board in ledger.leaderboards() if (entry := _race_on(ledger, board, stored)) is not None
+        ],
+    }
+
+
+def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str, Any] | None:
+    row = ledger.rated_race(board, stored.result.name)
+    if row is None:
+        return None
+    entries = []
+    changes = {change.player: change for change in row.changes}
+    if changes:
+        model = registry.create(board.model, board.parameters)
+        rated = outcome_of(stored.result, TeamPolicy(board.teams))
+        states = np.array([changes[str(e.user_id)].before for e in rated.entrants])
+        explanations = explain(model, states, rated.outcome)
+        names = [entrant.name for entrant in rated.entrants]
+        for entrant, explanation in zip(rated.entrants, explanations, strict=True):
+            change = changes[str(entrant.user_id)]
+            entries.append(
+                {
+                    "standing": standing_word(entrant, change),
+                    "id": change.player,
+                    "name": entrant.name,
+                    "before": change.points_before,
+                    "after": change.points_after,
+                    "change": change.points_change,
+                    "first_race": change.races_before == 0,
+                    "expected": round(explanation.expected, 2),
+                    "actual": explanation.actual,
+                    "moved_by": _moved_by(explanation, names),
+                }
+            )
+    return {
+        "leaderboard": board.name,
+        "model": board.model,
+        "sequence": row.sequence,
+        "note": row.note,
+        "entrants": entries,
+    }
+
+
+def _moved_by(explanation: Explanation, names: list[str], count: int = 2) -> list[str]:
+    """The encounters that say most: the least likely ones, or the most telling if none was unlikely."""
+    return [
+        f"{'beat' if encounter.won else 'behind'} {names[encounter.opponent]} ({encounter.chance:.0%} likely)"
+        for encounter in explanation.encounters[:count]
+    ]
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    return {
+        "points": standing.points,
+        "rating": standing.rating,
+        "state": list(standing.state),
+        "races": standing.races,
+        "finishes": standing.finishes,
+        "wins": standing.wins,
+        "last_race_at": standing.last_race_at.isoformat(),
+    }
+
+
+def _listed(standing: Standing, listing: Listing, latest: datetime | None) -> bool:
+    if standing.finishes < listing.minimum_finishes:
+        return False
+    if listing.inactive_days and latest is not None:
+        return latest - standing.last_race_at <= timedelta(days=listing.inactive_days)
+    return True

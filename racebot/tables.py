@@ -1,0 +1,112 @@
+"""Reports as tables for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from racebot.announcement import plain, signed
+
+
+def leaderboard(console: Console, report: dict[str, Any], limit: int | None = None) -> None:
+    """A leaderboard, its first `limit` players or all."""
+    table = Table(title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left")
+    for heading in ("", "Points", "Races", "Finished", "Won"):
+        table.add_column(heading, justify="right")
+    table.add_column("Player")
+    for entry in report["players"][:limit]:
+        table.add_row(
+            str(entry["place"]),
+            str(entry["points"]),
+            str(entry["races"]),
+            str(entry["finishes"]),
+            str(entry["wins"]),
+            _safe(entry["name"]),
+        )
+    console.print(table)
+    players = len(report["players"])
+    shown = "" if limit is None or players <= limit else f"; the first {limit} shown"
+    console.print(f"{report['races']} races rated, {players} players{shown}")
+
+
+def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:
+    """The biggest changes of late."""
+    table = Table(title=f"Biggest movers of the last {days} days of races", title_justify="left")
+    table.add_column("Player")
+    for heading in ("From", "To", "Change"):
+        table.add_column(heading, justify="right")
+    for entry in report:
+        table.add_row(
+            _safe(entry["name"]), str(entry["before"]), str(entry["after"]), signed(entry["change"])
+        )
+    console.print(table)
+
+
+def player(console: Console, report: dict[str, Any]) -> None:
+    """A player's standings and last races."""
+    console.print(f"[bold]{_safe(report['name'])}[/bold] ({_safe(report['id'])})")
+    if not report["leaderboards"]:
+        console.print("has raced, but no race of theirs has been rated yet")
+    for board in report["leaderboards"]:
+        place = f"place {board['place']} of {board['listed']}" if board["place"] else "not listed"
+        console.print(
+            f"\n{_safe(board['leaderboard'])}: [bold]{board['points']}[/bold] points, {place}, "
+            f"{board['races']} races, {board['finishes']} finished, {board['wins']} won"
+        )
+        table = Table()
+        for heading in ("Ended", "Race"):
+            table.add_column(heading)
+        for heading in ("Place", "Before", "After", "Change"):
+            table.add_column(heading, justify="right")
+        for race in board["history"]:
+            table.add_row(
+                race["ended_at"][:16].replace("T", " "),
+                _safe(race["race"]),
+                f"{race['place'] or 'DNF'} of {race['entrants']}",
+                str(race["before"]),
+                str(race["after"]),
+                signed(race["change"]),
+            )
+        console.print(table)
+
+
+def race(console: Console, report: dict[str, Any]) -> None:
+    """What a race did to each entrant, and why."""
+    ended = report["ended_at"][:16].replace("T", " ")
+    console.print(f"[bold]{_safe(report['race'])}[/bold]  {_safe(report['goal'])}, ended {ended} UTC")
+    if not report["leaderboards"]:
+        console.print("is stored, but counts on no leaderboard")
+    for board in report["leaderboards"]:
+        console.print(f"\n{_safe(board['leaderboard'])} ({board['model']}), race {board['sequence']}")
+        if board["note"]:
+            console.print(f"changed nothing: {board['note']}")
+            continue
+        table = Table()
+        table.add_column("", justify="right")
+        table.add_column("Player", ratio=2)
+        for heading in ("Before", "After", "Change", "Expected", "Actual"):
+            table.add_column(heading, justify="right")
+        table.add_column("What moved it", ratio=4)
+        for entry in board["entrants"]:
+            table.add_row(
+                entry["standing"],
+                _safe(entry["name"]) + (" (first race)" if entry["first_race"] else ""),
+                str(entry["before"]),
+                str(entry["after"]),
+                signed(entry["change"]),
+                f"{entry['expected']:.1f}",
+                f"{entry['actual']:g}",
+                _safe("; ".join(entry["moved_by"])),
+            )
+        console.print(table)
+        console.print(
+            "Expected and actual are places among the rated entrants; those level share a mean place."
+        )
+
+
+def _safe(text: str) -> str:
+    """Text from users, without terminal control characters or markup."""
+    return escape(plain(text))

@@ -1,0 +1,184 @@
+"""One task per race room: joins its socket, follows the race, delivers what is to be said."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from websockets.client import backoff
+
+from racebot.announcement import InfoPolicy
+from racebot.delivery import Call, Courier, TokenRefused
+from racebot.errors import ConnectionLost, NotFoundError, SiteError
+from racebot.ledger.work import OutboxRow
+from racebot.lifecycle import Lifecycle
+from racebot.racetime.api import Site, TokenSource
+from racebot.racetime.connection import RoomSocket, bot_path, join
+from racebot.racetime.payload import RaceUpdate
+from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
+
+log = logging.getLogger(__name__)
+
+STAY_AFTER_FINISH = timedelta(hours=6)
+"""How long a finished room is watched by its socket; after that its race is polled."""
+LONGEST_BACKOFF = 300.0
+
+
+class RoomWatch:
+    """Watches one room until its race is settled or over and everything is said.
+
+    Args:
+        name: the race, `category/slug`.
+        site: for its address, and to ask whether a room that cannot be joined still exists.
+        tokens: the bot's token.
+        lifecycle: what to do at each stage.
+        call: runs ledger work.
+        clock: the current time, with its offset.
+        quiet: seconds for which a result must not change before it is announced.
+        info: what may be done with `info_bot`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        site: Site,
+        tokens: TokenSource,
+        lifecycle: Lifecycle,
+        call: Call,
+        clock: Callable[[], datetime],
+        quiet: float,
+        info: InfoPolicy,
+    ) -> None:
+        self.name = name
+        self._site = site
+        self._tokens = tokens
+        self._lifecycle = lifecycle
+        self._ledger = lifecycle.settler.ledger
+        self._call = call
+        self._clock = clock
+        self._room = Room(name, quiet=quiet)
+        self._courier = Courier(name, self._ledger, call, clock, info)
+        self._work = asyncio.Event()
+        self._reconnect = asyncio.Event()
+
+    def nudge(self) -> None:
+        """Tell that the outbox may hold something new for this room."""
+        self._work.set()
+
+    def renew(self) -> None:
+        """Connect again, with the token that is current now."""
+        self._reconnect.set()
+
+    async def run(self) -> None:
+        """Stay with the room, through any number of lost connections.
+
+        Raises:
+            CredentialsError: the site does not accept the bot's id and secret.
+        """
+        delays = _delays()
+        while True:
+            try:
+                token = await self._tokens.get()
+                path = self._room.race.websocket_path if self._room.race else None
+                async with join(self._site.url, self.name, path or bot_path(self.name), token) as socket:
+                    log.debug("%s: joined", self.name)
+                    delays = _delays()
+                    if await self._stay(socket):
+                        return
+                    continue
+            except TokenRefused as error:
+                log.info("%s", error)
+                self._tokens.refuse(token)
+            except ConnectionLost as error:
+                log.info("%s", error)
+                if self._room.race is None and await self._is_gone():
+                    await self._call(self._lifecycle.vanished, self.name)
+                    return
+            await asyncio.sleep(next(delays))
+
+    async def _stay(self, socket: RoomSocket) -> bool:
+        """Follow the room on one connection; True when there is nothing left to do here."""
+        self._courier.joined()
+        self._work.set()
+        self._reconnect.clear()
+        tasks = [
+            asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
+            asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),
+            asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}"),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return tasks[2] not in done
+
+    async def _listen(self, socket: RoomSocket) -> None:
+        """Feed the room's state machine until somebody leaves."""
+        while True:
+            deadline = self._room.deadline
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            event = await socket.receive(wait)
+            if isinstance(event, RaceUpdate):
+                notices = self._room.update(event.race, time.monotonic())
+                if event.race.status == "finished" and not self._room.closed:
+                    await self._call(self._lifecycle.observe, event.race)
+            else:
+                notices = self._room.tick(time.monotonic())
+            if event is not None:
+                self._courier.hear(event)
+            for notice in notices:
+                await self._follow(notice)
+
+    async def _follow(self, notice: Notice) -> None:
+        match notice:
+            case ResultStands(result):
+                await self._call(self._lifecycle.result_stands, result)
+            case ResultTakenBack():
+                await self._call(self._lifecycle.taken_back, self.name)
+            case Recorded(race):
+                await self._call(lambda: self._lifecycle.observe(race, in_room=True))
+            case Over():
+                await self._call(self._lifecycle.over, self.name)
+        self._work.set()
+
+    async def _speak(self, socket: RoomSocket) -> None:
+        """Deliver the outbox whenever there is work; end when the room needs nobody any more."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            await self._courier.deliver(socket)
+            if await self._may_leave():
+                return
+
+    async def _may_leave(self) -> bool:
+        race = self._room.race
+        open_rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self.name)
+        if open_rows or race is None:
+            return False
+        if self._room.closed:
+            return True
+        ended_at = race.result.ended_at if race.result else None
+        return ended_at is not None and self._clock() - ended_at > STAY_AFTER_FINISH
+
+    async def _is_gone(self) -> bool:
+        """Whether the site says that there is no such race, rather than nothing at all."""
+        try:
+            await self._site.race(self.name)
+        except NotFoundError:
+            return True
+        except SiteError:
+            return False
+        return False
+
+
+def _delays() -> Iterator[float]:
+    return backoff(initial_delay=1.0, min_delay=1.0, max_delay=LONGEST_BACKOFF)

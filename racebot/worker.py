@@ -1,0 +1,343 @@
+"""The long-running worker: watches categories, settles races, keeps its promises, and stops in order."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+from websockets.client import backoff
+
+from racebot.announcement import InfoPolicy
+from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, RacebotError, SiteError
+from racebot.ledger.store import Ledger
+from racebot.lifecycle import Lifecycle
+from racebot.racetime.api import Credentials, Site, TokenSource
+from racebot.settings import CategorySettings, Settings
+from racebot.settle import Settler
+from racebot.watch import RoomWatch
+
+log = logging.getLogger(__name__)
+
+LOOK_BACK = timedelta(days=14)
+"""How far back the list of past races is read, to see races that are recorded late."""
+SHUTDOWN_WITHIN = 8.0
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class CategoryWorker:
+    """Watches one category with one bot's credentials."""
+
+    def __init__(
+        self,
+        settings: CategorySettings,
+        *,
+        site: Site,
+        lifecycle: Lifecycle,
+        call: Callable[..., Awaitable[Any]],
+        clock: Callable[[], datetime],
+        quiet: float,
+        info: InfoPolicy,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.slug = settings.slug
+        self._site = site
+        self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
+        self._lifecycle = lifecycle
+        self._plans = lifecycle.settler.plans
+        self._ledger = lifecycle.settler.ledger
+        self._call = call
+        self._clock = clock
+        self._quiet = quiet
+        self._info = info
+        self._failed = failed
+        self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
+        self._token: str | None = None
+
+    async def check(self) -> None:
+        """See that the credentials are good and the category is there.
+
+        Raises:
+            CredentialsError: a wrong id or secret, or a bot of another category.
+            NotFoundError: no such category.
+        """
+        try:
+            category = await self._site.category(self.slug, await self._tokens.get())
+        except NotFoundError:
+            raise NotFoundError(
+                f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
+                "(the part of the category's address after the site's name)"
+            ) from None
+        log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
+
+    async def rooms(self) -> None:
+        """Watch the rooms that are open, and those in which something is still to be said."""
+        token = await self._tokens.get()
+        try:
+            category = await self._site.category(self.slug, token)
+        except CredentialsError:
+            self._tokens.refuse(token)
+            category = await self._site.category(self.slug, await self._tokens.get())
+        for room in category.rooms:
+            if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
+                self._watch(room.name)
+        for name in await self._call(self._ledger.outbox.rooms, self.slug):
+            self._watch(name)
+
+    async def pending(self) -> None:
+        """Look after finished races that are not settled yet, where no socket does."""
+        for pending in await self._call(self._ledger.pending.due, self.slug, self._clock()):
+            name = pending.race
+            if name not in self._watches:
+                try:
+                    race = await self._site.race(name)
+                except NotFoundError:
+                    await self._call(self._lifecycle.vanished, name)
+                    continue
+                await self._call(self._lifecycle.observe, race)
+                if race.status == "in_progress" or await self._call(self._ledger.outbox.open_for, name):
+                    self._watch(name)
+            await self._call(self._lifecycle.looked_at, name)
+
+    async def past_races(self) -> None:
+        """Read the list of past races far enough back to see late recordings, oldest settled first."""
+        oldest = self._clock() - LOOK_BACK
+        seen = {}
+        page = 1
+        while True:
+            listed = await self._site.past_races(self.slug, page)
+            seen.update({race.name: race for race in listed.races})
+            ends = [race.result.ended_at for race in listed.races if race.result]
+            page += 1
+            if page > listed.pages or not listed.races or (ends and min(ends) < oldest):
+                break
+        ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
+        for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
+            if race.name in self._watches:
+                continue
+            await self._call(self._lifecycle.observe, race)
+            if (
+                race.result
+                and not race.recorded
+                and self._clock() - race.result.ended_at < timedelta(hours=6)
+            ):
+                pending = await self._call(self._ledger.pending.get, race.name)
+                if pending is not None:
+                    self._watch(race.name)
+        await self.outbox()
+
+    async def outbox(self) -> None:
+        """Join the rooms in which something is still to be said."""
+        for name in await self._call(self._ledger.outbox.rooms, self.slug):
+            self._watch(name)
+
+    async def token(self) -> None:
+        """Renew the token ahead of time; open sockets connect again with the new one."""
+        current = await self._tokens.get()
+        if self._token is not None and current != self._token:
+            for watch, _ in self._watches.values():
+                watch.renew()
+        self._token = current
+
+    async def close(self) -> None:
+        """Leave all rooms."""
+        tasks = [task for _, task in self._watches.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _watch(self, name: str) -> None:
+        if name in self._watches:
+            self._watches[name][0].nudge()
+            return
+        watch = RoomWatch(
+            name,
+            site=self._site,
+            tokens=self._tokens,
+            lifecycle=self._lifecycle,
+            call=self._call,
+            clock=self._clock,
+            quiet=self._quiet,
+            info=self._info,
+        )
+        task = asyncio.create_task(watch.run(), name=f"room {name}")
+        self._watches[name] = (watch, task)
+        task.add_done_callback(partial(self._left, name))
+
+    def _left(self, name: str, task: asyncio.Task[None]) -> None:
+        self._watches.pop(name, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)
+
+
+class Worker:
+    """All categories of one process, on one ledger."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], datetime] = utc_now) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._stop = asyncio.Event()
+        self._fatal: BaseException | None = None
+        self._ledger_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+
+    def stop(self) -> None:
+        """Ask the worker to finish what is at hand and end."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Work until stopped.
+
+        Raises:
+            CredentialsError, NotFoundError: a category's settings are wrong.
+            LedgerError: the database cannot be used, or another worker uses it.
+        """
+        settings = self._settings
+        loop = asyncio.get_running_loop()
+        with locked(settings.database):
+            ledger = await self._call(Ledger.open, settings.database)
+            settler = Settler(ledger, settings.plans())
+            scheduler = AsyncIOScheduler(timezone=UTC)
+            categories: list[CategoryWorker] = []
+            try:
+                async with Site(settings.site, interval=settings.request_interval) as site:
+                    for each in settings.required_categories():
+                        lifecycle = Lifecycle(settler, self._clock, announce=settings.announce)
+                        categories.append(
+                            CategoryWorker(
+                                each,
+                                site=site,
+                                lifecycle=lifecycle,
+                                call=self._call,
+                                clock=self._clock,
+                                quiet=settings.quiet_seconds,
+                                info=settings.info_block,
+                                failed=self._failed,
+                            )
+                        )
+                    for signal_number in (signal.SIGTERM, signal.SIGINT):
+                        loop.add_signal_handler(signal_number, self.stop)
+                    await self._start(settler, categories, scheduler)
+                    await self._stop.wait()
+                    log.info("stopping")
+                    await self._shut(categories, scheduler)
+            finally:
+                await self._call(ledger.close)
+                self._ledger_thread.shutdown()
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def _start(
+        self, settler: Settler, categories: list[CategoryWorker], scheduler: AsyncIOScheduler
+    ) -> None:
+        """Check every category, then schedule its jobs, the first run of each at once."""
+        await self._call(settler.apply_plans)
+        settings = self._settings
+        for category in categories:
+            if not await self._patiently(category.check):
+                return
+            jobs = [
+                (category.rooms, settings.rooms_every),
+                (category.past_races, settings.list_every),
+                (category.pending, settings.rooms_every),
+                (category.token, 300.0),
+            ]
+            for job, seconds in jobs:
+                scheduler.add_job(
+                    partial(self._guarded, category.slug, job),
+                    IntervalTrigger(seconds=seconds, timezone=UTC),
+                    id=f"{category.slug} {job.__name__}",
+                    name=f"{category.slug} {job.__name__}",
+                    next_run_time=self._clock(),
+                    coalesce=True,
+                    max_instances=1,
+                    misfire_grace_time=None,
+                )
+        scheduler.start()
+        log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
+
+    async def _patiently(self, check: Callable[[], Awaitable[None]]) -> bool:
+        """Run the first check of a category; a site that is away is waited for. False when stopped."""
+        for delay in backoff(initial_delay=1.0, min_delay=2.0, max_delay=300.0):
+            try:
+                await check()
+            except (CredentialsError, NotFoundError, PayloadError):
+                raise
+            except SiteError as error:
+                log.warning("%s; waiting for the site", error)
+            else:
+                return True
+            try:
+                async with asyncio.timeout(delay):
+                    await self._stop.wait()
+                return False
+            except TimeoutError:
+                continue
+        raise AssertionError("unreachable")
+
+    async def _guarded(self, slug: str, job: Callable[[], Awaitable[None]]) -> None:
+        """Run a job so that its failure is told and the next run happens, unless nothing can help."""
+        try:
+            await job()
+        except (CredentialsError, LedgerError) as error:
+            self._failed(error)
+        except RacebotError as error:
+            log.warning("%s: %s", slug, error)
+        except Exception:
+            log.exception("%s: an unexpected error; going on", slug)
+
+    def _failed(self, error: BaseException) -> None:
+        if isinstance(error, (CredentialsError, LedgerError)):
+            self._fatal = self._fatal or error
+            self._stop.set()
+        else:
+            log.error("an unexpected error in a room: %s", error, exc_info=error)
+
+    async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
+        if scheduler.running:
+            scheduler.shutdown(wait=False)
+        try:
+            async with asyncio.timeout(SHUTDOWN_WITHIN):
+                await asyncio.gather(*(category.close() for category in categories))
+        except TimeoutError:
+            log.warning("some rooms did not close in time")
+
+    async def _call(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run ledger work on the one thread that writes."""
+        return await asyncio.get_running_loop().run_in_executor(self._ledger_thread, partial(work, *args))
+
+
+@contextmanager
+def locked(database: Path) -> Generator[None]:
+    """Hold the database for one worker alone.
+
+    Raises:
+        LedgerError: another worker holds it.
+    """
+    path = database.with_name(database.name + ".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise LedgerError(f"cannot write beside the database {database}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LedgerError(f"another racebot worker uses {database}: stop it first") from None
+        yield
+    finally:
+        os.close(handle)
