@@ -190,7 +190,8 @@ class Control:
         time = _length(given, "time")
         if time is None:
             raise KeyError("time")
-        self._room(given).edit_time(given.pop("user"), time, given.pop("by", None))
+        quiet = bool(given.pop("quiet", False))
+        self._room(given).edit_time(given.pop("user"), time, given.pop("by", None), quiet=quiet)
 
     def _say(self, given: Arguments) -> None:
         self._room(given).say(given.pop("user"), given.pop("message"))

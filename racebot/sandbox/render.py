@@ -92,7 +92,7 @@ def invented_user(name: str) -> Json:
 
 def _status(value: str, texts: dict[str, tuple[str, str]]) -> Json:
     verbose, help_text = texts[value]
-    return {"value": value, "verbose_value": verbose, "help_text": help_text}
+    return {"value": str(value), "verbose_value": verbose, "help_text": help_text}
 
 
 def _actions(room: Room, entrant: Entrant) -> list[str]:
@@ -279,7 +279,7 @@ def race_list(site: Site, *, page: int = 1, per_page: int = 10, show_entrants: b
 
 
 def leaderboards(site: Site) -> Json:
-    """The site's own leaderboards: one per goal, by score."""
+    """The site's own leaderboards: one per goal, by score, of those who have finished a race."""
     boards = []
     for goal in site.category.goals:
         rows = []
@@ -294,7 +294,8 @@ def leaderboards(site: Site) -> Json:
                 if room.recorded and room.goal == goal and entrant.user is account
             ]
             best = min((run.finish_time for run in runs if run.place and run.finish_time), default=None)
-            rows.append((score, account, best, len(runs)))
+            if best is not None:
+                rows.append((score, account, best, len(runs)))
         rows.sort(key=lambda row: (-row[0], row[1].name))
         rankings = [
             {

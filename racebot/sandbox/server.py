@@ -26,8 +26,7 @@ from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
 from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.session import BotSession
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
-from racebot.sandbox.site import Request as SiteRequest
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site, Visit
 from racebot.sandbox.text import exact
 
 CATEGORY_CACHE_SECONDS = 60
@@ -248,7 +247,7 @@ class _Front:
         site, misbehaviour = self._server.site, self._server.misbehaviour
         agent = connection.headers.get("user-agent", "")
         method = scope.get("method", "GET")
-        site.requests.append(SiteRequest(site.clock(), method, path, connection.url.query, agent))
+        site.requests.append(Visit(site.clock(), method, path, connection.url.query, agent))
         if scope["type"] == "http":
             await asyncio.sleep(misbehaviour.delay)
             fault = misbehaviour.next_http(path)

@@ -61,7 +61,7 @@ class Site:
         self.scores: dict[tuple[str, str], int] = {}
         """The site's own score of a user (by id) in a goal."""
         self.token_seconds = TOKEN_SECONDS
-        self.requests: list[Request] = []
+        self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, the control API's and the pages' left out."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
         self._guids: dict[str, datetime] = {}
@@ -206,7 +206,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Visit:
     """One request as the site received it."""
 
     at: datetime

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.site import Site
+
+
+class Clock:
+    """A clock that stands still until told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **length: float) -> None:
+        self.now += timedelta(**length)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def site(clock: Clock) -> Site:
+    """A site with four users and a clock of ours."""
+    site = Site(clock=clock, rng=random.Random(7))
+    for name in ("Ann", "Bo", "Cy", "Di"):
+        site.add_user(name)
+    return site
+
+
+@pytest.fixture
+def started(site: Site, clock: Clock) -> Callable[..., Room]:
+    """Makes a race that has been going on for an hour, by default with Ann, Bo and Cy."""
+
+    def make(*names: str, **options: bool) -> Room:
+        room = site.open_race(**options)
+        for name in names or ("Ann", "Bo", "Cy"):
+            room.enter(name)
+        room.start()
+        clock.advance(hours=1)
+        return room
+
+    return make
+
+
+@pytest.fixture
+def finished(started: Callable[..., Room], clock: Clock) -> Callable[..., Room]:
+    """Makes a race that Ann, Bo and Cy finished in this order, a second apart."""
+
+    def make(**options: bool) -> Room:
+        room = started("Ann", "Bo", "Cy", **options)
+        for name in ("Ann", "Bo", "Cy"):
+            room.finish(name)
+            clock.advance(seconds=1)
+        return room
+
+    return make
+
+
+def places(room: Room) -> dict[str, int | None]:
+    return {entrant.user.name: entrant.place for entrant in room.entrants}
+
+
+def heard(room: Room) -> list[Frame]:
+    """A list that from now on grows by every frame of the room."""
+    frames: list[Frame] = []
+    room.listen(frames.append)
+    return frames
+
+
+def chat_texts(room: Room) -> list[str]:
+    return [message.plain for message in room.chat]

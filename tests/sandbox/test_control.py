@@ -1,0 +1,158 @@
+"""The control API, by which everything that people do on the site can be done from outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.server import SandboxServer
+from racebot.sandbox.site import Site
+
+from .conftest import places
+
+
+class Control:
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+
+    async def __call__(self, command: str, **arguments: Any) -> Any:
+        answer = await self.client.post(f"/sandbox/control/{command}", json=arguments)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def refused(self, command: str, **arguments: Any) -> tuple[int, str]:
+        answer = await self.client.post(f"/sandbox/control/{command}", json=arguments)
+        return answer.status_code, answer.json()["error"]
+
+
+@pytest.fixture
+def misbehaviour() -> Misbehaviour:
+    return Misbehaviour()
+
+
+@pytest.fixture
+async def control(site: Site, misbehaviour: Misbehaviour) -> AsyncIterator[Control]:
+    transport = httpx.ASGITransport(SandboxServer(site, misbehaviour).app())
+    async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
+        yield Control(client)
+
+
+async def test_a_whole_race(control: Control, site: Site) -> None:
+    race = (await control("open", slug="a-race-1"))["slug"]
+    for name in ("Ann", "Bo", "Cy"):
+        await control("enter", race=race, user=name)
+        await control("ready", race=race, user=name)
+    await control("count_down", race=race)
+    await control("start", race=race, ago=3600)
+    await control("finish", race=race, user="Ann", time="P0DT01H00M03.047053S")
+    await control("finish", race=race, user="Bo", time=3700.5)
+    assert (await control("finish", race=race, user="Cy"))["status"]["value"] == "finished"
+    await control("disqualify", race=race, user="Ann")
+    await control("undisqualify", race=race, user="Ann", by="Referee")
+    await control("undone", race=race, user="Cy")
+    await control("forfeit", race=race, user="Cy")
+    await control("edit_time", race=race, user="Bo", time=3500)
+    await control("hold", race=race)
+    answer = await control("record", race=race)
+    assert answer["recorded"]
+    assert places(site.room(race)) == {"Ann": 2, "Bo": 1, "Cy": None}
+
+
+async def test_people_and_bots(control: Control, site: Site) -> None:
+    eve = await control("add_user", name="Eve", moderator=True)
+    assert eve["can_moderate"]
+    await control("rename_user", user=eve["id"], name="Eva")
+    assert site.user("Eva").id == eve["id"]
+    await control("delete_user", user="Eva")
+    assert site.users[eve["id"]].deleted
+    await control("add_bot", name="SeedBot", client_id="seeds", client_secret="hush")
+    race = (await control("open"))["slug"]
+    await control("set_info", race=race, info="Seed 1", client_id="seeds")
+    await control("set_info", race=race, info="Seed 2")
+    assert site.room(race).info == "Seed 2"
+    await control("say", race=race, user="Ann", message="!rating")
+    await control("do_not_record", race=await control_finished(control))
+
+
+async def control_finished(control: Control) -> str:
+    race = str((await control("open"))["slug"])
+    await control("enter", race=race, user="Ann")
+    await control("start", race=race)
+    await control("finish", race=race, user="Ann")
+    return race
+
+
+async def test_the_state_of_everything(control: Control) -> None:
+    race = await control("open", goal="Fun", unlisted=True)
+    assert race["goal"] == {"name": "Fun", "custom": True}
+    await control("say", race=race["slug"], user="Ann", message="hi")
+    await control.client.get("/sandbox/data")
+    state = (await control.client.get("/sandbox/control")).json()
+    assert [one["name"] for one in state["races"]] == [race["name"]]
+    assert "record" in state["commands"]
+    assert state["request_counts"] == {"/sandbox/data": 1}
+    assert {user["name"] for user in state["users"]} >= {"Ann", "Bo", "Referee"}
+    room = (await control.client.get(f"/sandbox/control/{race['slug']}")).json()
+    assert [message["message"] for message in room["chat"]] == ["hi"]
+    assert room["notes"] == []
+    await control("clear_requests")
+    assert (await control.client.get("/sandbox/control")).json()["request_counts"] == {}
+    assert (await control.client.get("/sandbox/control/nosuch-1")).status_code == 404
+
+
+async def test_private_notes_can_be_read(control: Control, site: Site) -> None:
+    room = site.open_race()
+    room.say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
+    (note,) = (await control.client.get(f"/sandbox/control/{room.slug}")).json()["notes"]
+    assert (note["to"], note["message"], note["bot"]) == ("Ann", "psst", site.bot.name)
+
+
+async def test_misbehaviour_by_command(control: Control, site: Site, misbehaviour: Misbehaviour) -> None:
+    await control("fail_http", times=1, status=502, path="/data")
+    assert (await control.client.get("/sandbox/data")).status_code == 502
+    await control("refuse_handshakes", times=1, status=503)
+    assert misbehaviour.next_handshake() == 503
+    await control("spoil_frames", fault="late", kind="race.data")
+    assert misbehaviour.next_frame("chat.message") is None
+    assert misbehaviour.next_frame("race.data") == "late"
+    await control("delay", http=0.001, handshake=2)
+    assert (misbehaviour.delay, misbehaviour.handshake_delay) == (0.001, 2)
+    await control("fail_http")
+    await control("relent")
+    assert misbehaviour.next_http("/sandbox/data") is None
+    assert misbehaviour.delay == 0
+    assert await control("drop_sockets") == {"dropped": 0}
+    await control("token_seconds", seconds=1)
+    assert site.token_seconds == 1
+    token = site.issue_token("sandbox", "sandbox-secret")
+    await control("revoke_tokens")
+    assert site.bot_for(token) is None
+
+
+async def test_what_is_wrong_is_said(control: Control) -> None:
+    race = (await control("open"))["slug"]
+    assert (await control.refused("nosuch"))[0] == 404
+    assert await control.refused("record", race="nosuch-1") == (404, "no race 'nosuch-1'")
+    assert await control.refused("enter", race=race, user="Nobody") == (404, "no user 'Nobody'")
+    assert await control.refused("enter", race=race) == (400, "missing: user")
+    assert (await control.refused("record", race=race))[0] == 409
+    assert await control.refused("edit_time", race=race, user="Ann") == (400, "missing: time")
+    assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
+    assert (await control.refused("spoil_frames", fault="nosuch"))[0] == 400
+    assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404
+    assert await control.refused("open", colour="red") == (400, "done, but not understood: colour")
+
+
+async def test_a_page_from_elsewhere_cannot_give_commands(control: Control) -> None:
+    form = await control.client.post("/sandbox/control/open", data={"goal": "x"})
+    assert form.status_code == 415
+    plain = await control.client.post(
+        "/sandbox/control/open", content="{}", headers={"Content-Type": "text/plain"}
+    )
+    assert plain.status_code == 415
+    listed = await control.client.post("/sandbox/control/open", json=[])
+    assert listed.status_code == 400

@@ -1,0 +1,361 @@
+"""The shapes of the site's JSON: keys, types and the values that a bot depends on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from racebot.sandbox import render
+from racebot.sandbox.room import Room
+from racebot.sandbox.site import Site
+
+from .conftest import Clock
+
+Make = Callable[..., Room]
+
+NAMED_STATUS = {"value": str, "verbose_value": str, "help_text": str}
+GOAL = {"name": str, "custom": bool}
+USER = {
+    "id": str,
+    "full_name": str,
+    "name": str,
+    "discriminator": str,
+    "url": str,
+    "avatar": NoneType,
+    "pronouns": NoneType,
+    "flair": str,
+    "twitch_name": NoneType,
+    "twitch_display_name": NoneType,
+    "twitch_channel": NoneType,
+    "can_moderate": bool,
+}
+ENTRANT = {
+    "user": (NoneType, USER),
+    "team": (NoneType, {"name": str, "slug": str, "formal": bool}),
+    "status": NAMED_STATUS,
+    "finish_time": (NoneType, str),
+    "finished_at": (NoneType, str),
+    "place": (NoneType, int),
+    "place_ordinal": (NoneType, str),
+    "score": (NoneType, int),
+    "score_change": (NoneType, int),
+    "comment": NoneType,
+    "has_comment": bool,
+    "stream_live": bool,
+    "stream_override": bool,
+    "actions": [str],
+}
+CATEGORY_OF_A_RACE = {
+    "name": str,
+    "short_name": str,
+    "slug": str,
+    "url": str,
+    "data_url": str,
+    "image": NoneType,
+}
+RACE = {
+    "version": int,
+    "name": str,
+    "slug": str,
+    "status": NAMED_STATUS,
+    "url": str,
+    "data_url": str,
+    "websocket_url": str,
+    "websocket_bot_url": str,
+    "websocket_oauth_url": str,
+    "category": CATEGORY_OF_A_RACE,
+    "goal": GOAL,
+    "info": str,
+    "info_bot": (NoneType, str),
+    "info_user": (NoneType, str),
+    "team_race": bool,
+    "entrants_count": int,
+    "entrants_count_finished": int,
+    "entrants_count_inactive": int,
+    "entrants": [ENTRANT],
+    "opened_at": str,
+    "start_delay": str,
+    "started_at": (NoneType, str),
+    "ended_at": (NoneType, str),
+    "cancelled_at": (NoneType, str),
+    "ranked": bool,
+    "unlisted": bool,
+    "time_limit": str,
+    "time_limit_auto_complete": bool,
+    "require_even_teams": bool,
+    "streaming_required": bool,
+    "auto_start": bool,
+    "opened_by": (NoneType, USER),
+    "opened_by_bot": NoneType,
+    "monitors": [USER],
+    "recordable": bool,
+    "recorded": bool,
+    "recorded_by": (NoneType, USER),
+    "disqualify_unready": bool,
+    "allow_comments": bool,
+    "hide_comments": bool,
+    "hide_entrants": bool,
+    "chat_restricted": bool,
+    "allow_prerace_chat": bool,
+    "allow_midrace_chat": bool,
+    "allow_non_entrant_chat": bool,
+    "chat_message_delay": str,
+    "bot_meta": dict,
+}
+CURRENT_RACE = {
+    "name": str,
+    "status": NAMED_STATUS,
+    "url": str,
+    "data_url": str,
+    "goal": GOAL,
+    "info": str,
+    "entrants_count": int,
+    "entrants_count_finished": int,
+    "entrants_count_inactive": int,
+    "opened_at": str,
+    "started_at": (NoneType, str),
+    "time_limit": str,
+    "opened_by_bot": NoneType,
+}
+END = {"ended_at": str, "cancelled_at": NoneType, "recordable": bool, "recorded": bool}
+CATEGORY = {
+    "name": str,
+    "short_name": str,
+    "slug": str,
+    "url": str,
+    "data_url": str,
+    "image": NoneType,
+    "info": NoneType,
+    "streaming_required": bool,
+    "owners": [USER],
+    "moderators": [USER],
+    "goals": [str],
+    "current_races": [CURRENT_RACE],
+    "emotes": dict,
+}
+MESSAGE = {
+    "id": str,
+    "user": (NoneType, USER),
+    "bot": (NoneType, str),
+    "direct_to": NoneType,
+    "posted_at": str,
+    "message": str,
+    "message_plain": str,
+    "highlight": bool,
+    "is_dm": bool,
+    "is_bot": bool,
+    "is_monitor": (NoneType, bool),
+    "is_system": bool,
+    "is_pinned": bool,
+    "delay": int,
+    "actions": dict,
+}
+LEADERBOARD = {
+    "goal": str,
+    "num_ranked": int,
+    "rankings": [
+        {
+            "user": USER,
+            "place": int,
+            "place_ordinal": str,
+            "score": int,
+            "best_time": str,
+            "times_raced": int,
+        }
+    ],
+}
+
+
+def check(value: Any, shape: Any, where: str = "") -> None:
+    """Assert that a value has exactly these keys, in this order, and these types."""
+    if isinstance(shape, tuple):
+        if value is None:
+            assert NoneType in shape, where
+            return
+        (shape,) = (one for one in shape if one is not NoneType)
+    if isinstance(shape, dict):
+        assert list(value) == list(shape), where
+        for key, inner in shape.items():
+            check(value[key], inner, f"{where}.{key}")
+    elif isinstance(shape, list):
+        assert isinstance(value, list), where
+        for index, item in enumerate(value):
+            check(item, shape[0], f"{where}[{index}]")
+    else:
+        assert type(value) is shape, f"{where}: {value!r}"
+
+
+def test_a_race_at_every_stage(site: Site, clock: Clock) -> None:
+    room = site.open_race()
+    check(render.race(room), RACE)
+    for name in ("Ann", "Bo", "Cy"):
+        room.enter(name)
+    check(render.race(room), RACE)
+    room.start()
+    clock.advance(hours=1)
+    room.finish("Ann")
+    room.forfeit("Bo")
+    check(render.race(room), RACE)
+    room.finish("Cy")
+    room.disqualify("Cy")
+    site.delete_user("Bo")
+    room.record()
+    check(render.race(room), RACE)
+
+
+def test_statuses_in_words(started: Make) -> None:
+    room = started()
+    room.finish("Ann")
+    room.forfeit("Bo")
+    room.disqualify("Cy")
+    race = render.race(room)
+    assert race["status"] == {
+        "value": "finished",
+        "verbose_value": "Finished",
+        "help_text": "This race has been completed",
+    }
+    assert [entrant["status"]["verbose_value"] for entrant in race["entrants"]] == ["Finished", "DNF", "DQ"]
+
+
+def test_moments_and_durations(started: Make, clock: Clock) -> None:
+    room = started()
+    clock.advance(seconds=3, microseconds=47_053)
+    room.finish("Ann")
+    race = render.race(room)
+    assert race["opened_at"] == "2026-03-01T12:00:00.250Z"
+    assert race["entrants"][0]["finish_time"] == "P0DT01H00M03.047053S"
+    assert race["time_limit"] == "P1DT00H00M00S"
+    assert race["start_delay"] == "P0DT00H00M15S"
+    assert render.errors(clock(), "x")["date"] == "2026-03-01T13:00:03.297053+00:00"
+
+
+def test_entrants_are_listed_by_place_then_score_then_outcome(site: Site, started: Make) -> None:
+    site.scores[site.category.goals[0], site.user("Di").id] = 1500
+    room = started("Ann", "Bo", "Cy", "Di")
+    room.forfeit("Ann")
+    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Di", "Bo", "Cy", "Ann"]
+    room.finish("Cy")
+    room.disqualify("Bo")
+    room.finish("Di")
+    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Cy", "Di", "Ann", "Bo"]
+
+
+def test_what_an_entrant_may_do(finished: Make) -> None:
+    room = finished()
+    room.disqualify("Cy")
+    assert [e["actions"] for e in render.entrants(room)] == [["add_comment", "undone"]] * 2 + [[]]
+    room.record()
+    assert [e["actions"] for e in render.entrants(room)] == [[], [], []]
+
+
+def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
+    room = started(hide_entrants=True)
+    ann = room.entrant("Ann")
+    race = render.race(room)
+    assert (race["hide_entrants"], race["chat_restricted"]) == (True, True)
+    for entrant in race["entrants"]:
+        check(entrant["user"], USER | {"discriminator": NoneType, "url": NoneType})
+        assert entrant["user"]["id"] == ""
+        assert entrant["user"]["name"] not in ("Ann", "Bo", "Cy")
+    room.finish("Ann")
+    assert room.chat[-1].text.startswith(ann.alias)
+    assert render.message(room, room.say("Ann", "guess who"))["user"]["name"] == ann.alias
+    for name in ("Bo", "Cy"):
+        room.forfeit(name)
+    race = render.race(room)
+    assert (race["hide_entrants"], race["chat_restricted"]) == (False, False)
+    assert race["entrants"][0]["user"]["id"] == ann.user.id
+
+
+def test_a_deleted_account_leaves_a_place_without_a_user(site: Site, finished: Make) -> None:
+    room = finished()
+    site.delete_user("Bo")
+    second = render.race(room)["entrants"][1]
+    assert second["user"] is None
+    assert second["place"] == 2
+
+
+def test_a_cancelled_race_forgets_the_scores(site: Site, started: Make) -> None:
+    site.scores[site.category.goals[0], site.user("Ann").id] = 1500
+    room = started()
+    for name in ("Ann", "Bo", "Cy"):
+        room.forfeit(name)
+    assert [(e["score"], e["actions"]) for e in render.entrants(room)] == [(None, ["unforfeit"])] * 3
+
+
+def test_team_members_bear_their_team(site: Site) -> None:
+    room = site.open_race(team_race=True)
+    room.enter("Ann", "The Reds")
+    race = render.race(room)
+    check(race, RACE)
+    assert race["team_race"]
+    assert race["entrants"][0]["team"]["slug"].startswith("the-reds-")
+
+
+def test_the_category_lists_what_is_not_over(site: Site, started: Make, finished: Make) -> None:
+    finished()
+    running = started()
+    unlisted = site.open_race(unlisted=True)
+    public, private = (render.category(site, unlisted=also) for also in (False, True))
+    check(public, CATEGORY)
+    check(private, CATEGORY)
+    assert [race["name"] for race in public["current_races"]] == [running.name]
+    assert [race["name"] for race in private["current_races"]] == [running.name, unlisted.name]
+
+
+def test_the_list_of_past_races(site: Site, finished: Make, started: Make) -> None:
+    rooms = [finished() for _ in range(3)]
+    started()
+    page = render.race_list(site)
+    for race in page["races"]:
+        check(race, CURRENT_RACE | END)
+    assert (page["count"], page["num_pages"]) == (3, 1)
+    assert [race["name"] for race in page["races"]] == [room.name for room in reversed(rooms)]
+    full = render.race_list(site, page=2, per_page=2, show_entrants=True)
+    assert (full["count"], full["num_pages"]) == (3, 2)
+    (race,) = full["races"]
+    check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
+    assert list(render.race_list(site, page=9).values()) == [3, 1, []]
+
+
+def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(site: Site, finished: Make) -> None:
+    hidden = finished(unlisted=True)
+    later = finished()
+    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name]
+    hidden.record()
+    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name, hidden.name]
+
+
+def test_cancelled_races_are_not_listed(site: Site) -> None:
+    site.open_race().cancel()
+    assert render.race_list(site)["count"] == 0
+
+
+def test_messages_of_users_bots_and_the_site(site: Site, started: Make) -> None:
+    room = started()
+    user = render.message(room, room.say("Ann", "!rating"))
+    moderator = render.message(room, room.say("Referee", "hello"))
+    bot = render.message(room, room.say_as_bot(site.bot, "a\nb", pinned=True, actions={"Go": {"url": "x"}}))
+    system = render.message(room, room.chat[0])
+    for message in (user, moderator, bot, system):
+        check(message, MESSAGE)
+    assert (user["user"]["name"], user["is_monitor"], user["is_bot"]) == ("Ann", False, False)
+    assert (moderator["is_monitor"], moderator["user"]["can_moderate"]) == (True, True)
+    assert (bot["user"], bot["bot"], bot["is_bot"], bot["is_pinned"]) == (None, site.bot.name, True, True)
+    assert (system["user"], system["is_system"], system["is_monitor"]) == (None, True, None)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", user["posted_at"])
+
+
+def test_the_sites_own_leaderboards(site: Site, finished: Make, started: Make) -> None:
+    finished().record()
+    gave_up = started("Ann", "Di")
+    gave_up.finish("Ann")
+    gave_up.forfeit("Di")
+    gave_up.record()
+    boards = render.leaderboards(site)["leaderboards"]
+    assert len(boards) == 1
+    check(boards[0], LEADERBOARD)
+    assert [row["user"]["name"] for row in boards[0]["rankings"]] == ["Ann", "Bo", "Cy"]
+    assert boards[0]["rankings"][0]["times_raced"] == 2

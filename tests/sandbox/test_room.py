@@ -1,0 +1,355 @@
+"""The rules of a race's life and of its chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from racebot.sandbox.room import RaceStatus, Room, RuleError, Standing
+from racebot.sandbox.site import Site
+
+from .conftest import Clock, chat_texts, heard, places
+
+Make = Callable[..., Room]
+
+
+def test_a_race_from_open_to_recorded(site: Site, clock: Clock) -> None:
+    room = site.open_race()
+    assert room.status == "open"
+    for name in ("Ann", "Bo"):
+        room.enter(name)
+        room.ready(name)
+    room.count_down()
+    assert room.status == "pending"
+    room.start()
+    assert room.status == "in_progress"
+    clock.advance(hours=1, microseconds=47_053)
+    room.finish("Bo")
+    clock.advance(seconds=2)
+    room.forfeit("Ann")
+    assert room.status == "finished"
+    assert room.entrant("Bo").finish_time == timedelta(hours=1, microseconds=47_053)
+    room.record()
+    assert room.recorded
+    assert room.recorded_by is site.moderator
+
+
+def test_versions_go_up_as_on_the_site(site: Site) -> None:
+    room = site.open_race()
+    versions = [room.version]
+    steps = [
+        lambda: room.enter("Ann"),
+        lambda: room.ready("Ann"),
+        room.start,
+        lambda: room.finish("Ann"),
+        room.record,
+    ]
+    for step in steps:
+        step()
+        versions.append(room.version)
+    # A finish counts twice, and the end of the race once more.
+    assert versions == [1, 2, 3, 4, 7, 8]
+
+
+def test_every_change_is_told_after_its_line_of_chat(site: Site) -> None:
+    room = site.open_race()
+    frames = heard(room)
+    room.enter("Ann")
+    assert [frame["type"] for frame in frames] == ["chat.message", "race.data", "race.renders"]
+
+
+def test_frames_already_sent_do_not_change(started: Make) -> None:
+    room = started()
+    frames = heard(room)
+    room.finish("Ann")
+    before = json.dumps(frames[1])
+    room.finish("Bo")
+    assert json.dumps(frames[1]) == before
+
+
+def test_an_invitational_race_lets_in_whom_it_accepts(site: Site) -> None:
+    room = site.open_race(invitational=True)
+    assert room.status == "invitational"
+    for name in ("Ann", "Bo"):
+        room.enter(name)
+    assert room.entrant("Ann").standing == "requested"
+    room.accept("Ann")
+    assert [entrant.user.name for entrant in room.counted] == ["Ann"]
+    room.start()
+    assert [entrant.user.name for entrant in room.entrants] == ["Ann"]
+    assert any("Bo" in text and "removed" in text for text in chat_texts(room))
+
+
+def test_a_race_that_everybody_forfeits_is_cancelled(started: Make) -> None:
+    room = started()
+    for name in ("Ann", "Bo", "Cy"):
+        room.forfeit(name)
+    assert room.status == "cancelled"
+    assert not room.recordable
+    assert room.ended_at == room.cancelled_at
+    assert chat_texts(room)[-1] == "This race has been cancelled due to all entrants forfeiting."
+    with pytest.raises(RuleError, match="not finished"):
+        room.record()
+
+
+def test_a_race_cancelled_before_it_began_has_no_end(site: Site) -> None:
+    room = site.open_race()
+    room.enter("Ann")
+    room.cancel()
+    assert room.status == "cancelled"
+    assert (room.ended_at, room.recordable) == (None, False)
+    assert room.cancelled_at is not None
+    with pytest.raises(RuleError):
+        room.cancel()
+
+
+def test_a_finish_taken_back_goes_by_way_of_ready(finished: Make) -> None:
+    room = finished()
+    frames = heard(room)
+    room.undone("Cy")
+    told = [frame["race"] for frame in frames if frame["type"] == "race.data"]
+    assert [race["status"]["value"] for race in told] == ["finished", "in_progress"]
+    assert [race["entrants"][2]["status"]["value"] for race in told] == ["ready", "in_progress"]
+    assert told[0]["entrants"][2]["actions"] == ["add_comment", "done", "forfeit"]
+    assert told[0]["ended_at"] is not None
+    assert told[1]["ended_at"] is None
+    room.finish("Cy")
+    assert room.status == "finished"
+    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+
+
+def test_a_finish_can_be_taken_back_for_ten_minutes(finished: Make, clock: Clock) -> None:
+    room = finished()
+    clock.advance(minutes=10)
+    with pytest.raises(RuleError, match="ten minutes"):
+        room.undone("Ann")
+
+
+def test_a_forfeit_taken_back_restarts_the_race(started: Make) -> None:
+    room = started()
+    room.finish("Ann")
+    room.finish("Bo")
+    room.forfeit("Cy")
+    assert room.status is RaceStatus.FINISHED
+    room.unforfeit("Cy")
+    assert room.status is RaceStatus.IN_PROGRESS
+    assert room.entrant("Cy").standing is Standing.IN_PROGRESS
+
+
+def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_untold(finished: Make) -> None:
+    room = finished()
+    frames = heard(room)
+    room.disqualify("Ann")
+    (told,) = [frame["race"] for frame in frames if frame["type"] == "race.data"]
+    assert [(e["status"]["value"], e["place"]) for e in told["entrants"]] == [
+        ("done", 2),
+        ("done", 3),
+        ("dq", None),
+    ]
+    assert told["entrants"][2]["finish_time"] == "P0DT01H00M00.000000S"
+    assert told["entrants_count_inactive"] == 1
+    assert places(room) == {"Ann": None, "Bo": 1, "Cy": 2}
+    assert room.version == told["version"] + 1
+
+
+def test_a_reinstated_entrant_gets_the_place_back(finished: Make) -> None:
+    room = finished()
+    room.disqualify("Bo")
+    room.undisqualify("Bo")
+    assert room.entrant("Bo").standing is Standing.DONE
+    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+
+
+def test_whoever_gave_up_is_reinstated_as_a_dnf(started: Make) -> None:
+    room = started()
+    room.finish("Ann")
+    room.forfeit("Bo")
+    room.finish("Cy")
+    room.disqualify("Bo")
+    room.undisqualify("Bo")
+    assert room.entrant("Bo").standing is Standing.DNF
+
+
+def test_the_last_one_racing_being_disqualified_ends_the_race(started: Make) -> None:
+    room = started("Ann", "Bo")
+    room.finish("Ann")
+    room.disqualify("Bo")
+    assert room.status is RaceStatus.FINISHED
+
+
+def test_equal_times_get_places_of_their_own(finished: Make) -> None:
+    room = finished()
+    ann = room.entrant("Ann").finish_time
+    assert ann is not None
+    room.edit_time("Bo", ann)
+    assert room.entrant("Bo").finish_time == ann
+    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+    assert room.entrant("Bo").finished_at == room.entrant("Ann").finished_at
+
+
+def test_an_edited_time_changes_places_and_can_be_untold(finished: Make) -> None:
+    room = finished()
+    frames, version = heard(room), room.version
+    room.edit_time("Cy", timedelta(minutes=50), quiet=True)
+    assert places(room) == {"Ann": 2, "Bo": 3, "Cy": 1}
+    assert frames == []
+    assert room.version == version + 1
+
+
+def test_a_held_race_looks_like_any_other(finished: Make) -> None:
+    room = finished()
+    room.hold()
+    assert room.held
+    assert (room.recordable, room.recorded) == (True, False)
+    room.record()
+    assert (room.held, room.recorded) == (False, True)
+
+
+def test_a_recorded_race_stays_as_it_is(finished: Make) -> None:
+    room = finished()
+    room.record()
+    for change in (
+        lambda: room.disqualify("Ann"),
+        lambda: room.undone("Ann"),
+        lambda: room.edit_time("Ann", timedelta(hours=2)),
+        room.record,
+        room.do_not_record,
+        room.hold,
+    ):
+        with pytest.raises(RuleError):
+            change()
+
+
+def test_recording_fills_in_the_scores(finished: Make, site: Site) -> None:
+    first = finished()
+    first.record()
+    assert [entrant.score for entrant in first.entrants] == [None, None, None]
+    changes = [entrant.score_change for entrant in first.entrants]
+    assert changes == sorted(changes, key=lambda change: -(change or 0))
+    second = finished()
+    assert [entrant.score for entrant in second.entrants] == changes
+    assert all(entrant.score_change is None for entrant in second.entrants)
+    second.record()
+    assert second.entrants[0].score_change != 0
+
+
+def test_do_not_record(finished: Make) -> None:
+    room = finished()
+    room.do_not_record()
+    assert (room.recordable, room.recorded) == (False, False)
+    with pytest.raises(RuleError, match="not to be recorded"):
+        room.record()
+
+
+def test_only_a_moderator_records(finished: Make) -> None:
+    with pytest.raises(RuleError, match="no moderator"):
+        finished().record("Ann")
+
+
+def test_a_custom_goal_is_never_recordable(site: Site, finished: Make) -> None:
+    assert not site.open_race("Just for fun").recordable
+    assert site.open_race("Just for fun").custom_goal
+    assert not finished(custom_goal=True).recordable
+
+
+def test_rules_of_entering(site: Site) -> None:
+    room = site.open_race()
+    room.enter("Ann")
+    for wrong in (
+        lambda: room.enter("Ann"),
+        lambda: room.enter("Bo", team="Red"),
+        lambda: room.finish("Ann"),
+    ):
+        with pytest.raises(RuleError):
+            wrong()
+    with pytest.raises(RuleError):
+        site.open_race(team_race=True).enter("Ann")
+    room.ready("Ann")
+    room.unready("Ann")
+    room.leave("Ann")
+    assert room.entrants == []
+
+
+def test_members_of_a_team_share_it(site: Site) -> None:
+    room = site.open_race(team_race=True)
+    for name, team in (("Ann", "Red"), ("Bo", "Red"), ("Cy", "Blue")):
+        room.enter(name, team)
+    ann, bo, cy = (entrant.team for entrant in room.entrants)
+    assert ann is bo
+    assert ann is not None
+    assert cy is not None
+    assert ann.slug != cy.slug
+
+
+@pytest.mark.parametrize(
+    ("end", "now", "within_an_hour", "later"),
+    [
+        ("none", True, True, True),
+        ("record", False, False, False),
+        ("do_not_record", True, True, False),
+        ("hold", True, True, True),
+    ],
+)
+def test_when_chat_is_open(
+    finished: Make, clock: Clock, end: str, now: bool, within_an_hour: bool, later: bool
+) -> None:
+    room = finished()
+    match end:
+        case "record":
+            room.record()
+        case "do_not_record":
+            room.do_not_record()
+        case "hold":
+            room.hold()
+    assert room.chat_open is now
+    clock.advance(minutes=59)
+    assert room.chat_open is within_an_hour
+    clock.advance(minutes=2)
+    assert room.chat_open is later
+    if not later:
+        with pytest.raises(RuleError, match="chat is closed"):
+            room.say("Ann", "too late")
+
+
+def test_chat_of_a_cancelled_race_closes_after_an_hour(site: Site, clock: Clock) -> None:
+    room = site.open_race()
+    room.cancel()
+    assert room.chat_open
+    clock.advance(hours=1)
+    assert not room.chat_open
+
+
+def test_meta_is_merged_key_by_key_up_to_a_limit_and_untold(site: Site) -> None:
+    room = site.open_race()
+    frames, version = heard(room), room.version
+    assert room.merge_meta({"a": 1, "b": {"c": 2}})
+    assert room.merge_meta({"b": 3})
+    assert room.bot_meta == {"a": 1, "b": 3}
+    assert room.merge_meta({"z": "x" * (2048 - len('{"a": 1, "b": 3, "z": ""}'))})
+    assert not room.merge_meta({"y": 1})
+    assert "y" not in room.bot_meta
+    assert frames == []
+    assert room.version == version + 3
+
+
+def test_texts_of_the_chat(started: Make, site: Site, clock: Clock) -> None:
+    room = started("Ann", "Bo")
+    clock.advance(seconds=3, milliseconds=675)
+    room.finish("Ann")
+    room.forfeit("Bo")
+    room.undone("Ann")
+    ann, bo, referee = (site.user(name).full_name for name in ("Ann", "Bo", "Referee"))
+    assert chat_texts(room)[3:] == [
+        f"{ann} has finished in 1st place with a time of 1:00:03!",
+        f"{bo} has forfeited from the race.",
+        "Race finished in 1:00:03.7",
+        f"{ann} is no longer done.",
+        "Race timer restarted.",
+    ]
+    room.finish("Ann")
+    room.record()
+    assert room.chat[-1].text == f"Race result recorded by {referee}"
+    assert room.chat[3].text == f"{ann} has ##good##finished## in 1st place with a time of 1:00:03!"

@@ -1,0 +1,363 @@
+"""The sandbox over real connections: paths, headers, refusals, and everything that can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+import websockets
+
+from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
+from racebot.sandbox.room import Room
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+
+from .conftest import Clock
+
+CREDENTIALS = {
+    "client_id": CLIENT_ID,
+    "client_secret": CLIENT_SECRET,
+    "grant_type": "client_credentials",
+}
+
+
+@dataclass
+class Served:
+    """A site being served, and a client of it."""
+
+    site: Site
+    misbehaviour: Misbehaviour
+    client: httpx.AsyncClient
+    address: str
+
+    async def token(self) -> str:
+        answer = await self.client.post("/o/token", data=CREDENTIALS)
+        return str(answer.json()["access_token"])
+
+    async def control(self, command: str, **arguments: Any) -> httpx.Response:
+        return await self.client.post(f"/sandbox/control/{command}", json=arguments)
+
+    def join(self, race: str, token: str | None = None) -> websockets.connect:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        url = self.address.replace("http", "ws", 1) + f"/ws/o/bot/{race}"
+        return websockets.connect(url, additional_headers=headers)
+
+
+@pytest.fixture
+async def served(site: Site) -> AsyncIterator[Served]:
+    misbehaviour = Misbehaviour()
+    async with (
+        serve(site, misbehaviour=misbehaviour) as address,
+        httpx.AsyncClient(base_url=address, timeout=5) as client,
+    ):
+        yield Served(site, misbehaviour, client, address)
+
+
+async def receive(ws: websockets.ClientConnection, count: int = 1) -> list[dict[str, Any]]:
+    return [json.loads(await asyncio.wait_for(ws.recv(), 5)) for _ in range(count)]
+
+
+# ── HTTP ──
+
+
+async def test_tokens(served: Served) -> None:
+    good = await served.client.post("/o/token", data=CREDENTIALS)
+    assert good.status_code == 200
+    assert good.headers["cache-control"] == "no-store"
+    token = good.json().pop("access_token")
+    assert good.json() == {
+        "access_token": token,
+        "expires_in": 36_000,
+        "token_type": "Bearer",
+        "scope": "read chat_message race_action create_race",
+    }
+    for wrong in ({"client_secret": "x"}, {"client_id": "nobody"}):
+        bad = await served.client.post("/o/token", data=CREDENTIALS | wrong)
+        assert bad.status_code == 401
+        assert bad.json() == {"error": "invalid_client"}
+        assert bad.headers["www-authenticate"] == 'Bearer error="invalid_client"'
+
+
+async def test_the_category_for_everybody_and_for_its_bot(served: Served) -> None:
+    room = served.site.open_race(unlisted=True)
+    public = await served.client.get("/sandbox/data")
+    assert public.headers["cache-control"] == "public, max-age=60, must-revalidate"
+    assert public.headers["x-date-exact"] == "2026-03-01T12:00:00.250000+00:00"
+    assert public.json()["current_races"] == []
+    bearer = {"Authorization": f"Bearer {await served.token()}"}
+    private = await served.client.get("/o/sandbox/data", headers=bearer)
+    assert [race["name"] for race in private.json()["current_races"]] == [room.name]
+    for headers in ({}, {"Authorization": "Bearer nonsense"}):
+        refused = await served.client.get("/o/sandbox/data", headers=headers)
+        assert (refused.status_code, refused.text) == (403, "")
+
+
+async def test_a_race_is_stale_for_no_time_by_default(served: Served) -> None:
+    room = served.site.open_race()
+    first = await served.client.get(f"/{room.name}/data")
+    assert first.headers["cache-control"] == "public, max-age=5, must-revalidate"
+    assert first.json()["version"] == 1
+    room.enter("Ann")
+    assert (await served.client.get(f"/{room.name}/data")).json()["version"] == 2
+
+
+async def test_caching_serves_stale_answers(site: Site, clock: Clock) -> None:
+    async with (
+        serve(site, caching=True) as address,
+        httpx.AsyncClient(base_url=address) as client,
+    ):
+        room = site.open_race()
+
+        async def stale() -> tuple[bool, bool]:
+            race = (await client.get(f"/{room.name}/data")).json()
+            category = (await client.get("/sandbox/data")).json()
+            return race["version"] == 1, len(category["current_races"]) == 1
+
+        assert await stale() == (True, True)
+        room.enter("Ann")
+        site.open_race()
+        assert await stale() == (True, True)
+        clock.advance(seconds=5)
+        assert await stale() == (False, True)
+        clock.advance(seconds=55)
+        assert await stale() == (False, False)
+
+
+async def test_pages_of_past_races(served: Served, finished: Callable[[], Room]) -> None:
+    rooms = [finished() for _ in range(12)]
+    names = [room.name for room in reversed(rooms)]
+
+    async def get(query: str) -> dict[str, Any]:
+        answer = await served.client.get(f"/sandbox/races/data?{query}")
+        assert answer.status_code == 200
+        assert "cache-control" not in answer.headers
+        return dict(answer.json())
+
+    assert [race["name"] for race in (await get(""))["races"]] == names[:10]
+    page = await get("show_entrants=true&per_page=5&page=3")
+    assert [race["name"] for race in page["races"]] == names[10:]
+    assert (page["count"], page["num_pages"]) == (12, 3)
+    assert len(page["races"][0]["entrants"]) == 3
+    assert len((await get("per_page=500"))["races"]) == 12
+    assert (await get("page=99"))["races"] == []
+    bad = await served.client.get("/sandbox/races/data?page=abc")
+    assert (bad.status_code, bad.text) == (400, "")
+    assert served.site.counts()["/sandbox/races/data"] == 5
+
+
+async def test_a_page_has_at_most_a_hundred_races(served: Served, finished: Callable[[], Room]) -> None:
+    for _ in range(101):
+        finished()
+    page = (await served.client.get("/sandbox/races/data?per_page=500")).json()
+    assert (len(page["races"]), page["num_pages"]) == (100, 2)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nosuch/data",
+        "/nosuch/races/data",
+        "/sandbox/nosuch-1/data",
+        "/nosuch",
+        "/sandbox/nosuch-1",
+        "/a/b/c/d",
+    ],
+)
+async def test_what_is_not_there_is_a_page(served: Served, path: str) -> None:
+    answer = await served.client.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+async def test_leaderboards(served: Served) -> None:
+    answer = await served.client.get("/sandbox/leaderboards/data")
+    assert answer.json()["leaderboards"][0]["num_ranked"] == 0
+
+
+async def test_requests_are_counted_and_remembered(served: Served) -> None:
+    await served.client.get("/sandbox/data?x=1", headers={"User-Agent": "somebody"})
+    await served.client.get("/sandbox")
+    await served.control("open")
+    (visit,) = served.site.requests
+    assert (visit.method, visit.path, visit.query, visit.user_agent) == (
+        "GET",
+        "/sandbox/data",
+        "x=1",
+        "somebody",
+    )
+
+
+# ── the socket ──
+
+
+async def test_a_bot_in_a_room(served: Served) -> None:
+    room = served.site.open_race()
+    async with served.join(room.slug, await served.token()) as ws:
+        assert [frame["type"] for frame in await receive(ws, 2)] == ["race.data", "race.renders"]
+        room.enter("Ann")
+        frames = await receive(ws, 3)
+        assert [frame["type"] for frame in frames] == ["chat.message", "race.data", "race.renders"]
+        await ws.send(json.dumps({"action": "message", "data": {"message": "hi", "guid": "a-1"}}))
+        (echo,) = await receive(ws)
+        assert echo["message"]["message"] == "hi"
+        await ws.send(json.dumps({"action": "ping"}).encode())
+        assert (await receive(ws))[0]["type"] == "pong"
+
+
+async def test_two_connections_hear_the_same(served: Served) -> None:
+    room = served.site.open_race()
+    async with served.join(room.slug) as one, served.join(room.slug) as two:
+        for ws in (one, two):
+            await receive(ws, 2)
+        room.say("Ann", "hello")
+        heard = [(await receive(ws))[0]["message"] for ws in (one, two)]
+        assert heard[0] == heard[1]
+
+
+async def test_a_room_that_does_not_exist_refuses_the_handshake(served: Served) -> None:
+    with pytest.raises(websockets.InvalidHandshake):
+        await served.join("nosuch-1")
+
+
+async def test_sockets_are_forgotten_when_they_close(served: Served) -> None:
+    room = served.site.open_race()
+    async with served.join(room.slug):
+        assert served.misbehaviour.open_sockets == 1
+    async with asyncio.timeout(5):
+        while served.misbehaviour.open_sockets:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+
+
+# ── misbehaviour ──
+
+
+async def test_http_failures(served: Served) -> None:
+    served.misbehaviour.fail_http(2, 429, retry_after="7", path="/data")
+    served.misbehaviour.fail_http(status=200, path="/races/")
+    assert (await served.client.post("/o/token", data=CREDENTIALS)).status_code == 200
+    first = await served.client.get("/sandbox/data")
+    assert (first.status_code, first.headers["retry-after"]) == (429, "7")
+    assert (await served.client.get("/sandbox/races/data")).status_code == 429
+    page = await served.client.get("/sandbox/races/data")
+    assert page.status_code == 200
+    assert page.text.startswith("<!DOCTYPE html>")
+    assert (await served.client.get("/sandbox/races/data")).json()["races"] == []
+
+
+async def test_slowness(served: Served) -> None:
+    served.misbehaviour.delay = 0.4
+    with pytest.raises(httpx.ReadTimeout):
+        await served.client.get("/sandbox/data", timeout=0.05)
+    served.misbehaviour.relent()
+    assert (await served.client.get("/sandbox/data")).status_code == 200
+
+
+async def test_refused_handshakes(served: Served) -> None:
+    room = served.site.open_race()
+    served.misbehaviour.refuse_handshakes(1, 503)
+    with pytest.raises(websockets.InvalidStatus, match="503"):
+        await served.join(room.slug)
+    async with served.join(room.slug) as ws:
+        await receive(ws, 2)
+
+
+@pytest.mark.parametrize(("code", "told"), [(None, 1006), (1012, 1012)])
+async def test_dropped_sockets(served: Served, code: int | None, told: int) -> None:
+    rooms = [served.site.open_race() for _ in range(2)]
+    async with served.join(rooms[0].slug) as one, served.join(rooms[1].slug) as two:
+        for ws in (one, two):
+            await receive(ws, 2)
+        assert served.misbehaviour.drop_sockets(rooms[0].slug, code=code) == 1
+        with pytest.raises(websockets.ConnectionClosed):
+            await receive(one)
+        assert one.close_code == told
+        rooms[1].say("Ann", "still here")
+        await receive(two)
+
+
+async def test_spoiled_frames(served: Served) -> None:
+    room = served.site.open_race()
+    spoil = served.misbehaviour.spoil_frames
+    async with served.join(room.slug) as ws:
+        await receive(ws, 2)
+
+        async def heard(fault: FrameFault, count: int) -> list[str | bytes]:
+            spoil(fault, kind="chat.message")
+            room.say("Ann", "one")
+            room.say("Ann", "two")
+            return [await asyncio.wait_for(ws.recv(), 5) for _ in range(count)]
+
+        def texts(frames: list[str | bytes]) -> list[str]:
+            return [json.loads(frame)["message"]["message"] for frame in frames]
+
+        for broken in (FrameFault.MALFORMED, FrameFault.TRUNCATED):
+            first, second = await heard(broken, 2)
+            with pytest.raises(ValueError, match=r"Expecting|delimiter|Unterminated"):
+                json.loads(first)
+            assert texts([second]) == ["two"]
+        first, _ = await heard(FrameFault.BINARY, 2)
+        assert isinstance(first, bytes)
+        first, _ = await heard(FrameFault.WRONG_SHAPE, 2)
+        assert json.loads(first) == {"type": "chat.message"}
+        assert texts(await heard(FrameFault.REPEATED, 3)) == ["one", "one", "two"]
+        assert texts(await heard(FrameFault.LATE, 2)) == ["two", "one"]
+        assert texts(await heard(FrameFault.LOST, 1)) == ["two"]
+
+
+@pytest.mark.parametrize(("fault", "code"), [(FrameFault.CUT, 1006), (FrameFault.NOT_UTF8, 1007)])
+async def test_frames_that_end_the_connection(served: Served, fault: FrameFault, code: int) -> None:
+    room = served.site.open_race()
+    async with served.join(room.slug, await served.token()) as ws:
+        await receive(ws, 2)
+        served.misbehaviour.spoil_frames(fault)
+        await ws.send(json.dumps({"action": "message", "data": {"message": "hi", "guid": "a-1"}}))
+        with pytest.raises(websockets.ConnectionClosedError) as closed:
+            await receive(ws)
+    sent, received = closed.value.sent, closed.value.rcvd
+    assert code == 1006 if sent is None and received is None else sent is not None and sent.code == code
+    # The message was taken all the same: only its echo is gone.
+    assert [message.text for message in room.chat] == ["hi"]
+
+
+async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
+    room = served.site.open_race()
+    async with served.join(room.slug) as ws:
+        await receive(ws, 2)
+        assert (await served.control("forget_rooms")).json() == {"dropped": 1}
+        with pytest.raises(websockets.ConnectionClosed):
+            await receive(ws)
+    with pytest.raises(websockets.InvalidHandshake):
+        await served.join(room.slug)
+
+
+# ── serving ──
+
+
+async def test_shutting_down_closes_open_sockets(site: Site) -> None:
+    room = site.open_race()
+    async with serve(site) as address:
+        ws = await websockets.connect(address.replace("http", "ws") + f"/ws/o/bot/{room.slug}")
+        await receive(ws, 2)
+    with pytest.raises(websockets.ConnectionClosed):
+        await receive(ws)
+    assert ws.close_code == 1012
+
+
+async def test_a_site_can_be_served_again_at_the_same_address(site: Site) -> None:
+    async with serve(site) as address:
+        port = int(address.rpartition(":")[2])
+    async with serve(site, port=port) as again, httpx.AsyncClient(base_url=again) as client:
+        assert again == address
+        assert (await client.get("/sandbox/data")).status_code == 200
+
+
+async def test_a_port_that_is_taken_is_an_error(site: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        async with serve(site, port=taken.getsockname()[1]):
+            pass

@@ -1,0 +1,249 @@
+"""What the bot's socket answers to each action."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.session import BotSession
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+
+from .conftest import Clock
+from .test_render import MESSAGE, check
+
+DENIED = "Permission denied. Check your authorization token."
+CLOSED = "This race chat is now closed. No new messages may be added."
+NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
+GUIDS = itertools.count()
+
+
+class Bot:
+    """A connected bot: what it sends and what it gets back for that."""
+
+    def __init__(self, room: Room, token: str | None) -> None:
+        self.frames: list[Frame] = []
+        self.session = BotSession(room, token, self.frames.append)
+
+    def send(self, action: str, data: Any = None) -> list[Frame]:
+        request = {"action": action} if data is None else {"action": action, "data": data}
+        return self.send_text(json.dumps(request))
+
+    def send_text(self, text: str) -> list[Frame]:
+        self.frames.clear()
+        self.session.receive(text)
+        return list(self.frames)
+
+    def say(self, message: Any, **more: Any) -> list[Frame]:
+        return self.send("message", {"message": message, "guid": f"guid-{next(GUIDS)}", **more})
+
+
+@pytest.fixture
+def token(site: Site) -> str:
+    token = site.issue_token(CLIENT_ID, CLIENT_SECRET)
+    assert token is not None
+    return token
+
+
+@pytest.fixture
+def bot(site: Site, token: str) -> Bot:
+    """A bot in an open room."""
+    return Bot(site.open_race(), token)
+
+
+def errors(frames: list[Frame]) -> list[str]:
+    (frame,) = frames
+    assert list(frame) == ["type", "date", "errors"]
+    assert frame["type"] == "error"
+    return list(frame["errors"])
+
+
+def kinds(frames: list[Frame]) -> list[str]:
+    return [frame["type"] for frame in frames]
+
+
+def test_connecting_shows_the_race(bot: Bot) -> None:
+    data, renders = bot.frames
+    assert (data["type"], data["version"], data["race"]["version"]) == ("race.data", 1, 1)
+    assert set(data) == {"type", "date", "race", "version"}
+    assert set(renders) == {"type", "date", "renders", "version"}
+    assert list(renders["renders"]) == ["entrants", "intro", "status", "streams"]
+
+
+def test_our_own_message_comes_back(bot: Bot, site: Site) -> None:
+    (echo,) = bot.say("two\nlines", actions={"Why?": {"message": "!why", "help_text": "explain"}})
+    assert list(echo) == ["type", "date", "message"]
+    assert echo["type"] == "chat.message"
+    check(echo["message"], MESSAGE)
+    assert echo["message"]["bot"] == site.bot.name
+    assert echo["message"]["message"] == "two\nlines"
+    assert echo["message"]["actions"] == {"Why?": {"message": "!why", "help_text": "explain"}}
+
+
+def test_a_second_bot_speaks_under_its_own_name(bot: Bot, site: Site) -> None:
+    site.add_bot("SeedBot", "seeds", "hush")
+    (room,) = site.rooms.values()
+    (echo,) = Bot(room, site.issue_token("seeds", "hush")).say("Seed rolled")
+    assert echo["message"]["bot"] == "SeedBot"
+
+
+def test_a_guid_is_good_once_in_five_minutes(bot: Bot, clock: Clock) -> None:
+    message = {"message": "once", "guid": "a-1"}
+    assert kinds(bot.send("message", message)) == ["chat.message"]
+    clock.advance(minutes=4, seconds=59)
+    assert bot.send("message", message) == []
+    clock.advance(seconds=1)
+    assert kinds(bot.send("message", message)) == ["chat.message"]
+
+
+def test_a_refused_message_has_used_its_guid_up(bot: Bot) -> None:
+    assert errors(bot.send("message", {"message": "", "guid": "a-1"})) == ["message: This field is required."]
+    assert bot.send("message", {"message": "better", "guid": "a-1"}) == []
+
+
+@pytest.mark.parametrize("guid", ["", None, "ABC", "a_b", 5])
+def test_a_message_needs_a_guid(bot: Bot, guid: Any) -> None:
+    assert errors(bot.send("message", {"message": "hi", "guid": guid})) == [NO_GUID]
+
+
+def test_a_message_has_1_to_1000_characters(bot: Bot) -> None:
+    assert kinds(bot.say("x" * 1000)) == ["chat.message"]
+    assert errors(bot.say("x" * 1001)) == [
+        "message: Ensure this value has at most 1000 characters (it has 1001)."
+    ]
+    assert errors(bot.say("  ")) == ["message: This field is required."]
+
+
+def test_a_private_note(bot: Bot, site: Site) -> None:
+    ann = site.user("Ann")
+    (note,) = bot.say("between us", direct_to=ann.id)
+    assert set(note) == {"type", "date", "message", "from_user", "from_bot", "to"}
+    assert (note["type"], note["from_user"], note["from_bot"]) == ("chat.dm", None, site.bot.name)
+    assert note["to"] == {
+        "id": ann.id,
+        "full_name": ann.full_name,
+        "name": "Ann",
+        "discriminator": ann.discriminator,
+    }
+    (room,) = site.rooms.values()
+    assert "between us" not in json.dumps(bot.send("gethistory"))
+    assert [message.text for message in room.notes] == ["between us"]
+    assert errors(bot.say("to nobody", direct_to="abc")) == ["direct_to: Unrecognised user"]
+
+
+def test_at_most_four_buttons(bot: Bot) -> None:
+    button = {"message": "!x"}
+    assert kinds(bot.say("four", actions=dict.fromkeys("abcd", button))) == ["chat.message"]
+    assert errors(bot.say("five", actions=dict.fromkeys("abcde", button)))
+    assert errors(bot.say("empty", actions={"a": {}}))
+
+
+def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: Site) -> None:
+    told, data, _ = bot.send("setinfo", {"info_bot": "Seed\nhttps://example.org/1"})
+    assert told["message"]["message"] == f"##bot##{site.bot.name}## updated the race information."
+    assert told["message"]["message_plain"] == f"{site.bot.name} updated the race information."
+    assert told["message"]["is_system"]
+    assert data["race"]["info_bot"] == "Seed\nhttps://example.org/1"
+    assert data["race"]["info"] == data["race"]["info_bot"]
+    assert data["version"] == 2
+    assert errors(bot.send("setinfo", {"info_bot": "y" * 1001})) == [
+        "info_bot: Ensure this value has at most 1000 characters (it has 1001)."
+    ]
+
+
+def test_setmeta_is_untold_and_not_in_what_getrace_repeats(bot: Bot, token: str, site: Site) -> None:
+    assert bot.send("setmeta", {"k": "v"}) == []
+    assert errors(bot.send("setmeta", {"k": "z" * 3000})) == ["Data provided is too large to save."]
+    data, _ = bot.send("getrace")
+    assert (data["version"], data["race"]["bot_meta"]) == (1, {})
+    (room,) = site.rooms.values()
+    again = Bot(room, token)
+    assert again.frames[0]["race"]["bot_meta"] == {"k": "v"}
+    assert again.frames[0]["version"] == 2
+
+
+def test_gethistory_is_the_last_hundred_with_pinned_ones_at_the_end(bot: Bot) -> None:
+    for number in range(99):
+        bot.say(f"line {number}")
+    bot.say("pinned", pinned=True)
+    bot.say("last")
+    (history,) = bot.send("gethistory")
+    assert set(history) == {"type", "date", "messages"}
+    assert history["type"] == "chat.history"
+    texts = [message["message"] for message in history["messages"]]
+    assert len(texts) == 100
+    assert texts[0] == "line 1"
+    assert texts[-2:] == ["last", "pinned"]
+
+
+def test_ping_is_answered_to_anybody(bot: Bot, site: Site) -> None:
+    assert kinds(bot.send("ping")) == ["pong"]
+    (room,) = site.rooms.values()
+    assert kinds(Bot(room, None).send("ping")) == ["pong"]
+
+
+@pytest.mark.parametrize("token", ["wrong", None])
+def test_without_a_good_token_every_action_is_refused(site: Site, token: str | None) -> None:
+    stranger = Bot(site.open_race(), token)
+    assert kinds(stranger.frames) == ["race.data", "race.renders"]
+    assert errors(stranger.say("hi")) == [DENIED]
+    for action in ("setinfo", "setmeta", "getrace", "gethistory"):
+        assert errors(stranger.send(action, {})) == [DENIED]
+
+
+def test_a_token_expires_and_can_be_revoked(bot: Bot, site: Site, clock: Clock) -> None:
+    clock.advance(seconds=35_999)
+    assert kinds(bot.say("still good")) == ["chat.message"]
+    clock.advance(seconds=1)
+    assert errors(bot.say("not any more")) == [DENIED]
+    (room,) = site.rooms.values()
+    renewed = Bot(room, site.issue_token(CLIENT_ID, CLIENT_SECRET))
+    assert kinds(renewed.say("renewed")) == ["chat.message"]
+    site.revoke_tokens()
+    assert errors(renewed.say("revoked")) == [DENIED]
+
+
+@pytest.mark.parametrize("text", ["not json", "[]", "7", ""])
+def test_nonsense_is_refused(bot: Bot, text: str) -> None:
+    assert errors(bot.send_text(text)) == [
+        "Unable to process that message (encountered invalid or possibly corrupted data). Sorry about that."
+    ]
+
+
+@pytest.mark.parametrize("request_", [{"action": "nope", "data": {}}, {}, {"data": {}}, {"action": []}])
+def test_unknown_actions_are_refused(bot: Bot, request_: Any) -> None:
+    assert errors(bot.send_text(json.dumps(request_))) == [
+        "Action is missing or not recognised. Check your input and try again."
+    ]
+
+
+def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Callable[[], Room], token: str) -> None:
+    room = finished()
+    bot = Bot(room, token)
+    assert kinds(bot.say("before")) == ["chat.message"]
+    room.record()
+    assert errors(bot.say("after")) == [CLOSED]
+    assert kinds(bot.send("setinfo", {"info_bot": "Ratings"})) == [
+        "chat.message",
+        "race.data",
+        "race.renders",
+    ]
+    assert bot.send("setmeta", {"k": "v"}) == []
+    assert room.bot_meta == {"k": "v"}
+
+
+def test_the_record_is_told_to_who_is_in_the_room(finished: Callable[[], Room], token: str) -> None:
+    room = finished()
+    bot = Bot(room, token)
+    bot.frames.clear()
+    room.record()
+    assert kinds(bot.frames) == ["chat.message", "race.data", "race.renders"]
+    assert bot.frames[1]["race"]["recorded"]
+    bot.session.close()
+    bot.frames.clear()
+    room.set_info(room.site.bot, "nobody hears this")
+    assert bot.frames == []
