@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from racebot.errors import ModelError
+from racebot.ratings.elo import ExponentialElo, GaussianElo
 from racebot.ratings.model import RatingModel
+from racebot.ratings.pairwise import PairwiseElo
 from racebot.ratings.parameters import did_you_mean, from_mapping
 from racebot.ratings.plackett_luce import PlackettLuce
+from racebot.ratings.trueskill import TrueSkill
 
-_CLASSES: tuple[type[Any], ...] = (PlackettLuce,)
+_CLASSES: tuple[type[Any], ...] = (
+    ExponentialElo,
+    GaussianElo,
+    PairwiseElo,
+    PlackettLuce,
+    TrueSkill,
+)
 
 MODELS: dict[str, type[Any]] = {model.key: model for model in _CLASSES}
 """Model classes by key."""
