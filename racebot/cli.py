@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import signal
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from racebot.ledger.store import Leaderboard, Ledger
 from racebot.racetime.api import Site
 from racebot.settings import Settings
 from racebot.settle import MergeReport, Settler
-from racebot.worker import Worker, utc_now
+from racebot.worker import ALIVE_WITHIN, Worker, heartbeat, utc_now
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,7 +57,14 @@ def run(database: Database = None) -> None:
     """
     settings = _settings(database=database)
     settings.required_categories()
-    asyncio.run(Worker(settings).run())
+
+    async def work() -> None:
+        worker = Worker(settings)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        await worker.run()
+
+    asyncio.run(work())
 
 
 @app.command()
@@ -276,6 +284,22 @@ def doctor() -> None:
 
 
 @app.command()
+def health(database: Database = None) -> None:
+    """Succeed if a worker on this database has seen its category within five minutes.
+
+    Example: racebot health
+    """
+    settings = _settings(database=database)
+    beat = heartbeat(settings.database)
+    if not beat.exists():
+        raise SiteError(f"no worker has been at work on {settings.database}")
+    age = utc_now() - datetime.fromtimestamp(beat.stat().st_mtime, UTC)
+    if age > ALIVE_WITHIN:
+        raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
+    console.print("well")
+
+
+@app.command()
 def sandbox(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes any free one.")
@@ -321,7 +345,7 @@ def demo(
     from racebot import demo as show  # noqa: PLC0415 - needs an extra of the package
 
     _log_to_stderr("warning")
-    for suffix in ("", "-wal", "-shm", ".lock"):
+    for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
     asyncio.run(show.demo(database, races=races, seed=seed, speed=speed, console=console, model=model))
     console.print()

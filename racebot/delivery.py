@@ -74,6 +74,11 @@ class Courier:
             if not answer.done() and (isinstance(event, Refusal) or wanted(event)):
                 answer.set_result(event)
 
+    @property
+    def expects_answer(self) -> bool:
+        """Whether a delivery waits for what the site says to it."""
+        return self._waiting is not None
+
     def joined(self) -> None:
         """A new connection is open: what the last one showed may be old."""
         self._seen.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from websockets.client import backoff
@@ -17,7 +17,7 @@ from racebot.ledger.work import OutboxRow
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Site, TokenSource
 from racebot.racetime.connection import RoomSocket, bot_path, join
-from racebot.racetime.payload import RaceUpdate
+from racebot.racetime.payload import Race, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,11 @@ log = logging.getLogger(__name__)
 STAY_AFTER_FINISH = timedelta(hours=6)
 """How long a finished room is watched by its socket; after that its race is polled."""
 LONGEST_BACKOFF = 300.0
+REFRESH_OPEN = 300.0
+"""Seconds after which a silent room is asked for its race: the frame that mattered may have been lost."""
+REFRESH_FINISHED = 60.0
+REFRESH_UNREADABLE = 2.0
+"""Seconds until a room is asked again after a frame that could not be read."""
 
 
 class RoomWatch:
@@ -121,22 +126,37 @@ class RoomWatch:
                 raise result
         return tasks[2] not in done
 
+    async def inform(self, race: Race) -> None:
+        """Take in what another source shows of the race; a frame may have been lost."""
+        await self._take(self._room.update(race, time.monotonic()))
+
     async def _listen(self, socket: RoomSocket) -> None:
         """Feed the room's state machine until somebody leaves."""
+        refresh_at = time.monotonic() + REFRESH_OPEN
         while True:
-            deadline = self._room.deadline
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-            event = await socket.receive(wait)
+            wait = min(refresh_at, self._room.deadline or refresh_at) - time.monotonic()
+            event = await socket.receive(max(0.0, wait))
+            now = time.monotonic()
             if isinstance(event, RaceUpdate):
-                notices = self._room.update(event.race, time.monotonic())
-                if event.race.status == "finished" and not self._room.closed:
-                    await self._call(self._lifecycle.observe, event.race)
-            else:
-                notices = self._room.tick(time.monotonic())
+                await self._take(self._room.update(event.race, now))
+                refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
+            elif isinstance(event, Unreadable):
+                refresh_at = min(refresh_at, now + REFRESH_UNREADABLE)
+            elif isinstance(event, Refusal) and event.token_refused and not self._courier.expects_answer:
+                raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
                 self._courier.hear(event)
-            for notice in notices:
-                await self._follow(notice)
+            await self._take(self._room.tick(now))
+            if now >= refresh_at:
+                refresh_at = now + REFRESH_FINISHED
+                await socket.ask_race()
+
+    async def _take(self, notices: Iterable[Notice]) -> None:
+        race = self._room.race
+        if race is not None and race.status == "finished" and not self._room.closed:
+            await self._call(self._lifecycle.observe, race)
+        for notice in notices:
+            await self._follow(notice)
 
     async def _follow(self, notice: Notice) -> None:
         match notice:

@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import logging
 import os
-import signal
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,8 +34,17 @@ LOOK_BACK = timedelta(days=14)
 SHUTDOWN_WITHIN = 8.0
 
 
+ALIVE_WITHIN = timedelta(minutes=5)
+"""A worker that has not seen its category for longer is not well."""
+
+
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def heartbeat(database: Path) -> Path:
+    """The file whose time says when the worker beside a database last saw its category."""
+    return database.with_name(database.name + ".alive")
 
 
 class CategoryWorker:
@@ -53,6 +61,7 @@ class CategoryWorker:
         quiet: float,
         info: InfoPolicy,
         failed: Callable[[BaseException], None],
+        alive: Callable[[], None],
     ) -> None:
         self.slug = settings.slug
         self._site = site
@@ -65,6 +74,7 @@ class CategoryWorker:
         self._quiet = quiet
         self._info = info
         self._failed = failed
+        self._alive = alive
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
 
@@ -95,8 +105,8 @@ class CategoryWorker:
         for room in category.rooms:
             if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
                 self._watch(room.name)
-        for name in await self._call(self._ledger.outbox.rooms, self.slug):
-            self._watch(name)
+        await self._join_for_messages()
+        self._alive()
 
     async def pending(self) -> None:
         """Look after finished races that are not settled yet, where no socket does."""
@@ -128,6 +138,8 @@ class CategoryWorker:
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             if race.name in self._watches:
+                if race.recorded or race.over:
+                    await self._watches[race.name][0].inform(race)
                 continue
             await self._call(self._lifecycle.observe, race)
             if (
@@ -138,12 +150,7 @@ class CategoryWorker:
                 pending = await self._call(self._ledger.pending.get, race.name)
                 if pending is not None:
                     self._watch(race.name)
-        await self.outbox()
-
-    async def outbox(self) -> None:
-        """Join the rooms in which something is still to be said."""
-        for name in await self._call(self._ledger.outbox.rooms, self.slug):
-            self._watch(name)
+        await self._join_for_messages()
 
     async def token(self) -> None:
         """Renew the token ahead of time; open sockets connect again with the new one."""
@@ -159,6 +166,11 @@ class CategoryWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _join_for_messages(self) -> None:
+        """Join the rooms in which something is still to be said."""
+        for name in await self._call(self._ledger.outbox.rooms, self.slug):
+            self._watch(name)
 
     def _watch(self, name: str) -> None:
         if name in self._watches:
@@ -206,7 +218,6 @@ class Worker:
             LedgerError: the database cannot be used, or another worker uses it.
         """
         settings = self._settings
-        loop = asyncio.get_running_loop()
         with locked(settings.database):
             ledger = await self._call(Ledger.open, settings.database)
             settler = Settler(ledger, settings.plans())
@@ -226,10 +237,9 @@ class Worker:
                                 quiet=settings.quiet_seconds,
                                 info=settings.info_block,
                                 failed=self._failed,
+                                alive=heartbeat(settings.database).touch,
                             )
                         )
-                    for signal_number in (signal.SIGTERM, signal.SIGINT):
-                        loop.add_signal_handler(signal_number, self.stop)
                     await self._start(settler, categories, scheduler)
                     await self._stop.wait()
                     log.info("stopping")

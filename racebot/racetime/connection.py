@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 
 from racebot.errors import ConnectionLost, PayloadError
 from racebot.racetime.api import USER_AGENT
-from racebot.racetime.payload import Event, parse_event
+from racebot.racetime.payload import Event, Unreadable, parse_event
 
 log = logging.getLogger(__name__)
 
@@ -34,25 +34,23 @@ class RoomSocket:
         self._socket = socket
 
     async def receive(self, timeout: float | None = None) -> Event | None:  # noqa: ASYNC109
-        """The next event, or None if none came in time. A frame that cannot be read is logged and skipped.
+        """The next event, or None if none came in time.
 
         Args:
             timeout: seconds to wait; None waits for ever.
         """
         try:
             async with asyncio.timeout(timeout):
-                while True:
-                    frame = await self._socket.recv()
-                    try:
-                        return parse_event(json.loads(frame))
-                    except (PayloadError, ValueError) as error:
-                        log.warning("%s: unreadable frame skipped: %s", self.name, error)
+                frame = await self._socket.recv()
         except TimeoutError:
             return None
         except ConnectionClosed as error:
-            raise ConnectionLost(
-                f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})"
-            ) from None
+            raise self._lost(error) from None
+        try:
+            return parse_event(json.loads(frame))
+        except (PayloadError, ValueError, RecursionError) as error:
+            log.warning("%s: unreadable frame: %s", self.name, error)
+            return Unreadable()
 
     async def say(self, text: str, guid: str) -> None:
         """Send a chat message. The same guid within five minutes is silently ignored by the site."""
@@ -66,6 +64,10 @@ class RoomSocket:
         """Merge keys into `bot_meta`."""
         await self._act("setmeta", keys)
 
+    async def ask_race(self) -> None:
+        """Ask for the race's data; the answer comes as an event."""
+        await self._act("getrace")
+
     async def ping(self) -> None:
         """Ask for a pong, which comes after the answers to everything sent before."""
         await self._act("ping")
@@ -78,9 +80,10 @@ class RoomSocket:
         try:
             await self._socket.send(json.dumps({"action": action, "data": dict(data or {})}))
         except ConnectionClosed as error:
-            raise ConnectionLost(
-                f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})"
-            ) from None
+            raise self._lost(error) from None
+
+    def _lost(self, error: ConnectionClosed) -> ConnectionLost:
+        return ConnectionLost(f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})")
 
 
 @asynccontextmanager

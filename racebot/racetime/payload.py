@@ -33,7 +33,7 @@ _DURATION = re.compile(
 class Race:
     """One race as the site describes it in a room frame, a race detail or a list entry.
 
-    `result` is None until the race has ended.
+    `result` is None until the race has ended; `version` is None in list entries.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Race:
     slug: str
     status: str
     goal: str
-    version: int
+    version: int | None
     recordable: bool
     recorded: bool
     result: RaceResult | None
@@ -142,7 +142,12 @@ class Unread:
     type: str
 
 
-Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Unread
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A frame that could not be read at all: what it said is lost."""
+
+
+Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Unread | Unreadable
 
 _IGNORED_EVENTS = {"race.renders", "race.split", "chat.dm", "chat.delete", "chat.purge", "chat.pin"}
 
@@ -225,7 +230,7 @@ def parse_race(document: object) -> Race:
         slug=slug,
         status=status,
         goal=str(goal.get("name") or ""),
-        version=version if isinstance(version, int) else 0,
+        version=version if isinstance(version, int) else None,
         recordable=recordable,
         recorded=recorded,
         result=result,

@@ -62,7 +62,7 @@ class Room:
 
     def update(self, race: Race, now: float) -> list[Notice]:
         """Take the race as it now stands. Frames may repeat, and one may arrive after a newer one."""
-        if self.race is not None and race.version < self.race.version and not race.recorded:
+        if not race.recorded and _older(race, self.race):
             return []
         self.race = race
         if self.closed:
@@ -94,3 +94,9 @@ class Room:
     def _forget(self) -> None:
         self._candidate = None
         self._stands_at = None
+
+
+def _older(race: Race, known: Race | None) -> bool:
+    if known is None or race.version is None or known.version is None:
+        return False
+    return race.version < known.version
