@@ -17,7 +17,7 @@ from racebot.ledger.work import OutboxRow
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Site, TokenSource
 from racebot.racetime.connection import RoomSocket, bot_path, join
-from racebot.racetime.payload import Race, RaceUpdate, Refusal, Unreadable
+from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,8 @@ LONGEST_BACKOFF = 300.0
 REFRESH_OPEN = 300.0
 """Seconds after which a silent room is asked for its race: the frame that mattered may have been lost."""
 REFRESH_FINISHED = 60.0
-REFRESH_UNREADABLE = 2.0
-"""Seconds until a room is asked again after a frame that could not be read."""
+REFRESH_MISSED = 2.0
+"""Seconds until a room is asked where a frame was unreadable, or one that should have come did not."""
 
 
 class RoomWatch:
@@ -140,8 +140,9 @@ class RoomWatch:
             if isinstance(event, RaceUpdate):
                 await self._take(self._room.update(event.race, now))
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
-            elif isinstance(event, Unreadable):
-                refresh_at = min(refresh_at, now + REFRESH_UNREADABLE)
+            elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
+                # The site announces changes in chat, too; the race's data should follow at once.
+                refresh_at = min(refresh_at, now + REFRESH_MISSED)
             elif isinstance(event, Refusal) and event.token_refused and not self._courier.expects_answer:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:

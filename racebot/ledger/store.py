@@ -118,7 +118,11 @@ class Ledger:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 db = Database(connection, execute_plugins=False)
-                migrations.apply(db)
+                if migrations.pending(db):
+                    # The lock comes first: another process may be about to do the same.
+                    connection.execute("BEGIN IMMEDIATE")
+                    migrations.apply(db)
+                    connection.commit()
             except BaseException:
                 connection.close()
                 raise

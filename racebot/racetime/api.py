@@ -105,7 +105,13 @@ class Site:
             "client_secret": credentials.client_secret.get_secret_value(),
             "grant_type": "client_credentials",
         }
-        answer = await self._request("POST", "/o/token", data=form)
+        try:
+            answer = await self._request("POST", "/o/token", data=form)
+        except CredentialsError:
+            raise CredentialsError(
+                f"{self.url} does not accept client id {credentials.client_id!r} with its secret: "
+                "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
+            ) from None
         token, lifetime = answer.get("access_token"), answer.get("expires_in")
         if not isinstance(token, str) or not isinstance(lifetime, (int, float)):
             raise PayloadError("the site's token answer has no access_token and expires_in")
@@ -118,7 +124,13 @@ class Site:
             CredentialsError: the token is not of a bot of this category.
         """
         path = f"/o/{slug}/data" if token else f"/{slug}/data"
-        return parse_category(await self._request("GET", path, token=token))
+        try:
+            return parse_category(await self._request("GET", path, token=token))
+        except CredentialsError:
+            raise CredentialsError(
+                f"{self.url} lets no such bot into category {slug!r}: "
+                "the client id must be of a bot that the category's owner made for it"
+            ) from None
 
     async def race(self, name: str) -> Race:
         """A race by its name, `category/slug`."""
@@ -190,7 +202,7 @@ class TokenSource:
                 token, lifetime = await self._site.token(self._credentials)
                 self._token = token
                 self._renew_at = self._clock() + max(lifetime - RENEW_BEFORE, lifetime / 2)
-                log.info("new access token, good for %.0f s", lifetime)
+                log.debug("new access token, good for %.0f s", lifetime)
             return self._token
 
     def refuse(self, token: str) -> None:

@@ -1,0 +1,178 @@
+"""Past races as an operator brings them in: from a file, from the site, interrupted and repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worker_support import Bench, bench, until
+
+from racebot.ledger.store import Ledger, Standing
+from racebot.sandbox import history
+
+RACES = 620
+GOAL = "saved"
+
+
+def archive(races: int, seed: int = 3) -> list[dict[str, Any]]:
+    """A season of invented races with DNFs, deleted accounts and races that were not recorded."""
+    rng = random.Random(seed)
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    season = []
+    for number in range(races):
+        field = rng.sample(range(40), rng.randint(2, 9))
+        finishers = rng.randint(1, len(field))
+        season.append(
+            {
+                "slug": f"race-{number:04d}",
+                "ended_at": (start + timedelta(hours=7 * number)).isoformat(),
+                "recorded": rng.random() < 0.9,
+                "entrants": [
+                    {
+                        "user_id": None if rng.random() < 0.02 else f"user{who:012d}",
+                        "place": place if place <= finishers else 9999,
+                        "score": None,
+                        "score_change": None,
+                    }
+                    for place, who in enumerate(field, start=1)
+                ],
+            }
+        )
+    return season
+
+
+def standings(database: Path) -> list[Standing]:
+    with Ledger.open(database, create=False) as ledger:
+        (board,) = ledger.leaderboards()
+        return sorted(
+            (
+                # Names differ: an archive has none.
+                Standing(s.player, s.state, s.rating, s.points, s.races, s.finishes, s.wins, s.last_race_at)
+                for s in ledger.standings(board)
+            ),
+            key=lambda s: s.player,
+        )
+
+
+def rated(database: Path) -> int:
+    with Ledger.open(database, create=False) as ledger:
+        (board,) = ledger.leaderboards()
+        return ledger.rated_count(board)
+
+
+def list_requests(sandbox: Bench) -> list[str]:
+    return [r.query for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
+
+
+@pytest.fixture
+def season(tmp_path: Path) -> Path:
+    path = tmp_path / f"{GOAL}.json"
+    path.write_text(json.dumps(archive(RACES)))
+    return path
+
+
+async def test_a_file_and_the_site_lead_to_the_same_standings_to_the_last_bit(
+    tmp_path: Path, season: Path
+) -> None:
+    recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
+    async with bench(tmp_path) as sandbox:
+        history.load(sandbox.site, season)
+        fetched = await asyncio.to_thread(sandbox.racebot, "backfill")
+        assert fetched.returncode == 0, fetched.stderr
+        assert f"{recorded} new races" in fetched.stdout
+        assert "Biggest movers" in fetched.stdout
+        assert len(list_requests(sandbox)) == 7
+        imported = await asyncio.to_thread(
+            sandbox.racebot, "import", str(season), "--database", str(tmp_path / "imported.db")
+        )
+        assert imported.returncode == 0, imported.stderr
+        assert standings(sandbox.database) == standings(tmp_path / "imported.db")
+        assert rated(sandbox.database) == recorded
+        for database in (sandbox.database, tmp_path / "imported.db"):
+            verified = await asyncio.to_thread(sandbox.racebot, "verify", "--database", str(database))
+            assert verified.returncode == 0
+
+        again = await asyncio.to_thread(sandbox.racebot, "backfill")
+        assert f"0 new races, {recorded} known already" in again.stdout
+
+
+async def test_a_backfill_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, season: Path) -> None:
+    async with bench(tmp_path) as sandbox:
+        history.load(sandbox.site, season)
+        sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "racebot",
+            "backfill",
+            env=sandbox.environment(),
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await until(lambda: len(list_requests(sandbox)) == 4)
+        process.kill()
+        await process.wait()
+        before = len(list_requests(sandbox))
+        sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"
+        resumed = await asyncio.to_thread(sandbox.racebot, "backfill")
+        assert resumed.returncode == 0, resumed.stderr
+        # The page that was on its way may be asked for again, and no other.
+        assert len(list_requests(sandbox)) <= 8
+        assert len(list_requests(sandbox)) - before <= 4
+        await asyncio.to_thread(
+            sandbox.racebot, "import", str(season), "--database", str(tmp_path / "imported.db")
+        )
+        assert standings(sandbox.database) == standings(tmp_path / "imported.db")
+
+
+async def test_a_backfill_waits_as_long_as_the_site_asks(tmp_path: Path, season: Path) -> None:
+    async with bench(tmp_path) as sandbox:
+        history.load(sandbox.site, season)
+        sandbox.misbehaviour.fail_http(1, 429, retry_after="1")
+        sandbox.misbehaviour.fail_http(1, 502)
+        sandbox.misbehaviour.fail_http(1, 200, body="<html>busy</html>")
+        result = await asyncio.to_thread(sandbox.racebot, "backfill")
+        assert result.returncode == 0, result.stderr
+        assert "waiting 1 s" in result.stderr
+        asked = [r.at for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
+        assert (asked[1] - asked[0]).total_seconds() >= 1.0
+
+
+async def test_goals_and_dates_choose_what_is_rated(tmp_path: Path, season: Path) -> None:
+    async with bench(tmp_path) as sandbox:
+        history.load(sandbox.site, season)
+        result = await asyncio.to_thread(
+            sandbox.racebot, "backfill", "--since", "2025-05-01", "--until", "2025-06-01"
+        )
+        assert result.returncode == 0, result.stderr
+        with Ledger.open(sandbox.database, create=False) as ledger:
+            (board,) = ledger.leaderboards()
+            ended = [race.result.ended_at for race in ledger.races_of(board)]
+        expected = [
+            race["ended_at"]
+            for race in json.loads(season.read_text())
+            if race["recorded"] and "2025-05-01" <= race["ended_at"] < "2025-06-01"
+        ]
+        assert [moment.isoformat() for moment in ended] == expected
+        assert len(list_requests(sandbox)) < 7
+
+        nothing = await asyncio.to_thread(
+            sandbox.racebot, "backfill", "--goal", "another goal", "--database", str(tmp_path / "other.db")
+        )
+        assert "0 new races" in nothing.stdout
+
+
+async def test_reading_and_importing_need_no_credentials(tmp_path: Path, season: Path) -> None:
+    async with bench(tmp_path) as sandbox:
+        for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
+            sandbox.extra[f"RACEBOT_{name}"] = ""
+        for command in (["import", str(season)], ["leaderboard"], ["verify"], ["rebuild"]):
+            done = await asyncio.to_thread(sandbox.racebot, *command)
+            assert done.returncode == 0, done.stderr

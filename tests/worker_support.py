@@ -1,0 +1,159 @@
+"""A sandbox with a real worker beside it, in the same process or as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from racebot.announcement import InfoPolicy
+from racebot.ledger.store import Ledger
+from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.room import Room
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
+
+QUIET = 0.05
+
+
+@dataclass
+class Bench:
+    """One sandbox, its address, and the database of the workers that are started on it."""
+
+    site: Site
+    address: str
+    database: Path
+    misbehaviour: Misbehaviour
+    info: InfoPolicy = InfoPolicy.WHEN_EMPTY
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")}
+        return {
+            **clean,
+            "RACEBOT_SITE": self.address,
+            "RACEBOT_CATEGORY": CATEGORY,
+            "RACEBOT_CLIENT_ID": CLIENT_ID,
+            "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
+            "RACEBOT_DATABASE": str(self.database),
+            "RACEBOT_QUIET_SECONDS": str(QUIET),
+            "RACEBOT_ROOMS_EVERY": "0.2",
+            "RACEBOT_LIST_EVERY": "0.5",
+            "RACEBOT_REQUEST_INTERVAL": "0",
+            "RACEBOT_INFO_BLOCK": self.info.value,
+            **self.extra,
+        }
+
+    @contextlib.asynccontextmanager
+    async def worker(self) -> AsyncIterator[WorkerProcess]:
+        """`racebot run` as a process of its own, killed at the end if it still runs."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "racebot",
+            "run",
+            env=self.environment(),
+            cwd=self.database.parent,
+            stderr=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        worker = WorkerProcess(process)
+        try:
+            yield worker
+        finally:
+            await worker.kill()
+
+    def ledger(self) -> Ledger:
+        return Ledger.open(self.database, create=False)
+
+    def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of racebot to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "racebot", *arguments],
+            env=self.environment(),
+            cwd=self.database.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def open_race(self, count: int = 3, **options: bool) -> Room:
+        """A race under way with so many entrants."""
+        room = self.site.open_race(**options)
+        known = [user for user in self.site.users.values() if user is not self.site.moderator]
+        users = known[:count] + [
+            self.site.add_user(f"Racer {len(known) + n}") for n in range(count - len(known))
+        ]
+        for user in users:
+            room.enter(user)
+            room.ready(user)
+        room.count_down()
+        room.start(ago=timedelta(hours=1, minutes=30))
+        return room
+
+
+class WorkerProcess:
+    """A running `racebot run`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.output = ""
+
+    async def kill(self) -> None:
+        """SIGKILL, as when the power fails."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._finish()
+
+    async def terminate(self) -> int:
+        """SIGTERM; the exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        async with asyncio.timeout(20):
+            await self._finish()
+        assert self._process.returncode is not None
+        return self._process.returncode
+
+    async def _finish(self) -> None:
+        out, err = await self._process.communicate()
+        self.output += out.decode() + err.decode()
+
+
+@contextlib.asynccontextmanager
+async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
+    """A sandbox that is being served, and an empty database beside it."""
+    site = Site(rng=random.Random(seed))
+    misbehaviour = Misbehaviour()
+    async with serve(site, misbehaviour=misbehaviour) as address:
+        yield Bench(site, address, folder / "racebot.db", misbehaviour)
+
+
+def finish(room: Room, *minutes: int) -> None:
+    """The entrants finish in the order of joining after so many minutes; the rest give up."""
+    for entrant, after in zip(list(room.entrants), minutes, strict=False):
+        room.finish(entrant.user, timedelta(minutes=after))
+    for entrant in list(room.entrants)[len(minutes) :]:
+        room.forfeit(entrant.user)
+
+
+def said(room: Room) -> list[str]:
+    """What bots said in a room's chat."""
+    return [message.text for message in room.chat if message.bot is not None]
+
+
+async def until(condition: Callable[[], object], *, seconds: float = 15.0) -> None:
+    """Wait for something to become true."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - it is other programs that make it true
+            await asyncio.sleep(0.02)
