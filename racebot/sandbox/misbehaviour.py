@@ -162,7 +162,7 @@ class FrameWriter:
 
 
 class NotUtf8(str):
-    """A text that encodes to bytes which are not UTF-8."""
+    """A text that encodes to bytes which are not UTF-8; servers encode a text only when they send it."""
 
     __slots__ = ()
 

@@ -31,9 +31,11 @@ class Racer:
     dnf_chance: float
 
     def run(self, rng: random.Random) -> timedelta | None:
-        """One attempt: its time, to the microsecond, or None where the racer gives up."""
-        if rng.random() < self.dnf_chance:
-            return None
+        """One attempt: its time, or None where the racer gives up."""
+        return None if rng.random() < self.dnf_chance else self.finish(rng)
+
+    def finish(self, rng: random.Random) -> timedelta:
+        """The time of an attempt seen through to the end, to the microsecond."""
         pace = math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
         return timedelta(microseconds=round(PAR / timedelta(microseconds=1) * pace))
 

@@ -139,23 +139,18 @@ Run = tuple[timedelta, Racer, bool]
 
 def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Run]:
     """Draw what becomes of everybody, first one through first; somebody always finishes."""
-    times = {racer: racer.run(rng) for racer in field}
-    if script.dnfs is not None:
+    if script.dnfs is None:
+        times = {racer: racer.run(rng) for racer in field}
+        if not any(times.values()):
+            times[field[0]] = field[0].finish(rng)
+    else:
         quitters = rng.sample(list(field), min(script.dnfs, len(field) - 1))
-        times = {racer: None if racer in quitters else _finish(racer, times[racer], rng) for racer in field}
-    elif not any(times.values()):
-        times[field[0]] = _finish(field[0], None, rng)
+        times = {racer: None if racer in quitters else racer.finish(rng) for racer in field}
     runs = []
     for racer, time in times.items():
         through = PAR * rng.uniform(0.2, 1.0) if time is None else time
         runs.append((through, racer, time is not None))
     return sorted(runs, key=lambda run: run[0])
-
-
-def _finish(racer: Racer, time: timedelta | None, rng: random.Random) -> timedelta:
-    while time is None:
-        time = racer.run(rng)
-    return time
 
 
 async def _run(

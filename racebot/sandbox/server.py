@@ -319,6 +319,8 @@ async def serve(
     try:
         while not server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.002)
+        if running.done():
+            running.result()
         bound = listener.getsockname()[1]
         yield f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
     finally:

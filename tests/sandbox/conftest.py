@@ -9,6 +9,8 @@ import pytest
 from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.site import Site
 
+Make = Callable[..., Room]
+
 
 class Clock:
     """A clock that stands still until told to go on."""
@@ -38,7 +40,7 @@ def site(clock: Clock) -> Site:
 
 
 @pytest.fixture
-def started(site: Site, clock: Clock) -> Callable[..., Room]:
+def started(site: Site, clock: Clock) -> Make:
     """Makes a race that has been going on for an hour, by default with Ann, Bo and Cy."""
 
     def make(*names: str, **options: bool) -> Room:
@@ -53,7 +55,7 @@ def started(site: Site, clock: Clock) -> Callable[..., Room]:
 
 
 @pytest.fixture
-def finished(started: Callable[..., Room], clock: Clock) -> Callable[..., Room]:
+def finished(started: Make, clock: Clock) -> Make:
     """Makes a race that Ann, Bo and Cy finished in this order, a second apart."""
 
     def make(**options: bool) -> Room:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
 from racebot.sandbox import render
-from racebot.sandbox.room import Room
 from racebot.sandbox.site import Site
 
-from .conftest import Clock
-
-Make = Callable[..., Room]
+from .conftest import Clock, Make
 
 NAMED_STATUS = {"value": str, "verbose_value": str, "help_text": str}
 GOAL = {"name": str, "custom": bool}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from racebot.sandbox.room import RaceStatus, Room, RuleError, Standing
+from racebot.sandbox.room import RaceStatus, RuleError, Standing
 from racebot.sandbox.site import Site
 
-from .conftest import Clock, chat_texts, heard, places
-
-Make = Callable[..., Room]
+from .conftest import Clock, Make, chat_texts, heard, places
 
 
 def test_a_race_from_open_to_recorded(site: Site, clock: Clock) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,11 +17,10 @@ import pytest
 import websockets
 
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
-from racebot.sandbox.room import Room
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
 
-from .conftest import Clock
+from .conftest import Clock, Make
 
 CREDENTIALS = {
     "client_id": CLIENT_ID,
@@ -129,7 +131,7 @@ async def test_caching_serves_stale_answers(site: Site, clock: Clock) -> None:
         assert await stale() == (False, False)
 
 
-async def test_pages_of_past_races(served: Served, finished: Callable[[], Room]) -> None:
+async def test_pages_of_past_races(served: Served, finished: Make) -> None:
     rooms = [finished() for _ in range(12)]
     names = [room.name for room in reversed(rooms)]
 
@@ -151,7 +153,7 @@ async def test_pages_of_past_races(served: Served, finished: Callable[[], Room])
     assert served.site.counts()["/sandbox/races/data"] == 5
 
 
-async def test_a_page_has_at_most_a_hundred_races(served: Served, finished: Callable[[], Room]) -> None:
+async def test_a_page_has_at_most_a_hundred_races(served: Served, finished: Make) -> None:
     for _ in range(101):
         finished()
     page = (await served.client.get("/sandbox/races/data?per_page=500")).json()
@@ -361,3 +363,21 @@ async def test_a_port_that_is_taken_is_an_error(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         async with serve(site, port=taken.getsockname()[1]):
             pass
+
+
+async def test_run_serves_a_history_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    races = tmp_path / "season.json"
+    races.write_text("[]")
+    script = f"from pathlib import Path; from racebot.sandbox.server import run; run(0, Path({str(races)!r}))"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-u", "-c", script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    loaded, ready = [(await asyncio.wait_for(process.stdout.readline(), 20)).decode() for _ in range(2)]
+    assert loaded.startswith("0 past races")
+    address = ready.split()[0]
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"{address}/races/data")).json()["count"] == 0
+    process.send_signal(signal.SIGTERM)
+    _, complaints = await asyncio.wait_for(process.communicate(), 10)
+    assert (process.returncode, complaints) == (0, b"")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
 
-from .conftest import Clock
+from .conftest import Clock, Make
 from .test_render import MESSAGE, check
 
 DENIED = "Permission denied. Check your authorization token."
@@ -221,7 +220,7 @@ def test_unknown_actions_are_refused(bot: Bot, request_: Any) -> None:
     ]
 
 
-def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Callable[[], Room], token: str) -> None:
+def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Make, token: str) -> None:
     room = finished()
     bot = Bot(room, token)
     assert kinds(bot.say("before")) == ["chat.message"]
@@ -236,7 +235,7 @@ def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Callable[[]
     assert room.bot_meta == {"k": "v"}
 
 
-def test_the_record_is_told_to_who_is_in_the_room(finished: Callable[[], Room], token: str) -> None:
+def test_the_record_is_told_to_who_is_in_the_room(finished: Make, token: str) -> None:
     room = finished()
     bot = Bot(room, token)
     bot.frames.clear()

@@ -1,0 +1,156 @@
+"""Past races from a file, served through the list of past races."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racebot.errors import PayloadError
+from racebot.sandbox import history, render
+from racebot.sandbox.site import Site
+
+from .conftest import Make
+from .test_render import CURRENT_RACE, END, ENTRANT, check
+
+ARCHIVE = [
+    {
+        "slug": "late-fjord-0002",
+        "ended_at": "2025-05-02T10:00:00.500Z",
+        "recorded": True,
+        "entrants": [
+            {"user_id": "aaaaaaaaaaaa", "place": 1, "score": 1200, "score_change": 100},
+            {"user_id": "bbbbbbbbbbbb", "place": 2, "score": None, "score_change": 700},
+            {"user_id": None, "place": 2, "score": 900, "score_change": -50},
+            {"user_id": "cccccccccccc", "place": 9999, "score": None, "score_change": 10},
+        ],
+    },
+    {
+        "slug": "early-kiln-0001",
+        "ended_at": "2025-05-01T10:00:00Z",
+        "recorded": False,
+        "entrants": [
+            {"user_id": "aaaaaaaaaaaa", "place": 1, "score": None, "score_change": None},
+            {"user_id": None, "place": 9999, "score": None, "score_change": None},
+        ],
+    },
+]
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def archived(site: Site, tmp_path: Path) -> Site:
+    assert history.load(site, write(tmp_path / "season-one.json", ARCHIVE)) == 2
+    return site
+
+
+def test_an_archive_is_listed_like_any_past_races(archived: Site) -> None:
+    page = render.race_list(archived, show_entrants=True)
+    for race in page["races"]:
+        check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
+    late, early = page["races"]
+    assert (late["name"], early["name"]) == ("sandbox/late-fjord-0002", "sandbox/early-kiln-0001")
+    assert late["ended_at"] == "2025-05-02T10:00:00.500Z"
+    assert late["goal"] == {"name": "season-one", "custom": False}
+    assert "season-one" in archived.category.goals
+
+
+def test_times_are_made_from_places(archived: Site) -> None:
+    entrants = render.race_list(archived, show_entrants=True)["races"][0]["entrants"]
+    assert [(e["status"]["value"], e["finish_time"], e["place"]) for e in entrants] == [
+        ("done", "P0DT01H00M01.000000S", 1),
+        ("done", "P0DT01H00M02.000000S", 2),
+        ("done", "P0DT01H00M02.000000S", 3),
+        ("dnf", None, None),
+    ]
+    assert [(e["score"], e["score_change"]) for e in entrants] == [
+        (1200, 100),
+        (None, 700),
+        (900, -50),
+        (None, 10),
+    ]
+
+
+def test_names_are_made_from_ids_and_nobody_from_none(archived: Site) -> None:
+    late, early = render.race_list(archived, show_entrants=True)["races"]
+    assert late["entrants"][0]["user"]["name"] == "Racer aaaaaa"
+    assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
+    assert late["entrants"][2]["user"] is None
+    assert early["entrants"][1]["user"] is None
+
+
+def test_what_the_archive_does_not_have_as_recorded_may_still_be(archived: Site) -> None:
+    room = archived.room("early-kiln-0001")
+    assert (room.status, room.recordable, room.recorded) == ("finished", True, False)
+    room.record()
+    assert room.recorded
+
+
+def test_scores_go_on_from_the_last_race(archived: Site) -> None:
+    assert archived.scores["season-one", "aaaaaaaaaaaa"] == 1300
+
+
+def test_the_goal_can_be_given(site: Site, tmp_path: Path) -> None:
+    history.load(site, write(tmp_path / "x.json", ARCHIVE), goal="Any goal")
+    assert site.room("late-fjord-0002").goal == "Any goal"
+
+
+def test_the_sites_own_list_comes_back_as_it_was(site: Site, tmp_path: Path, finished: Make) -> None:
+    recorded, custom, unrecorded = finished(), finished(custom_goal=True), finished()
+    recorded.disqualify("Bo")
+    recorded.record()
+    unrecorded.do_not_record()
+    team = site.open_race(team_race=True)
+    team.enter("Ann", "Red")
+    team.enter("Bo", "Blue")
+    team.start()
+    team.finish("Ann")
+    team.forfeit("Bo")
+    site.delete_user("Cy")
+    page = render.race_list(site, show_entrants=True)
+    for name, content in (("page", page), ("races", page["races"])):
+        again = Site(clock=site.clock)
+        again.category.owners.extend(site.category.owners)
+        assert history.load(again, write(tmp_path / f"{name}.json", content)) == 4
+        races = render.race_list(again, show_entrants=True)["races"]
+        for race, original in zip(races, page["races"], strict=True):
+            for entrant, before in zip(race["entrants"], original["entrants"], strict=True):
+                assert (entrant["user"] or {}).get("id") == (before["user"] or {}).get("id")
+                assert (entrant["user"] or {}).get("name") == (before["user"] or {}).get("name")
+                assert {k: v for k, v in entrant.items() if k not in ("user", "finished_at")} == {
+                    k: v for k, v in before.items() if k not in ("user", "finished_at")
+                }
+            assert {k: v for k, v in race.items() if k != "entrants"} == {
+                k: v for k, v in original.items() if k != "entrants"
+            }
+    assert not again.room(custom.slug).recordable
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", "no JSON"),
+        ("7", "neither a list of races"),
+        ('{"races": 7}', "neither a list of races"),
+        ("[7]", "race 0"),
+        (
+            '[{"slug": "a-1", "ended_at": "2025-05-01T10:00:00Z", "recorded": true}]',
+            "race 0: KeyError: 'entrants'",
+        ),
+        (
+            '[{"slug": "a-1", "ended_at": "yesterday", "recorded": true, "entrants": []}]',
+            "race 0: ValueError",
+        ),
+    ],
+)
+def test_other_files_are_refused(site: Site, tmp_path: Path, content: str, complaint: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(PayloadError, match=complaint):
+        history.load(site, path)

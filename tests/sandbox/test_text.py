@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from racebot.sandbox import text
+
+
+@pytest.mark.parametrize(
+    ("length", "written"),
+    [
+        (timedelta(hours=1, seconds=3, microseconds=47_053), "P0DT01H00M03.047053S"),
+        (timedelta(0), "P0DT00H00M00.000000S"),
+        (timedelta(days=1, hours=2, minutes=3), "P1DT02H03M00.000000S"),
+    ],
+)
+def test_durations(length: timedelta, written: str) -> None:
+    assert text.duration(length) == written
+    assert text.parse_duration(written) == length
+
+
+def test_a_duration_without_its_fraction() -> None:
+    assert text.duration(timedelta(seconds=15), fraction=False) == "P0DT00H00M15S"
+    assert text.parse_duration("P0DT00H00M15S") == timedelta(seconds=15)
+    assert text.parse_duration("P0DT00H00M15.5S") == timedelta(seconds=15.5)
+    with pytest.raises(ValueError, match="no duration"):
+        text.parse_duration("15 seconds")
+
+
+def test_moments_are_written_in_utc() -> None:
+    moment = datetime(2026, 3, 1, 13, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=1)))
+    assert text.stamp(moment) == "2026-03-01T12:00:00.123Z"
+    assert text.exact(moment) == "2026-03-01T12:00:00.123999+00:00"
+    assert text.exact(datetime(2026, 3, 1, tzinfo=UTC)) == "2026-03-01T00:00:00.000000+00:00"
+    assert text.stamp(None) is None
+
+
+def test_timers() -> None:
+    length = timedelta(hours=1, seconds=3, milliseconds=890)
+    assert text.timer(length) == "1:00:03"
+    assert text.timer(length, tenths=True) == "1:00:03.9"
+
+
+def test_ordinals() -> None:
+    assert [text.ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, None)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th", None,
+    ]  # fmt: skip
+
+
+def test_plain_text_and_slugs() -> None:
+    assert text.plain("A has ##good##finished##, ##bot##B## too ## x") == "A has finished, B too ## x"
+    assert text.slugify("The J. R. Reds!") == "the-j-r-reds"
+    assert text.slugify("雪") == ""
