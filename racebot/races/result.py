@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 
@@ -103,6 +103,7 @@ class RaceResult:
         facts = [
             self.name,
             self.goal,
+            self.ended_at.astimezone(UTC).isoformat(),
             sorted(
                 (
                     e.user_id or "",
