@@ -114,10 +114,8 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
         PayloadError: finishers without comparable times or places, or an entrant listed twice.
     """
     entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
-    if result.team_race and teams is TeamPolicy.TEAM:
-        marks = _team_marks(result.name, entrants)
-    else:
-        marks = _marks(result.name, entrants)
+    by_team = result.team_race and teams is TeamPolicy.TEAM
+    marks = (_team_marks if by_team else _marks)(result.name, entrants)
     finishes = sorted({mark for mark in marks if mark is not None})
     position = {mark: index for index, mark in enumerate(finishes)}
     placed = [
@@ -133,9 +131,11 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
         twice = next(i for i in ids if ids.count(i) > 1)
         raise PayloadError(f"race {result.name}: the entrant {twice} is listed twice")
     team = None
-    if result.team_race and teams is TeamPolicy.TEAM:
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(row[1] for row in rated))}
-        team = np.array([numbers[row[1]] for row in rated], dtype=np.intp)
+    if by_team:
+        # An entrant without a team in a team race stands alone.
+        names = [row[1] or f"\0{row[2]}" for row in rated]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        team = np.array([numbers[name] for name in names], dtype=np.intp)
     group = np.array([row[0] for row in rated], dtype=np.intp)
     outcome = Outcome(
         group=group,
