@@ -6,6 +6,7 @@ An archive is a JSON list of races, each with `slug`, `ended_at`, `recorded` and
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -41,20 +42,18 @@ def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[R
     results = []
     for index, race in enumerate(document):
         try:
-            slug = str(race["slug"])
+            slug = _field(race, "slug", str)
             results.append(
                 RaceResult(
                     name=f"{category}/{slug}" if category else slug,
                     category=category,
                     goal=goal,
-                    ended_at=timestamp(race["ended_at"]),
-                    entrants=tuple(_entrant(entrant) for entrant in race["entrants"]),
-                    recorded=bool(race["recorded"]),
+                    ended_at=_ended_at(race),
+                    entrants=tuple(_entrant(entrant) for entrant in _field(race, "entrants", list)),
+                    recorded=_field(race, "recorded", bool),
                 )
             )
-        except KeyError as error:
-            raise PayloadError(f"race {index + 1} of the archive has no {error.args[0]!r}") from None
-        except (TypeError, ValueError, AttributeError) as error:
+        except ValueError as error:
             raise PayloadError(f"race {index + 1} of the archive: {error}") from None
     return results
 
@@ -65,20 +64,38 @@ def timestamp(text: object) -> datetime:
     Raises:
         ValueError: not a time, or one without an offset.
     """
-    if not isinstance(text, str):
-        raise ValueError(f"{text!r} is not a time")
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"the time {text!r} has no offset from UTC")
-    return moment.astimezone(UTC)
+    try:
+        if isinstance(text, str) and (moment := datetime.fromisoformat(text)).tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"{reprlib.repr(text)} is not a time with its offset from UTC")
 
 
-def _entrant(entrant: Mapping[str, Any]) -> Entrant:
-    user_id = entrant["user_id"]
-    place = entrant["place"]
-    if user_id is not None and (not isinstance(user_id, str) or not user_id):
-        raise ValueError(f"user_id {user_id!r} is not an id")
-    if not isinstance(place, int) or isinstance(place, bool) or place < 1:
+def _field(document: object, name: str, *kinds: type) -> Any:
+    """A field that must be there and be of one of these kinds, and not be empty text."""
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{reprlib.repr(document)} is not an object")
+    if name not in document:
+        raise ValueError(f"it has no {name!r}")
+    value = document[name]
+    if type(value) not in kinds or value == "":
+        raise ValueError(f"{name} {reprlib.repr(value)} is not what belongs there")
+    return value
+
+
+def _ended_at(race: object) -> datetime:
+    text = _field(race, "ended_at", str)
+    try:
+        return timestamp(text)
+    except ValueError as error:
+        raise ValueError(f"ended_at {error}") from None
+
+
+def _entrant(entrant: object) -> Entrant:
+    user_id = _field(entrant, "user_id", str, type(None))
+    place = _field(entrant, "place", int)
+    if place < 1:
         raise ValueError(f"place {place!r} is not a place")
     finished = place != UNFINISHED_PLACE
     return Entrant(
