@@ -1,0 +1,153 @@
+"""Race results and the site's documents for tests, with invented names.
+
+`result("first", "ann bo", dnf="cy")` is a race that Ann won before Bo and that Cy did not finish; names are
+words, ids are `id-` and the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CATEGORY = "orb"
+GOAL = "Any Orb"
+HOUR = 3_600_000_000
+SECOND = 1_000_000
+
+
+def entrant(name: str, status: str = "done", time: int | None = None, **facts: Any) -> Entrant:
+    """An entrant with an account; `user_id=None` makes it a deleted one."""
+    facts = {"user_id": f"id-{name}", **facts}
+    return Entrant(name=name.title(), status=EntrantStatus(status), finish_time=time, **facts)
+
+
+def result(
+    slug: str = "first",
+    finishers: str = "",
+    *,
+    dnf: str = "",
+    dq: str = "",
+    after: float = 0,
+    **facts: Any,
+) -> RaceResult:
+    """A recorded result whose finishers are a minute apart; `ann=bo` finish in the same microsecond.
+
+    Args:
+        slug: of the race.
+        finishers: names, best first.
+        dnf: names of those who gave up.
+        dq: names of those who finished first of all and were disqualified.
+        after: hours from `NOON` to the end of the race.
+        facts: anything else of `RaceResult`.
+    """
+    entrants = [
+        entrant(name, time=HOUR + place * 60 * SECOND)
+        for place, names in enumerate(finishers.split())
+        for name in names.split("=")
+    ]
+    entrants += [entrant(name, "dnf") for name in dnf.split()]
+    entrants += [entrant(name, "dq", HOUR - SECOND) for name in dq.split()]
+    given = {
+        "name": f"{CATEGORY}/{slug}",
+        "category": CATEGORY,
+        "goal": GOAL,
+        "ended_at": NOON + timedelta(hours=after),
+        "entrants": tuple(entrants),
+        "recorded": True,
+    }
+    return RaceResult(**{**given, **facts})
+
+
+def user_document(name: str) -> dict[str, Any]:
+    return {
+        "id": f"id-{name}",
+        "full_name": f"{name.title()}#0007",
+        "name": name.title(),
+        "discriminator": "0007",
+        "url": f"/user/id-{name}/{name}",
+        "avatar": None,
+        "pronouns": None,
+        "flair": "",
+        "twitch_name": None,
+        "twitch_display_name": None,
+        "twitch_channel": None,
+        "can_moderate": False,
+    }
+
+
+def entrant_document(
+    name: str | None, status: str = "done", time: str | None = None, place: int | None = None, **facts: Any
+) -> dict[str, Any]:
+    """An entrant as the site describes it; without a name, of a deleted account."""
+    return {
+        "user": None if name is None else user_document(name),
+        "team": None,
+        "status": {"value": status, "verbose_value": status.title(), "help_text": ""},
+        "finish_time": time,
+        "finished_at": None,
+        "place": place,
+        "place_ordinal": None if place is None else f"{place}th",
+        "score": None,
+        "score_change": None,
+        "comment": None,
+        "has_comment": False,
+        "stream_live": False,
+        "stream_override": False,
+        "actions": [],
+        **facts,
+    }
+
+
+def listed_document(
+    slug: str = "first", entrants: Sequence[dict[str, Any]] = (), status: str = "finished", **facts: Any
+) -> dict[str, Any]:
+    """A race as the list of past races describes it."""
+    return {
+        "name": f"{CATEGORY}/{slug}",
+        "status": {"value": status, "verbose_value": status.title(), "help_text": ""},
+        "url": f"/{CATEGORY}/{slug}",
+        "data_url": f"/{CATEGORY}/{slug}/data",
+        "goal": {"name": GOAL, "custom": False},
+        "info": "",
+        "entrants_count": len(entrants),
+        "entrants_count_finished": len(entrants),
+        "entrants_count_inactive": 0,
+        "entrants": list(entrants),
+        "opened_at": "2026-03-01T10:00:00.100Z",
+        "started_at": "2026-03-01T10:30:00.200Z",
+        "time_limit": "P1DT00H00M00S",
+        "opened_by_bot": None,
+        "ended_at": "2026-03-01T12:00:00.000Z" if status == "finished" else None,
+        "cancelled_at": None,
+        "recordable": True,
+        "recorded": False,
+        **facts,
+    }
+
+
+def race_document(
+    slug: str = "first",
+    entrants: Sequence[dict[str, Any]] = (),
+    status: str = "finished",
+    version: int = 21,
+    **facts: Any,
+) -> dict[str, Any]:
+    """A race as its own page and the frames of its room describe it."""
+    return {
+        "version": version,
+        "slug": slug,
+        "websocket_url": f"/ws/race/{slug}",
+        "websocket_bot_url": f"/ws/o/bot/{slug}",
+        "websocket_oauth_url": f"/ws/o/race/{slug}",
+        "category": {"name": "Orb Hunt", "short_name": "Orb", "slug": CATEGORY, "url": f"/{CATEGORY}"},
+        "info_bot": None,
+        "info_user": None,
+        "team_race": False,
+        "hide_entrants": False,
+        "bot_meta": {},
+        **listed_document(slug, entrants, status, **facts),
+    }

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from racebot.errors import PayloadError
+from racebot.races.archive import is_archive, read_archive, timestamp
+from racebot.races.outcome import outcome_of
+from racebot.races.result import Entrant, EntrantStatus
+
+
+def archived(**facts: Any) -> dict[str, Any]:
+    return {
+        "slug": "lazy-orb-1",
+        "ended_at": "2025-06-01T10:20:30.123456+00:00",
+        "recorded": True,
+        "entrants": [
+            {"user_id": "a1", "place": 1, "score": 1500, "score_change": -3},
+            {"user_id": None, "place": 2},
+            {"user_id": "b2", "place": 9999},
+        ],
+        **facts,
+    }
+
+
+def read(document: list[Any]) -> list[Any]:
+    return read_archive(document, category="orb", goal="Season 1")
+
+
+def test_a_good_archive() -> None:
+    first, second = read([archived(), archived(slug="keen-orb-2", recorded=False, entrants=[])])
+    assert first.name == "orb/lazy-orb-1"
+    assert (first.category, first.goal, first.recorded) == ("orb", "Season 1", True)
+    assert first.ended_at == datetime(2025, 6, 1, 10, 20, 30, 123456, tzinfo=UTC)
+    assert first.entrants == (
+        Entrant("a1", "a1", EntrantStatus.DONE, place=1),
+        Entrant(None, "deleted account", EntrantStatus.DONE, place=2),
+        Entrant("b2", "b2", EntrantStatus.DNF),
+    )
+    assert first.final
+    assert first.countable
+    assert (second.name, second.recorded, second.entrants) == ("orb/keen-orb-2", False, ())
+
+
+def test_a_deleted_account_of_an_archive_holds_its_place() -> None:
+    (race,) = read([archived(entrants=[{"user_id": None, "place": 1}, {"user_id": "a1", "place": 2}])])
+    rated = outcome_of(race)
+    assert rated.outcome.group.tolist() == [1]
+    assert rated.outcome.last_group == 1
+
+
+def test_without_a_category_the_slug_is_the_name() -> None:
+    (race,) = read_archive([archived()], category="", goal="g")
+    assert (race.name, race.category) == ("lazy-orb-1", "")
+
+
+@pytest.mark.parametrize("field", ["slug", "ended_at", "recorded", "entrants"])
+def test_a_missing_field_is_named_with_its_race(field: str) -> None:
+    broken = archived()
+    del broken[field]
+    with pytest.raises(PayloadError) as refused:
+        read([archived(), broken])
+    assert "race 2" in str(refused.value)
+    assert repr(field) in str(refused.value)
+
+
+@pytest.mark.parametrize("field", ["user_id", "place"])
+def test_a_missing_field_of_an_entrant_is_named_with_its_race(field: str) -> None:
+    broken = archived()
+    del broken["entrants"][1][field]
+    with pytest.raises(PayloadError) as refused:
+        read([broken])
+    assert "race 1" in str(refused.value)
+    assert repr(field) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("slug", None),
+        ("slug", ""),
+        ("slug", 7),
+        ("slug", {"a": 1}),
+        ("ended_at", None),
+        ("ended_at", "yesterday"),
+        ("ended_at", "2025-06-01T10:20:30"),
+        ("ended_at", 1748773230),
+        ("ended_at", "0001-01-01T00:00:00+23:00"),
+        ("ended_at", "9999-12-31T23:59:59-23:00"),
+        ("recorded", None),
+        ("recorded", "false"),
+        ("recorded", 1),
+        ("entrants", None),
+        ("entrants", 5),
+        ("entrants", {"a1": 1}),
+        ("entrants", "a1"),
+    ],
+)
+def test_a_malformed_field_is_named_with_its_race(field: str, value: object) -> None:
+    with pytest.raises(PayloadError) as refused:
+        read([archived(), archived(**{field: value})])
+    assert "race 2" in str(refused.value)
+    assert field in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("user_id", ""),
+        ("user_id", 17),
+        ("user_id", ["a1"]),
+        ("place", None),
+        ("place", "1"),
+        ("place", 0),
+        ("place", -1),
+        ("place", 1.0),
+        ("place", True),
+    ],
+)
+def test_a_malformed_field_of_an_entrant_is_named_with_its_race(field: str, value: object) -> None:
+    broken = archived(entrants=[{"user_id": "a1", "place": 1, field: value}])
+    with pytest.raises(PayloadError) as refused:
+        read([broken])
+    assert "race 1" in str(refused.value)
+    assert field in str(refused.value)
+
+
+@pytest.mark.parametrize("race", [None, 5, "lazy-orb-1", ["lazy-orb-1"]])
+def test_a_race_that_is_no_object(race: object) -> None:
+    with pytest.raises(PayloadError, match="race 2 of the archive"):
+        read([archived(), race])
+
+
+@pytest.mark.parametrize("entrant", [None, 5, "a1", ["a1", 1]])
+def test_an_entrant_that_is_no_object(entrant: object) -> None:
+    with pytest.raises(PayloadError, match="race 1 of the archive"):
+        read([archived(entrants=[entrant])])
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+near_races = st.fixed_dictionaries(
+    {},
+    optional={
+        "slug": st.text(max_size=4) | json_values,
+        "ended_at": st.datetimes().map(datetime.isoformat) | json_values,
+        "recorded": st.booleans() | json_values,
+        "entrants": st.lists(
+            st.fixed_dictionaries({}, optional={"user_id": json_values, "place": json_values}) | json_values,
+            max_size=3,
+        )
+        | json_values,
+    },
+)
+
+
+@given(st.lists(near_races | json_values, max_size=3))
+@settings(max_examples=300)
+def test_arbitrary_json_raises_nothing_but_payload_errors(document: list[Any]) -> None:
+    try:
+        races = read(document)
+    except PayloadError:
+        return
+    assert len(races) == len(document)
+
+
+@pytest.mark.parametrize(
+    ("document", "archive"),
+    [
+        ([archived()], True),
+        ([], False),
+        ({}, False),
+        (None, False),
+        ([5], False),
+        ([{"slug": "x", "status": {"value": "finished"}, "entrants": []}], False),
+        ([{"slug": "x"}], False),
+    ],
+)
+def test_what_looks_like_an_archive(document: object, archive: bool) -> None:
+    assert is_archive(document) is archive
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00.5+02:00", datetime(2026, 3, 1, 10, 0, 0, 500_000, tzinfo=UTC)),
+        ("2026-03-01T12:00:00.334Z", datetime(2026, 3, 1, 12, 0, 0, 334_000, tzinfo=UTC)),
+    ],
+)
+def test_times_in_utc(text: str, moment: datetime) -> None:
+    read_back = timestamp(text)
+    assert read_back == moment
+    assert read_back.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "text", [None, 5, "", "noon", "2026-03-01T12:00:00", "2026-13-01T12:00:00Z", "0001-01-01T00:00:00+01:00"]
+)
+def test_what_is_not_a_time(text: object) -> None:
+    with pytest.raises(ValueError, match="time"):
+        timestamp(text)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from builders import HOUR, entrant, result
+from hypothesis import given, strategies as st
+
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+
+texts = st.text(max_size=12)
+entrants = st.builds(
+    Entrant,
+    user_id=st.none() | st.text(min_size=1, max_size=8),
+    name=texts,
+    status=st.sampled_from(EntrantStatus),
+    finish_time=st.none() | st.integers(0, 10**12),
+    place=st.none() | st.integers(1, 9998),
+    team=st.none() | texts,
+)
+results = st.builds(
+    RaceResult,
+    name=texts,
+    category=texts,
+    goal=texts,
+    ended_at=st.datetimes(timezones=st.just(UTC)),
+    entrants=st.lists(entrants, max_size=6).map(tuple),
+    recorded=st.booleans(),
+    recordable=st.booleans(),
+    custom_goal=st.booleans(),
+    hidden=st.booleans(),
+)
+
+
+def test_only_done_is_a_finish() -> None:
+    assert [entrant("ann", status).finished for status in ("done", "dnf", "dq", "racing")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_race_with_a_team_is_a_team_race() -> None:
+    alone = result("r", "ann bo")
+    assert not alone.team_race
+    assert replace(alone, entrants=(*alone.entrants, entrant("cy", team="red"))).team_race
+
+
+@pytest.mark.parametrize("status", ["done", "dnf", "dq"])
+def test_a_result_is_final_when_everybody_has_one(status: str) -> None:
+    assert result("r", entrants=(entrant("ann"), entrant("bo", status))).final
+
+
+def test_an_entrant_still_racing_keeps_a_result_from_being_final() -> None:
+    assert not result("r", entrants=(entrant("ann"), entrant("bo", "racing"))).final
+
+
+def test_a_result_with_invented_names_is_not_final() -> None:
+    assert not result("r", "ann bo", hidden=True).final
+
+
+@pytest.mark.parametrize(
+    ("facts", "countable"),
+    [
+        ({}, True),
+        ({"recorded": False}, True),
+        ({"recordable": False}, False),
+        ({"custom_goal": True}, False),
+    ],
+)
+def test_which_results_the_site_may_record(facts: dict[str, bool], countable: bool) -> None:
+    assert result("r", "ann bo", **facts).countable is countable
+
+
+@given(results)
+def test_json_reads_back_exactly(original: RaceResult) -> None:
+    assert RaceResult.from_json(original.to_json()) == original
+
+
+def test_json_is_readable_and_leaves_out_what_is_not_known() -> None:
+    race = result("r", "ann", dnf="bø", ended_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    assert race.to_json() == (
+        '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00",'
+        '"entrants":[{"user_id":"id-ann","name":"Ann","status":"done","finish_time":3600000000},'
+        '{"user_id":"id-bø","name":"Bø","status":"dnf"}],'
+        '"recorded":true,"recordable":true,"custom_goal":false,"hidden":false}'
+    )
+
+
+def test_what_the_fingerprint_does_not_depend_on() -> None:
+    race = result("r", "ann bo", dnf="cy")
+    print_ = race.fingerprint()
+    ann, bo, cy = race.entrants
+    assert replace(race, entrants=(cy, ann, bo)).fingerprint() == print_, "the order of listing"
+    assert replace(race, entrants=(replace(ann, name="Anna"), bo, cy)).fingerprint() == print_, "a name"
+    assert replace(race, recorded=False).fingerprint() == print_, "being recorded"
+    assert replace(race, entrants=(replace(ann, place=2), bo, cy)).fingerprint() == print_, (
+        "the site's place, where there is a time"
+    )
+
+
+@given(st.permutations(range(4)))
+def test_the_fingerprint_does_not_depend_on_where_deleted_accounts_are_listed(order: list[int]) -> None:
+    people = (
+        entrant("ann", time=HOUR),
+        entrant("gone", time=HOUR + 1, user_id=None),
+        entrant("lost", "dnf", user_id=None),
+        entrant("bo", time=HOUR + 2),
+    )
+    shuffled = tuple(people[i] for i in order)
+    assert result("r", entrants=shuffled).fingerprint() == result("r", entrants=people).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"finish_time": HOUR + 1},
+        {"status": EntrantStatus.DQ},
+        {"user_id": "id-else"},
+        {"user_id": None},
+        {"team": "red"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_fingerprint_depends_on_every_fact_of_an_entrant(change: dict[str, object]) -> None:
+    race = result("r", "ann bo")
+    ann, bo = race.entrants
+    assert replace(race, entrants=(replace(ann, **change), bo)).fingerprint() != race.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "orb/s"}, {"goal": "All Orbs"}, {"ended_at": datetime(2026, 3, 2, tzinfo=UTC)}],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_fingerprint_depends_on_the_race(change: dict[str, object]) -> None:
+    race = result("r", "ann bo")
+    assert replace(race, **change).fingerprint() != race.fingerprint()
+
+
+def test_the_fingerprint_depends_on_places_where_there_are_no_times() -> None:
+    first, second = (
+        result("r", entrants=(entrant("ann", place=a), entrant("bo", place=b))) for a, b in ((1, 2), (2, 1))
+    )
+    assert first.fingerprint() != second.fingerprint()
+
+
+def test_the_fingerprint_is_the_same_in_every_time_zone_and_session() -> None:
+    race = result("r", "ann", dq="bo")
+    elsewhere = race.ended_at.astimezone(datetime.fromisoformat("2026-01-01T00:00:00+09:00").tzinfo)
+    assert replace(race, ended_at=elsewhere).fingerprint() == race.fingerprint()
+    assert replace(race, ended_at=race.ended_at + timedelta(days=1)).fingerprint() != race.fingerprint()
