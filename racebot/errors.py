@@ -9,6 +9,7 @@ RacebotError
 │   ├── NotFoundError      no such category, race or page
 │   └── ConnectionLost     a room's socket closed, or could not be opened
 ├── LedgerError        the database cannot be used as a ledger
+│   └── LedgerUnavailable  … just now: the disk is full, read-only, or locked
 └── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
 """
 
@@ -51,6 +52,10 @@ class ConnectionLost(SiteError):  # noqa: N818 - an event to recover from
 
 class LedgerError(RacebotError):
     """The database cannot be opened, is not a ledger, or fails its own checks."""
+
+
+class LedgerUnavailable(LedgerError):  # noqa: N818 - a state that passes
+    """The database cannot be written just now; nothing half-done was kept, and the next try may succeed."""
 
 
 class NoSuchEntryError(RacebotError):

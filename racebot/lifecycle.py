@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ANNOUNCE_WITHIN = timedelta(hours=1)
 """A result older than this when first seen is not announced: its racers have left the room."""
+GIVE_UP_AFTER = timedelta(days=1)
+"""A finished race that the site does not know is looked for this long."""
 WITHDRAW_AFTER = timedelta(hours=1)
 """A race that stops being recorded is only forgotten this long after it ended: the site caches answers."""
 
@@ -140,7 +142,10 @@ class Lifecycle:
         log.info("%s: will not be recorded, nothing changes", name)
 
     def vanished(self, name: str) -> None:
-        """The site no longer knows the race: nothing can be said there any more."""
+        """The site says that there is no such race: give it up, unless it may be a passing fault."""
+        pending = self._ledger.pending.get(name)
+        if pending is not None and self._clock() - pending.ended_at < GIVE_UP_AFTER:
+            return
         with self._ledger.transaction():
             self._ledger.pending.remove(name)
             for row in self._ledger.outbox.open_for(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -13,7 +14,9 @@ from racebot.announcement import plain, signed
 
 def leaderboard(console: Console, report: dict[str, Any], limit: int | None = None) -> None:
     """A leaderboard, its first `limit` players or all."""
-    table = Table(title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left")
+    table = Table(
+        title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left", box=SIMPLE_HEAD
+    )
     for heading in ("", "Points", "Races", "Finished", "Won"):
         table.add_column(heading, justify="right")
     table.add_column("Player")
@@ -34,7 +37,9 @@ def leaderboard(console: Console, report: dict[str, Any], limit: int | None = No
 
 def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:
     """The biggest changes of late."""
-    table = Table(title=f"Biggest movers of the last {days} days of races", title_justify="left")
+    table = Table(
+        title=f"Biggest movers of the last {days} days of races", title_justify="left", box=SIMPLE_HEAD
+    )
     table.add_column("Player")
     for heading in ("From", "To", "Change"):
         table.add_column(heading, justify="right")
@@ -56,7 +61,7 @@ def player(console: Console, report: dict[str, Any]) -> None:
             f"\n{_safe(board['leaderboard'])}: [bold]{board['points']}[/bold] points, {place}, "
             f"{board['races']} races, {board['finishes']} finished, {board['wins']} won"
         )
-        table = Table()
+        table = Table(box=SIMPLE_HEAD)
         for heading in ("Ended", "Race"):
             table.add_column(heading)
         for heading in ("Place", "Before", "After", "Change"):
@@ -84,18 +89,17 @@ def race(console: Console, report: dict[str, Any]) -> None:
         if board["note"]:
             console.print(f"changed nothing: {board['note']}")
             continue
-        table = Table()
+        table = Table(box=SIMPLE_HEAD)
         table.add_column("", justify="right")
-        table.add_column("Player", ratio=2)
-        for heading in ("Before", "After", "Change", "Expected", "Actual"):
-            table.add_column(heading, justify="right")
-        table.add_column("What moved it", ratio=4)
+        table.add_column("Player", overflow="fold", ratio=2)
+        for heading in ("Points", "Change", "Expected", "Actual"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("What moved it", ratio=3)
         for entry in board["entrants"]:
             table.add_row(
                 entry["standing"],
-                _safe(entry["name"]) + (" (first race)" if entry["first_race"] else ""),
-                str(entry["before"]),
-                str(entry["after"]),
+                _safe(entry["name"]) + (" (new)" if entry["first_race"] else ""),
+                f"{entry['before']}→{entry['after']}",
                 signed(entry["change"]),
                 f"{entry['expected']:.1f}",
                 f"{entry['actual']:g}",

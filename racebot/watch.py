@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 STAY_AFTER_FINISH = timedelta(hours=6)
 """How long a finished room is watched by its socket; after that its race is polled."""
 LONGEST_BACKOFF = 300.0
+FAILURES_UNTIL_ASKED = 3
+"""Lost connections in a row after which the site is asked whether the room still exists."""
 REFRESH_OPEN = 300.0
 """Seconds after which a silent room is asked for its race: the frame that mattered may have been lost."""
 REFRESH_FINISHED = 60.0
@@ -84,14 +86,14 @@ class RoomWatch:
         Raises:
             CredentialsError: the site does not accept the bot's id and secret.
         """
-        delays = _delays()
+        delays, failures = _delays(), 0
         while True:
             try:
                 token = await self._tokens.get()
                 path = self._room.race.websocket_path if self._room.race else None
                 async with join(self._site.url, self.name, path or bot_path(self.name), token) as socket:
                     log.debug("%s: joined", self.name)
-                    delays = _delays()
+                    delays, failures = _delays(), 0
                     if await self._stay(socket):
                         return
                     continue
@@ -100,7 +102,8 @@ class RoomWatch:
                 self._tokens.refuse(token)
             except ConnectionLost as error:
                 log.info("%s", error)
-                if self._room.race is None and await self._is_gone():
+                failures += 1
+                if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     await self._call(self._lifecycle.vanished, self.name)
                     return
             await asyncio.sleep(next(delays))

@@ -19,13 +19,21 @@ from apscheduler.triggers.interval import IntervalTrigger
 from websockets.client import backoff
 
 from racebot.announcement import InfoPolicy
-from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, RacebotError, SiteError
+from racebot.errors import (
+    CredentialsError,
+    LedgerError,
+    LedgerUnavailable,
+    NotFoundError,
+    PayloadError,
+    RacebotError,
+    SiteError,
+)
 from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Credentials, Site, TokenSource
 from racebot.settings import CategorySettings, Settings
 from racebot.settle import Settler
-from racebot.watch import RoomWatch
+from racebot.watch import STAY_AFTER_FINISH, RoomWatch
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +103,7 @@ class CategoryWorker:
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
     async def rooms(self) -> None:
-        """Watch the rooms that are open, and those in which something is still to be said."""
+        """Watch the rooms that are open, just finished, or in which something is still to be said."""
         token = await self._tokens.get()
         try:
             category = await self._site.category(self.slug, token)
@@ -105,7 +113,11 @@ class CategoryWorker:
         for room in category.rooms:
             if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
                 self._watch(room.name)
-        await self._join_for_messages()
+        for pending in await self._call(self._ledger.pending.all, self.slug):
+            if self._clock() - pending.ended_at < STAY_AFTER_FINISH:
+                self._watch(pending.race)
+        for name in await self._call(self._ledger.outbox.rooms, self.slug):
+            self._watch(name)
         self._alive()
 
     async def pending(self) -> None:
@@ -119,7 +131,7 @@ class CategoryWorker:
                     await self._call(self._lifecycle.vanished, name)
                     continue
                 await self._call(self._lifecycle.observe, race)
-                if race.status == "in_progress" or await self._call(self._ledger.outbox.open_for, name):
+                if race.status == "in_progress":
                     self._watch(name)
             await self._call(self._lifecycle.looked_at, name)
 
@@ -142,15 +154,6 @@ class CategoryWorker:
                     await self._watches[race.name][0].inform(race)
                 continue
             await self._call(self._lifecycle.observe, race)
-            if (
-                race.result
-                and not race.recorded
-                and self._clock() - race.result.ended_at < timedelta(hours=6)
-            ):
-                pending = await self._call(self._ledger.pending.get, race.name)
-                if pending is not None:
-                    self._watch(race.name)
-        await self._join_for_messages()
 
     async def token(self) -> None:
         """Renew the token ahead of time; open sockets connect again with the new one."""
@@ -166,11 +169,6 @@ class CategoryWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _join_for_messages(self) -> None:
-        """Join the rooms in which something is still to be said."""
-        for name in await self._call(self._ledger.outbox.rooms, self.slug):
-            self._watch(name)
 
     def _watch(self, name: str) -> None:
         if name in self._watches:
@@ -267,7 +265,7 @@ class Worker:
             ]
             for job, seconds in jobs:
                 scheduler.add_job(
-                    partial(self._guarded, category.slug, job),
+                    partial(self._guarded, job),
                     IntervalTrigger(seconds=seconds, timezone=UTC),
                     id=f"{category.slug} {job.__name__}",
                     name=f"{category.slug} {job.__name__}",
@@ -298,23 +296,25 @@ class Worker:
                 continue
         raise AssertionError("unreachable")
 
-    async def _guarded(self, slug: str, job: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, job: Callable[[], Awaitable[None]]) -> None:
         """Run a job so that its failure is told and the next run happens, unless nothing can help."""
         try:
             await job()
-        except (CredentialsError, LedgerError) as error:
+        except Exception as error:
             self._failed(error)
-        except RacebotError as error:
-            log.warning("%s: %s", slug, error)
-        except Exception:
-            log.exception("%s: an unexpected error; going on", slug)
 
     def _failed(self, error: BaseException) -> None:
-        if isinstance(error, (CredentialsError, LedgerError)):
-            self._fatal = self._fatal or error
-            self._stop.set()
-        else:
-            log.error("an unexpected error in a room: %s", error, exc_info=error)
+        """Tell of a failure, and stop for one that only the operator can mend."""
+        match error:
+            case LedgerUnavailable():
+                log.error("%s; trying again", error)
+            case CredentialsError() | LedgerError():
+                self._fatal = self._fatal or error
+                self._stop.set()
+            case RacebotError():
+                log.warning("%s", error)
+            case _:
+                log.error("an unexpected error; going on", exc_info=error)
 
     async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
         if scheduler.running:

@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlite_utils.db import Database
 
-from racebot.errors import LedgerError, NoSuchEntryError
+from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
 from racebot.ledger.schema import migrations
 from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
@@ -455,19 +455,23 @@ def _translated(path: Path) -> Generator[None]:
         yield
     except sqlite3.DatabaseError as error:
         text = str(error)
-        if "not a database" in text or "malformed" in text:
-            mend = "it is not an intact SQLite database; restore a backup, or move it away and backfill again"
-        elif "readonly" in text:
-            mend = "it cannot be written; check the permissions of the file and of its folder"
-        elif "full" in text or "disk I/O" in text:
-            mend = "the disk is full or failing; free space, nothing half-done was kept"
-        elif "locked" in text:
-            mend = "another program holds it; stop that program or try again"
-        elif "unable to open" in text:
-            mend = "it cannot be opened; check that it is a file you may read and write"
-        else:
-            mend = "run `racebot verify`"
-        raise LedgerError(f"database {path}: {text}: {mend}") from error
+        for signs, kind, mend in _MENDS:
+            if any(sign in text for sign in signs):
+                raise kind(f"database {path}: {text}: {mend}") from error
+        raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
+
+
+_MENDS: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
+    (
+        ("not a database", "malformed"),
+        LedgerError,
+        "it is not an intact SQLite database; restore a backup, or move it away and backfill again",
+    ),
+    (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
+    (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; nothing half-done was kept"),
+    (("locked",), LedgerUnavailable, "another program holds it; stop that program or try again"),
+    (("unable to open",), LedgerUnavailable, "check that it is a file you may read and write"),
+)
 
 
 def _named(cursor: sqlite3.Cursor, row: Sequence[Any]) -> dict[str, Any]:
