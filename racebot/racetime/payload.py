@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +26,9 @@ ABSENT_STATUS = {"requested", "invited", "declined", "partitioned"}
 RACE_STATUS = {"open", "invitational", "pending", "in_progress", "finished", "cancelled", "partitioned"}
 
 _DURATION = re.compile(
-    r"P(?:(?P<days>\d+)D)?T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:\.(?P<fraction>\d{1,9}))?S)?"
+    r"P(?:(?P<days>\d{1,9})D)?T(?=\d)"
+    r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})(?:\.(?P<fraction>\d{1,9}))?S)?",
+    re.ASCII,
 )
 
 
@@ -174,7 +177,7 @@ def parse_event(frame: object) -> Event:
             return Refusal(tuple(str(text) for text in (errors if isinstance(errors, list) else [errors])))
         case "pong":
             return Pong()
-    if kind not in _IGNORED_EVENTS:
+    if not isinstance(kind, str) or kind not in _IGNORED_EVENTS:
         _log_once("event type", str(kind))
     return Unread(str(kind))
 
@@ -294,7 +297,7 @@ def parse_duration(text: object) -> int:
     """
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise PayloadError(f"{text!r} is not a duration")
+        raise PayloadError(f"{reprlib.repr(text)} is not a duration")
     days, hours, minutes, seconds = (
         int(match[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
     )
@@ -304,27 +307,31 @@ def parse_duration(text: object) -> int:
 
 def _entrant(document: object, race: str) -> Entrant | None:
     entrant = _mapping(document, f"race {race}: entrant")
-    status = _mapping(entrant.get("status"), f"race {race}: entrant status").get("value")
+    status = str(_mapping(entrant.get("status"), f"race {race}: entrant status").get("value"))
     if status in RACING_STATUS:
         standing = EntrantStatus.RACING
     elif status in RESULT_STATUS:
         standing = RESULT_STATUS[status]
     else:
         if status not in ABSENT_STATUS:
-            _log_once("entrant status", str(status))
+            _log_once("entrant status", status)
         return None
     user = entrant.get("user")
     user = None if user is None else _mapping(user, f"race {race}: user")
     time = entrant.get("finish_time")
     team = entrant.get("team")
     place = entrant.get("place")
+    try:
+        finish_time = None if time is None else parse_duration(time)
+    except PayloadError as error:
+        raise PayloadError(f"race {race}: finish_time {error}") from None
     return Entrant(
-        user_id=(str(user.get("id") or "") or None) if user is not None else None,
-        name=str(user.get("name") or "") if user is not None else "deleted account",
+        user_id=(_storable(user.get("id") or "") or None) if user is not None else None,
+        name=_storable(user.get("name") or "") if user is not None else "deleted account",
         status=standing,
-        finish_time=None if time is None else parse_duration(time),
+        finish_time=finish_time,
         place=place if isinstance(place, int) else None,
-        team=str(team.get("slug") or team.get("name")) if isinstance(team, Mapping) else None,
+        team=_storable(team.get("slug") or team.get("name")) if isinstance(team, Mapping) else None,
     )
 
 
@@ -364,7 +371,12 @@ def _text(document: Mapping[str, Any], key: str, what: str) -> str:
     value = document.get(key)
     if not isinstance(value, str) or not value:
         raise PayloadError(f"{what}: {key} is missing")
-    return value
+    return _storable(value)
+
+
+def _storable(value: object) -> str:
+    """Text without the halves of surrogate pairs that JSON may carry and no database takes."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _time(document: Mapping[str, Any], key: str, race: str) -> Any:
