@@ -1,0 +1,673 @@
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from builders import GOAL, entrant_document, listed_document, race_document, user_document
+from hypothesis import given, settings, strategies as st
+
+from racebot.errors import PayloadError
+from racebot.races.result import Entrant, EntrantStatus
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Pong,
+    RaceUpdate,
+    Refusal,
+    Unread,
+    parse_category,
+    parse_duration,
+    parse_event,
+    parse_race,
+    parse_race_page,
+)
+
+FINISHED = [
+    entrant_document("ann", "done", "P0DT01H00M03.047053S", 1),
+    entrant_document("bo", "done", "P0DT01H00M03.890791S", 2),
+    entrant_document("cy", "dnf"),
+]
+
+
+def statuses(document: dict[str, Any]) -> list[str]:
+    race = parse_race(document)
+    assert race.result is not None
+    return [entrant.status.value for entrant in race.result.entrants]
+
+
+# Races
+
+
+def test_a_race_detail() -> None:
+    race = parse_race(
+        race_document("first", FINISHED, info_bot="Seed: x", bot_meta={"seed": 5}, recorded=True, version=22)
+    )
+    assert (race.name, race.category, race.slug) == ("orb/first", "orb", "first")
+    assert (race.status, race.goal, race.version) == ("finished", GOAL, 22)
+    assert (race.recordable, race.recorded, race.over) == (True, True, False)
+    assert race.websocket_path == "/ws/o/bot/first"
+    assert race.info_bot == "Seed: x"
+    assert race.bot_meta == {"seed": 5}
+    result = race.result
+    assert result is not None
+    assert (result.name, result.category, result.goal) == ("orb/first", "orb", GOAL)
+    assert result.ended_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert (result.recorded, result.recordable, result.custom_goal, result.hidden) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert result.entrants == (
+        Entrant("id-ann", "Ann", EntrantStatus.DONE, 3_603_047_053, 1),
+        Entrant("id-bo", "Bo", EntrantStatus.DONE, 3_603_890_791, 2),
+        Entrant("id-cy", "Cy", EntrantStatus.DNF),
+    )
+
+
+def test_a_list_entry_reads_like_the_detail() -> None:
+    listed, detailed = (
+        parse_race(listed_document("first", FINISHED)),
+        parse_race(race_document("first", FINISHED)),
+    )
+    assert listed.result == detailed.result
+    assert listed.version is None
+    assert listed.websocket_path is None
+    assert (listed.info_bot, listed.bot_meta) == ("", {})
+
+
+def test_an_info_block_nobody_wrote_is_empty() -> None:
+    assert parse_race(race_document(info_bot=None)).info_bot == ""
+
+
+@pytest.mark.parametrize(
+    "status", ["open", "invitational", "pending", "in_progress", "cancelled", "partitioned"]
+)
+def test_only_a_finished_race_has_a_result(status: str) -> None:
+    race = parse_race(race_document("r", [entrant_document("ann", "in_progress")], status))
+    assert race.result is None
+    assert race.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "recordable", "over"),
+    [
+        ("open", True, False),
+        ("in_progress", True, False),
+        ("in_progress", False, False),
+        ("finished", True, False),
+        ("finished", False, True),
+        ("cancelled", False, True),
+        ("cancelled", True, True),
+        ("partitioned", True, True),
+    ],
+)
+def test_when_nothing_further_can_come_of_a_race(status: str, recordable: bool, over: bool) -> None:
+    """A race for a custom goal is not recordable from its start and still goes on."""
+    assert parse_race(race_document("r", FINISHED, status, recordable=recordable)).over is over
+
+
+def test_every_status_of_an_entrant() -> None:
+    """All words that the site has: only the last three are results."""
+    absent, racing = (
+        ["requested", "invited", "declined", "partitioned"],
+        ["not_ready", "ready", "in_progress"],
+    )
+    words = [*absent, *racing, "done", "dnf", "dq"]
+    document = race_document("r", [entrant_document(word, word, "PT1H") for word in words])
+    race = parse_race(document)
+    assert race.result is not None
+    assert {e.name.lower(): e.status.value for e in race.result.entrants} == {
+        **dict.fromkeys(racing, "racing"),
+        "done": "done",
+        "dnf": "dnf",
+        "dq": "dq",
+    }
+
+
+def test_a_finished_race_with_an_entrant_who_is_ready_is_not_final() -> None:
+    """What the site sends between an entrant taking `.done` back and the race going on."""
+    race = parse_race(race_document("r", [FINISHED[0], entrant_document("bo", "ready")]))
+    assert race.result is not None
+    assert not race.result.final
+
+
+def test_somebody_invited_who_never_came_does_not_keep_a_result_from_being_final() -> None:
+    race = parse_race(race_document("r", [*FINISHED, entrant_document("di", "invited")]))
+    assert race.result is not None
+    assert race.result.final
+    assert len(race.result.entrants) == 3
+
+
+def test_a_disqualified_entrant_keeps_a_finish_time() -> None:
+    race = parse_race(race_document("r", [entrant_document("ann", "dq", "P0DT01H00M03.047053S")]))
+    assert race.result is not None
+    assert race.result.entrants[0].finish_time == 3_603_047_053
+    assert not race.result.entrants[0].finished
+
+
+def test_a_deleted_account() -> None:
+    race = parse_race(race_document("r", [entrant_document(None, "done", "PT1H", 1)]))
+    assert race.result is not None
+    assert race.result.entrants == (Entrant(None, "deleted account", EntrantStatus.DONE, 3_600_000_000, 1),)
+    assert not race.result.hidden
+
+
+def test_hidden_entrants_have_invented_names_and_empty_ids() -> None:
+    masked = entrant_document(
+        "ann", "done", "PT1H", 1, user={**user_document("ann"), "id": "", "name": "Sir Orb"}
+    )
+    race = parse_race(race_document("r", [masked, FINISHED[1]], hide_entrants=True))
+    assert race.result is not None
+    assert race.result.hidden
+    assert not race.result.final
+    assert race.result.entrants[0].user_id is None
+
+
+def test_entrants_are_not_hidden_any_more_once_ids_are_shown() -> None:
+    race = parse_race(race_document("r", FINISHED, hide_entrants=False))
+    assert race.result is not None
+    assert not race.result.hidden
+
+
+def test_teams_by_slug_or_else_by_name() -> None:
+    race = parse_race(
+        listed_document(
+            "r",
+            [
+                entrant_document(
+                    "ann", "done", "PT1H", team={"name": "The Red", "slug": "the-red-1", "formal": False}
+                ),
+                entrant_document("bo", "done", "PT1H", team={"name": "The Blue"}),
+                entrant_document("cy", "done", "PT1H"),
+            ],
+        )
+    )
+    assert race.result is not None
+    assert [e.team for e in race.result.entrants] == ["the-red-1", "The Blue", None]
+    assert race.result.team_race
+
+
+def test_a_custom_goal_never_counts() -> None:
+    race = parse_race(race_document("r", FINISHED, goal={"name": "Fun", "custom": True}, recordable=False))
+    assert race.result is not None
+    assert race.result.custom_goal
+    assert not race.result.countable
+
+
+def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
+    document = listed_document("r", FINISHED)
+    del document["entrants"]
+    with pytest.raises(PayloadError, match="race orb/r: finished but listed without entrants"):
+        parse_race(document)
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ({"name": None}, "name"),
+        ({"name": "first"}, "'first'"),
+        ({"name": "orb/"}, "'orb/'"),
+        ({"name": 5}, "name"),
+        ({"status": "finished"}, "orb/r: status"),
+        ({"status": {"value": None}}, "orb/r: status"),
+        ({"status": {"value": ["finished"]}}, "orb/r: status"),
+        ({"goal": None}, "orb/r: goal"),
+        ({"goal": {"name": ""}}, "orb/r: goal"),
+        ({"ended_at": None}, "orb/r: ended_at"),
+        ({"ended_at": "noon"}, "orb/r: ended_at"),
+        ({"ended_at": "0001-01-01T00:00:00+10:00"}, "orb/r: ended_at"),
+        ({"entrants": None}, "orb/r: entrants"),
+        ({"entrants": {"a": 1}}, "orb/r: entrants"),
+        ({"entrants": ["ann"]}, "orb/r: entrant"),
+        (
+            {"entrants": [entrant_document("ann") | {"status": "done"}]},
+            "orb/r: entrant status",
+        ),
+        ({"entrants": [entrant_document("ann") | {"user": "ann"}]}, "orb/r: user"),
+        ({"entrants": [entrant_document("ann", "done", "an hour")]}, "orb/r: .*an hour"),
+        (
+            {"entrants": [entrant_document("ann", "done", "P" + "9" * 5000 + "DT1S")]},
+            "orb/r: .* is not a duration",
+        ),
+        ({"entrants": [entrant_document("ann") | {"finish_time": 3600}]}, "orb/r: .*3600"),
+    ],
+)
+def test_a_malformed_race_is_refused_naming_the_place(facts: dict[str, Any], named: str) -> None:
+    with pytest.raises(PayloadError, match=named) as refused:
+        parse_race({**race_document("r"), **facts})
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_an_unknown_race_status_is_logged_once_and_kept(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        assert parse_race(race_document("r", status="dancing-1")).status == "dancing-1"
+    assert [r.getMessage() for r in caplog.records if "dancing-1" in r.getMessage()] == [
+        "unknown race status 'dancing-1' from the site: ignored (logged once)"
+    ]
+
+
+def test_an_entrant_with_an_unknown_status_is_left_out_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    document = race_document("r", [*FINISHED, entrant_document("di", "sleeping-1")])
+    assert statuses(document) == statuses(document) == ["done", "done", "dnf"]
+    assert sum("sleeping-1" in r.getMessage() for r in caplog.records) == 1
+
+
+@pytest.mark.parametrize("value", [None, ["done"], {"done": 1}, 7, True])
+def test_an_entrant_status_of_a_strange_kind_is_left_out(value: object) -> None:
+    document = race_document("r", [*FINISHED, entrant_document("di") | {"status": {"value": value}}])
+    assert statuses(document) == ["done", "done", "dnf"]
+
+
+def test_text_that_cannot_be_stored_is_made_storable() -> None:
+    """JSON can carry half a surrogate pair, which no database takes."""
+    document = json.loads('{"name": "An\\ud800n", "id": "id-\\udfff"}')
+    race = parse_race(race_document("r", [entrant_document("ann", "done", "PT1H", user=document)]))
+    assert race.result is not None
+    assert race.result.to_json().encode()
+    assert race.result.entrants[0].name == "An?n"
+
+
+# Durations
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("P0DT01H00M03.047053S", 3_603_047_053),
+        ("P0DT00H00M00S", 0),
+        ("P1DT00H00M00S", 86_400_000_000),
+        ("P2DT03H04M05.000006S", 2 * 86_400_000_000 + 11_045_000_006),
+        ("P0DT00H00M01.5S", 1_500_000),
+        ("P0DT00H00M00.1234567S", 123_456),
+        ("PT15S", 15_000_000),
+        ("PT1H", 3_600_000_000),
+        ("PT90M", 5_400_000_000),
+    ],
+)
+def test_durations(text: str, microseconds: int) -> None:
+    assert parse_duration(text) == microseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        15,
+        "",
+        "P",
+        "PT",
+        "P0DT",
+        "P1D2H",
+        "1:00:03",
+        "-PT1S",
+        "PT-1S",
+        "PT1.S",
+        "PT1H ",
+        "PT1H\n",
+        "PT٣S",
+        "PT" + "9" * 5000 + "S",
+    ],
+)
+def test_what_is_not_a_duration(text: object) -> None:
+    with pytest.raises(PayloadError, match="is not a duration"):
+        parse_duration(text)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59_999_999))
+def test_durations_are_exact_to_the_microsecond(days: int, hours: int, minutes: int, micros: int) -> None:
+    text = f"P{days}DT{hours:02}H{minutes:02}M{micros // 10**6:02}.{micros % 10**6:06}S"
+    assert parse_duration(text) == ((days * 24 + hours) * 60 + minutes) * 60_000_000 + micros
+
+
+# Categories
+
+
+def category_document(**facts: Any) -> dict[str, Any]:
+    room = {
+        key: value
+        for key, value in listed_document("open-1", status="open").items()
+        if key not in {"entrants", "ended_at", "cancelled_at", "recordable", "recorded"}
+    }
+    return {
+        "name": "Orb Hunt",
+        "short_name": "Orb",
+        "slug": "orb",
+        "url": "/orb",
+        "goals": ["Any Orb", "All Orbs"],
+        "current_races": [room],
+        "emotes": {},
+        **facts,
+    }
+
+
+def test_a_category() -> None:
+    category = parse_category(category_document())
+    assert (category.slug, category.name, category.goals) == ("orb", "Orb Hunt", ("Any Orb", "All Orbs"))
+    assert [(r.name, r.status, r.goal) for r in category.rooms] == [("orb/open-1", "open", "Any Orb")]
+
+
+def test_a_category_without_rooms_or_goals() -> None:
+    category = parse_category(category_document(current_races=[], goals=[]))
+    assert (category.rooms, category.goals) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ({"slug": None}, "category: slug"),
+        ({"goals": None}, "category: goals"),
+        ({"current_races": None}, "category: current_races"),
+        ({"current_races": [5]}, "category: current_races"),
+        ({"current_races": [{"name": "orb/x"}]}, "current race: status"),
+        ({"current_races": [{"name": "orb/x", "status": {"value": "open"}}]}, "current race: goal"),
+        ({"current_races": [{"status": {"value": "open"}, "goal": {}}]}, "current race: name"),
+    ],
+)
+def test_a_malformed_category_is_refused_naming_the_place(facts: dict[str, Any], named: str) -> None:
+    with pytest.raises(PayloadError, match=named):
+        parse_category(category_document(**facts))
+
+
+# List pages
+
+
+def test_a_page_of_past_races() -> None:
+    page = parse_race_page(
+        {
+            "count": 7,
+            "num_pages": 4,
+            "races": [listed_document("b", FINISHED), listed_document("a", FINISHED)],
+        }
+    )
+    assert [race.name for race in page.races] == ["orb/b", "orb/a"]
+    assert (page.pages, page.count, page.skipped) == (4, 7, 0)
+
+
+def test_a_page_past_the_end() -> None:
+    assert parse_race_page({"count": 7, "num_pages": 1, "races": []}).races == ()
+
+
+def test_an_unreadable_entry_is_left_out_of_its_page(caplog: pytest.LogCaptureFixture) -> None:
+    page = parse_race_page(
+        {
+            "count": 2,
+            "num_pages": 1,
+            "races": [listed_document("a", FINISHED), listed_document("b", ended_at=None)],
+        }
+    )
+    assert [race.name for race in page.races] == ["orb/a"]
+    assert page.skipped == 1
+    assert any("orb/b: ended_at" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {"count": 1, "num_pages": 1},
+        {"count": 1, "num_pages": 1, "races": {}},
+        {"count": "1", "num_pages": 1, "races": []},
+        {"count": 1, "races": []},
+    ],
+)
+def test_a_malformed_page_is_refused(document: object) -> None:
+    with pytest.raises(PayloadError, match="race list"):
+        parse_race_page(document)
+
+
+# Frames
+
+
+def chat_document(**facts: Any) -> dict[str, Any]:
+    return {
+        "id": "m1",
+        "user": None,
+        "bot": None,
+        "direct_to": None,
+        "posted_at": "2026-03-01T12:00:00.250000+00:00",
+        "message": "gg",
+        "message_plain": "gg",
+        "highlight": False,
+        "is_dm": False,
+        "is_bot": False,
+        "is_monitor": None,
+        "is_system": False,
+        "is_pinned": False,
+        "delay": 0,
+        "actions": {},
+        **facts,
+    }
+
+
+def test_a_race_frame() -> None:
+    event = parse_event(
+        {"type": "race.data", "race": race_document("r", FINISHED), "version": 21, "date": "x"}
+    )
+    assert isinstance(event, RaceUpdate)
+    assert event.race == parse_race(race_document("r", FINISHED))
+
+
+def test_chat_messages() -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+    user = {**user_document("ann"), "can_moderate": True}
+    assert parse_event({"type": "chat.message", "message": chat_document(user=user)}) == ChatMessage(
+        "m1", "gg", noon + 0.25, "id-ann", "Ann", True, None, False
+    )
+    assert parse_event({"type": "chat.message", "message": chat_document(bot="OrbBot", is_bot=True)}) == (
+        ChatMessage("m1", "gg", noon + 0.25, None, "", False, "OrbBot", False)
+    )
+    assert parse_event({"type": "chat.message", "message": chat_document(is_system=True)}) == (
+        ChatMessage("m1", "gg", noon + 0.25, None, "", False, None, True)
+    )
+
+
+def test_the_chat_history() -> None:
+    event = parse_event(
+        {"type": "chat.history", "messages": [chat_document(id="a"), chat_document(id="b", message="wp")]}
+    )
+    assert isinstance(event, ChatHistory)
+    assert [(m.id, m.text) for m in event.messages] == [("a", "gg"), ("b", "wp")]
+
+
+@pytest.mark.parametrize(
+    ("errors", "token", "closed"),
+    [
+        (["Permission denied. Check your authorization token."], True, False),
+        (["This race chat is now closed. No new messages may be added."], False, True),
+        (["message: Ensure this value has at most 1000 characters (it has 1001)."], False, False),
+    ],
+)
+def test_refusals(errors: list[str], token: bool, closed: bool) -> None:
+    event = parse_event({"type": "error", "errors": errors, "date": "x"})
+    assert event == Refusal(tuple(errors))
+    assert isinstance(event, Refusal)
+    assert (event.token_refused, event.chat_closed) == (token, closed)
+
+
+def test_a_refusal_in_one_word() -> None:
+    assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
+
+
+def test_a_pong() -> None:
+    assert parse_event({"type": "pong", "date": "x"}) == Pong()
+
+
+@pytest.mark.parametrize(
+    "kind", ["race.renders", "race.split", "chat.dm", "chat.delete", "chat.purge", "chat.pin"]
+)
+def test_events_that_do_not_matter_are_not_even_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert parse_event({"type": kind, "date": "x"}) == Unread(kind)
+    assert not caplog.records
+
+
+def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            assert parse_event({"type": "race.confetti", "amount": 5}) == Unread("race.confetti")
+    assert [record.getMessage() for record in caplog.records] == [
+        "unknown event type 'race.confetti' from the site: ignored (logged once)"
+    ]
+
+
+@pytest.mark.parametrize("kind", [None, 5, ["race.data"], {"race.data": 1}])
+def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
+    assert isinstance(parse_event({"type": kind}), Unread)
+
+
+@pytest.mark.parametrize(
+    ("frame", "named"),
+    [
+        (None, "frame"),
+        ([], "frame"),
+        ("race.data", "frame"),
+        ({"type": "race.data"}, "race is not an object"),
+        ({"type": "race.data", "race": {"name": "orb/r"}}, "orb/r: status"),
+        ({"type": "chat.message", "message": "gg"}, "chat message"),
+        ({"type": "chat.message", "message": chat_document(posted_at=None)}, "posted_at"),
+        ({"type": "chat.history", "messages": None}, "messages"),
+        ({"type": "chat.history", "messages": [5]}, "chat message"),
+    ],
+)
+def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:
+    with pytest.raises(PayloadError, match=named):
+        parse_event(frame)
+
+
+# Anything at all
+
+words = st.text(st.characters(), max_size=6) | st.sampled_from(
+    [
+        "finished",
+        "open",
+        "done",
+        "dq",
+        "ready",
+        "orb/r",
+        "PT1H",
+        "2026-03-01T12:00:00Z",
+        "0001-01-01T00:00+09:00",
+    ]
+)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def near(shape: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with these fields, each of which may be missing or anything at all."""
+    return st.fixed_dictionaries({}, optional={key: value | anything for key, value in shape.items()})
+
+
+near_statuses = near({"value": words})
+near_entrants = near(
+    {
+        "user": near({"id": words, "name": words}),
+        "status": near_statuses,
+        "finish_time": words,
+        "place": st.integers(),
+        "team": near({"slug": words, "name": words}),
+    }
+)
+near_races = st.builds(
+    lambda document, facts: {**document, **facts},
+    st.just(race_document("r", FINISHED)) | st.just({}),
+    near(
+        {
+            "name": words,
+            "status": near_statuses,
+            "goal": near({"name": words, "custom": st.booleans()}),
+            "entrants": st.lists(near_entrants, max_size=3),
+            "ended_at": words,
+            "version": st.integers(),
+            "info_bot": words,
+            "bot_meta": anything,
+            "recorded": st.booleans(),
+            "recordable": st.booleans(),
+            "websocket_bot_url": words,
+        }
+    ),
+)
+near_chat = near(
+    {"id": words, "message": words, "posted_at": words, "user": near({"id": words}), "bot": words}
+)
+near_frames = near(
+    {
+        "type": st.sampled_from(
+            ["race.data", "chat.message", "chat.history", "error", "pong", "race.renders"]
+        ),
+        "race": near_races,
+        "message": near_chat,
+        "messages": st.lists(near_chat, max_size=2),
+        "errors": st.lists(words, max_size=2),
+    }
+)
+near_categories = near(
+    {
+        "slug": words,
+        "name": words,
+        "goals": st.lists(words, max_size=2),
+        "current_races": st.lists(
+            near({"name": words, "status": near_statuses, "goal": near({"name": words})})
+        ),
+    }
+)
+near_pages = near(
+    {"races": st.lists(near_races, max_size=2), "num_pages": st.integers(), "count": st.integers()}
+)
+
+
+@given(near_frames | anything)
+@settings(max_examples=300)
+def test_arbitrary_frames_raise_nothing_but_payload_errors(frame: object) -> None:
+    try:
+        event = parse_event(frame)
+    except PayloadError:
+        return
+    assert event is not None
+
+
+@given(near_races | anything)
+@settings(max_examples=500)
+def test_arbitrary_races_raise_nothing_but_payload_errors_and_can_be_stored(document: object) -> None:
+    try:
+        race = parse_race(document)
+    except PayloadError:
+        return
+    if race.result is not None:
+        assert type(race.result).from_json(race.result.to_json()) == race.result
+        assert race.result.to_json().encode()
+        assert race.result.fingerprint()
+
+
+@given(near_categories | anything)
+def test_arbitrary_categories_raise_nothing_but_payload_errors(document: object) -> None:
+    try:
+        parse_category(document)
+    except PayloadError:
+        return
+
+
+@given(near_pages | anything)
+def test_arbitrary_pages_raise_nothing_but_payload_errors(document: object) -> None:
+    try:
+        parse_race_page(document)
+    except PayloadError:
+        return
+
+
+@given(anything)
+def test_arbitrary_durations_raise_nothing_but_payload_errors(document: object) -> None:
+    try:
+        assert parse_duration(document) >= 0
+    except PayloadError:
+        return
