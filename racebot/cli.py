@@ -393,8 +393,10 @@ def _log_to_stderr(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True
     )
-    for chatty in ("httpx", "httpcore", "websockets", "apscheduler"):
+    for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # A run that is skipped because the one before still works is no news.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 def _boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:

@@ -1,0 +1,105 @@
+"""Time from the frame that finishes a race to the bot's chat message, and the worker's memory.
+
+    python benchmarks/chat_latency.py [--races 20]
+
+Runs `racebot run` as a process of its own beside the sandbox, on this machine. The quiet time that a result
+must stand for is subtracted; what remains is the worker's own work and two trips over loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from racebot.sandbox.room import Room
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
+
+QUIET = 1.0
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--races", type=int, default=20)
+    parser.add_argument("--entrants", type=int, default=12)
+    arguments = parser.parse_args()
+    site = Site(rng=random.Random(1))
+    users = [site.add_user(f"Racer {number}") for number in range(arguments.entrants)]
+    with tempfile.TemporaryDirectory() as folder:
+        async with serve(site) as address:
+            worker = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "racebot",
+                "run",
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "RACEBOT_SITE": address,
+                    "RACEBOT_CATEGORY": CATEGORY,
+                    "RACEBOT_CLIENT_ID": CLIENT_ID,
+                    "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
+                    "RACEBOT_DATABASE": str(Path(folder) / "racebot.db"),
+                    "RACEBOT_QUIET_SECONDS": str(QUIET),
+                    "RACEBOT_ROOMS_EVERY": "0.2",
+                    "RACEBOT_REQUEST_INTERVAL": "0",
+                    "RACEBOT_LOG_LEVEL": "warning",
+                },
+            )
+            delays = []
+            for _ in range(arguments.races):
+                room = site.open_race()
+                for user in users:
+                    room.enter(user)
+                    room.ready(user)
+                room.count_down()
+                room.start(ago=timedelta(hours=2))
+                while f"/ws/o/bot/{room.slug}" not in site.counts():
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(0.2)
+                heard = asyncio.get_running_loop().create_future()
+                stop = room.listen(lambda frame, heard=heard: _hear(frame, heard))
+                finished = _finish(room)
+                delays.append(await asyncio.wait_for(heard, 30) - finished - QUIET)
+                stop()
+                room.record()
+                await asyncio.sleep(0.3)
+            resident = _resident_mib(worker.pid)
+            worker.terminate()
+            await worker.wait()
+    delays.sort()
+    print(
+        f"{len(delays)} races of {arguments.entrants}: finish to chat, less the quiet time: "
+        f"median {statistics.median(delays) * 1000:.1f} ms, most {delays[-1] * 1000:.1f} ms; "
+        f"resident memory of the worker {resident:.0f} MiB"
+    )
+
+
+def _finish(room: Room) -> float:
+    for minutes, entrant in enumerate(list(room.entrants), start=60):
+        room.finish(entrant.user, timedelta(minutes=minutes))
+    return time.monotonic()
+
+
+def _hear(frame: dict[str, object], heard: asyncio.Future[float]) -> None:
+    message = frame.get("message")
+    if isinstance(message, dict) and message.get("bot") and not heard.done():
+        heard.set_result(time.monotonic())
+
+
+def _resident_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
