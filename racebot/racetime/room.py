@@ -54,6 +54,7 @@ class Room:
         """Whether the race is settled or over, so that nobody needs to watch it any more."""
         self._candidate: RaceResult | None = None
         self._stands_at: float | None = None
+        self._version = 0
 
     @property
     def deadline(self) -> float | None:
@@ -62,8 +63,10 @@ class Room:
 
     def update(self, race: Race, now: float) -> list[Notice]:
         """Take the race as it now stands. Frames may repeat, and one may arrive after a newer one."""
-        if not race.recorded and _older(race, self.race):
-            return []
+        if race.version is not None:
+            if race.version < self._version and not race.recorded:
+                return []
+            self._version = max(race.version, self._version)
         self.race = race
         if self.closed:
             return []
@@ -94,9 +97,3 @@ class Room:
     def _forget(self) -> None:
         self._candidate = None
         self._stands_at = None
-
-
-def _older(race: Race, known: Race | None) -> bool:
-    if known is None or race.version is None or known.version is None:
-        return False
-    return race.version < known.version
