@@ -119,7 +119,7 @@ def _user(site: Site, user_id: str | None, name: str | None) -> User:
         # Each nobody is somebody else: two deleted accounts can have run in one race.
         return User(site.new_id(), "Deleted", deleted=True)
     if user_id not in site.users:
-        user = User(user_id, name or f"Racer {user_id[:6]}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")
+        user = User(user_id, name or f"Racer {user_id}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")
         site.users[user_id] = user
     return site.users[user_id]
 

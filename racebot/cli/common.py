@@ -1,0 +1,105 @@
+"""What all commands share: the application, its consoles, options, and how an error is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import stamina.instrumentation
+import typer
+from rich.console import Console
+
+from racebot import __version__, reports, settings as configuration
+from racebot.errors import NoSuchEntryError, RacebotError, SettingsError, SiteError
+from racebot.ledger.store import Leaderboard, Ledger
+from racebot.settings import Settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Rates the races of a racetime.gg category and tells the racers what each race did to their rating.",
+)
+console = Console()
+notices = Console(stderr=True)
+
+Database = Annotated[
+    Path | None,
+    typer.Option(help="The ledger's SQLite file, in place of RACEBOT_DATABASE.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"racebot {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Entry point of the `racebot` command."""
+    stamina.instrumentation.set_on_retry_hooks([])
+    try:
+        app()
+    except RacebotError as error:
+        for line in error.problems if isinstance(error, SettingsError) else (str(error),):
+            notices.print(f"racebot: {line}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1 if type(error) in {NoSuchEntryError, SiteError} else 2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def load_settings(**overrides: Any) -> Settings:
+    settings = configuration.load(**overrides)
+    log_to_stderr(settings.log_level)
+    return settings
+
+
+def log_to_stderr(level: str) -> None:
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True
+    )
+    for chatty in ("httpx", "httpcore", "websockets"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # A run that is skipped because the one before still works is no news.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
+    boards = ledger.leaderboards()
+    if name is None:
+        return boards
+    chosen = [board for board in boards if board.name.lower() == name.lower()]
+    if not chosen:
+        names = ", ".join(board.name for board in boards) or "none yet"
+        raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger; there are: {names}")
+    return chosen
+
+
+def listing(settings: Settings, board: Leaderboard) -> reports.Listing:
+    own = next((each for each in settings.leaderboards if each.name == board.name), None)
+    finishes = own.minimum_finishes if own and own.minimum_finishes is not None else settings.minimum_finishes
+    days = own.inactive_days if own and own.inactive_days is not None else settings.inactive_days
+    return reports.Listing(finishes, days)
+
+
+def print_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+
+def utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)

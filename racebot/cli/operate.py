@@ -1,0 +1,217 @@
+"""Commands for the operator: watch, backfill, import, and see that all is well."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from racebot import backfill as past, doctor as examination, reports, tables
+from racebot.cli.common import Database, app, chosen_boards, console, listing, load_settings, notices, utc
+from racebot.errors import SettingsError, SiteError
+from racebot.ledger.store import Ledger
+from racebot.racetime.api import Site
+from racebot.settings import Settings
+from racebot.settle import MergeReport, Settler
+from racebot.worker import ALIVE_WITHIN, Worker, heartbeat, utc_now
+
+
+@app.command()
+def run(database: Database = None) -> None:
+    """Watch the category: settle recorded races and tell the racers, until stopped.
+
+    Example: racebot run
+    """
+    settings = load_settings(database=database)
+    settings.required_categories()
+
+    async def work() -> None:
+        worker = Worker(settings)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        await worker.run()
+
+    asyncio.run(work())
+
+
+@app.command()
+def backfill(
+    goal: Annotated[
+        list[str] | None, typer.Option(help="Only this goal; may be given several times.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Only races that ended on this day (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="Only races that ended before this day (UTC).")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="In place of RACEBOT_CATEGORY.", show_default=False)
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Fetch the category's past races and rate them. May be stopped, resumed and repeated.
+
+    Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
+    """
+    settings = load_settings(category=category, database=database)
+    slugs = [settings.category] if settings.category else [each.slug for each in settings.categories]
+    if not slugs:
+        raise SettingsError("RACEBOT_CATEGORY is not set: set it, or give --category")
+    selection = past.Selection(goal or (), utc(since), utc(until))
+    with Ledger.open(settings.database) as ledger:
+        settler = Settler(ledger, settings.plans())
+        settler.apply_plans()
+        for slug in slugs:
+            report = asyncio.run(_backfill(settings, slug, settler, selection))
+            _tell_merge(report)
+        for board in ledger.leaderboards():
+            tables.leaderboard(
+                console, reports.leaderboard(ledger, board, listing(settings, board)), limit=10
+            )
+            tables.movers(console, reports.movers(ledger, board), reports.MOVERS_WINDOW.days)
+
+
+async def _backfill(
+    settings: Settings, slug: str, settler: Settler, selection: past.Selection
+) -> MergeReport:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pages, {task.fields[races]} races"),
+        TimeElapsedColumn(),
+    )
+    async with Site(settings.site, interval=settings.request_interval, attempts=8) as site:
+        with Progress(*columns, console=notices) as progress:
+            task = progress.add_task(slug, total=None, races=0)
+
+            def advance(page: int, pages: int, races: int) -> None:
+                progress.update(task, completed=page, total=max(pages, page), races=races)
+
+            return await past.backfill(site, slug, settler, selection, clock=utc_now, progress=advance)
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="An archive of races, or JSON saved from the site.")],
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="The goal of an archive's races (default: the file's name); of site JSON, the one wanted."
+        ),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="In place of RACEBOT_CATEGORY.", show_default=False)
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Rate the races of a file. May be repeated.
+
+    Example: racebot import season-1.json --goal "Season 1"
+    """
+    settings = load_settings(category=category, database=database)
+    results = past.read_races(file, category=settings.category or "", goal=goal)
+    with Ledger.open(settings.database) as ledger:
+        settler = Settler(ledger, settings.plans())
+        settler.apply_plans()
+        report = settler.merge(results, "import")
+        _tell_merge(report)
+        for board in report.leaderboards:
+            tables.leaderboard(
+                console, reports.leaderboard(ledger, board, listing(settings, board)), limit=10
+            )
+
+
+@app.command()
+def verify(database: Database = None) -> None:
+    """Replay the stored results and compare with the stored ratings, to the last bit.
+
+    Example: racebot verify
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        settler = Settler(ledger, settings.plans())
+        problems = ledger.check()
+        for board in ledger.leaderboards():
+            found = settler.verify(board)
+            problems += [f"{board.name}: {problem}" for problem in found]
+            console.print(
+                f"{board.name}: {ledger.rated_count(board)} races, {len(ledger.standings(board))} players"
+            )
+    for problem in problems[:20]:
+        notices.print(problem, markup=False, highlight=False)
+    if problems:
+        notices.print(f"{len(problems)} problems; `racebot rebuild` rates the stored results anew")
+        raise typer.Exit(1)
+    console.print("everything agrees")
+
+
+@app.command()
+def rebuild(
+    name: Annotated[str | None, typer.Argument(help="One leaderboard; all of them if left out.")] = None,
+    database: Database = None,
+) -> None:
+    """Rate the stored results anew, with the model that is set now.
+
+    Example: racebot rebuild
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        settler = Settler(ledger, settings.plans())
+        settler.apply_plans()
+        for board in chosen_boards(ledger, name):
+            console.print(f"{board.name}: {settler.rebuild(board)} races rated anew", markup=False)
+
+
+@app.command()
+def doctor() -> None:
+    """Try settings, credentials, category, goals and database, and say what is wrong.
+
+    Example: racebot doctor
+    """
+    settings = load_settings()
+
+    async def examine() -> bool:
+        good = True
+        async for finding in examination.examine(settings):
+            good = good and finding.good
+            mark = "[green]ok[/green]   " if finding.good else "[red]wrong[/red]"
+            console.print(mark, end=" ")
+            console.print(finding.text, markup=False, highlight=False, soft_wrap=True)
+        return good
+
+    if not asyncio.run(examine()):
+        raise typer.Exit(2)
+
+
+@app.command()
+def health(database: Database = None) -> None:
+    """Succeed if a worker on this database has seen its category within five minutes.
+
+    Example: racebot health
+    """
+    settings = load_settings(database=database)
+    beat = heartbeat(settings.database)
+    if not beat.exists():
+        raise SiteError(f"no worker has been at work on {settings.database}")
+    age = utc_now() - datetime.fromtimestamp(beat.stat().st_mtime, UTC)
+    if age > ALIVE_WITHIN:
+        raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
+    console.print("well")
+
+
+def _tell_merge(report: MergeReport) -> None:
+    parts: Iterable[str] = (
+        f"{report.new} new races",
+        f"{report.changed} changed" if report.changed else "",
+        f"{report.known} known already" if report.known else "",
+        f"{report.skipped} not counted (not recorded, or not a goal that is rated)" if report.skipped else "",
+    )
+    console.print(", ".join(part for part in parts if part))

@@ -1,0 +1,78 @@
+"""Commands that need no site: the sandbox and the demo."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from racebot import reports, settings as configuration, tables
+from racebot.cli.common import app, console, log_to_stderr
+from racebot.errors import SettingsError
+from racebot.ledger.store import Ledger
+
+
+@app.command()
+def sandbox(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes any free one.")
+    ] = 8000,
+    races: Annotated[
+        Path | None, typer.Option(help="Past races to serve: an archive, or JSON saved from the site.")
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")
+    ] = None,
+    category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
+) -> None:
+    """Serve a local stand-in for racetime.gg, to try the bot against.
+
+    Example: racebot sandbox --port 8000 --races season-1.json
+    """
+    _need_sandbox()
+    from racebot.sandbox import server  # noqa: PLC0415 - an extra of the package
+
+    try:
+        server.run(
+            port, races, category=category, goal=goal, tell=lambda text: console.print(text, markup=False)
+        )
+    except OSError as error:
+        raise SettingsError(f"port {port}: {error.strerror}: choose another with --port") from None
+
+
+@app.command()
+def demo(
+    races: Annotated[int, typer.Option(min=3, help="How many races.")] = 4,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same races.")] = 1,
+    speed: Annotated[float, typer.Option(min=0.1, max=20, help="Twice as fast with 2.")] = 1.0,
+    model: Annotated[str, typer.Option(help="The rating model.")] = configuration.DEFAULT_MODEL,
+    database: Annotated[Path, typer.Option(help="Where the demo keeps its ledger; it is begun anew.")] = Path(
+        "state/demo.db"
+    ),
+) -> None:
+    """Watch the bot at work: a sandbox, simulated racers, and the real worker, within a minute.
+
+    Example: racebot demo --races 5 --speed 2
+    """
+    _need_sandbox()
+    from racebot import demo as show  # noqa: PLC0415 - needs an extra of the package
+
+    log_to_stderr("warning")
+    for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+    asyncio.run(show.demo(database, races=races, seed=seed, speed=speed, console=console, model=model))
+    console.print()
+    with Ledger.open(database, create=False) as ledger:
+        for board in ledger.leaderboards():
+            tables.leaderboard(console, reports.leaderboard(ledger, board, reports.Listing()))
+    console.print(f"The same again: racebot leaderboard --database {database}", markup=False)
+
+
+def _need_sandbox() -> None:
+    try:
+        import starlette  # noqa: F401, PLC0415 - an extra of the package
+        import uvicorn  # noqa: F401, PLC0415
+    except ModuleNotFoundError:
+        raise SettingsError("the sandbox is not installed: pip install 'racebot[sandbox]'") from None
