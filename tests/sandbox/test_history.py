@@ -79,7 +79,7 @@ def test_times_are_made_from_places(archived: Site) -> None:
 
 def test_names_are_made_from_ids_and_nobody_from_none(archived: Site) -> None:
     late, early = render.race_list(archived, show_entrants=True)["races"]
-    assert late["entrants"][0]["user"]["name"] == "Racer aaaaaa"
+    assert late["entrants"][0]["user"]["name"] == "Racer aaaaaaaaaaaa"
     assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
     assert late["entrants"][2]["user"] is None
     assert early["entrants"][1]["user"] is None
