@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+from builders import NOON, entrant, result
+
+from racebot.races.outcome import TeamPolicy
+from racebot.study.history import History
+
+
+def test_races_come_in_the_order_in_which_they_ended() -> None:
+    history = History.of(
+        [
+            result("late", "ann bo", after=3),
+            result("early", "cy ann", after=1),
+            result("between-b", "bo cy", after=2),
+            result("between-a", "bo cy", after=2),
+        ]
+    )
+    assert [race.name for race in history.races] == [
+        "orb/early",
+        "orb/between-a",
+        "orb/between-b",
+        "orb/late",
+    ]
+    assert len(history) == 4
+
+
+def test_players_are_numbered_and_rows_follow_the_outcome() -> None:
+    history = History.of([result("r", "cy ann", dnf="bo", after=1), result("s", "bo ann", after=2)])
+    by_race = [[history.players[number] for number in race.players] for race in history.races]
+    assert by_race == [["id-cy", "id-ann", "id-bo"], ["id-bo", "id-ann"]]
+    assert [race.outcome.group.tolist() for race in history.races] == [[0, 1, 2], [0, 1]]
+    assert history.races[0].outcome.unfinished.tolist() == [False, False, True]
+    assert dict(zip(history.players, history.races_of_players().tolist(), strict=True)) == {
+        "id-cy": 1,
+        "id-ann": 2,
+        "id-bo": 2,
+    }
+
+
+def test_a_player_bears_the_latest_name() -> None:
+    renamed = result(
+        "s", after=2, entrants=(replace(entrant("ann", time=5), name="Anna"), entrant("bo", time=6))
+    )
+    history = History.of([renamed, result("r", "ann bo", after=1)])
+    assert dict(zip(history.players, history.names, strict=True)) == {"id-ann": "Anna", "id-bo": "Bo"}
+
+
+def test_only_recorded_races_that_tell_something_are_kept() -> None:
+    team = (entrant("ann", time=1, team="red"), entrant("bo", time=2, team="blue"))
+    results = [
+        result("kept", "ann bo", after=1),
+        result("unrecorded", "ann bo", after=2, recorded=False),
+        result("alone", "ann", after=3),
+        result("nobody-finished", dnf="ann bo", after=4),
+        result("unfinished-business", after=5, entrants=(entrant("ann", time=1), entrant("bo", "racing"))),
+        result("hidden", "ann bo", after=6, hidden=True),
+        result("team", after=7, entrants=team),
+    ]
+    assert [race.name for race in History.of(results).races] == ["orb/kept"]
+    with_teams = History.of(results, TeamPolicy.TEAM)
+    assert [race.name for race in with_teams.races] == ["orb/kept", "orb/team"]
+    assert with_teams.races[1].outcome.team is not None
+
+
+def test_a_race_that_comes_twice_counts_as_it_came_last() -> None:
+    history = History.of([result("r", "ann bo"), result("r", "bo ann")])
+    assert [history.players[number] for number in history.races[0].players] == ["id-bo", "id-ann"]
+
+
+def test_parts_keep_all_players() -> None:
+    history = History.of(result(f"r{hour}", f"ann p{hour}", after=hour) for hour in range(10))
+    middle = history.between(NOON + timedelta(hours=3), NOON + timedelta(hours=5))
+    assert [race.name for race in middle.races] == ["orb/r3", "orb/r4"]
+    assert middle.players == history.players
+    assert len(history.between()) == 10
+    assert len(history.between(start=NOON + timedelta(hours=9.5))) == 0
+    earlier, later = history.split(0.7)
+    assert [len(earlier), len(later)] == [7, 3]
+    assert [race.name for race in (*earlier.races, *later.races)] == [race.name for race in history.races]
+    assert later.races_of_players()[history.players.index("id-p0")] == 0
+
+
+def test_an_empty_history() -> None:
+    history = History.of([])
+    assert len(history) == 0
+    np.testing.assert_array_equal(history.races_of_players(), [])

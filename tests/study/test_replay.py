@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+from builders import result
+
+from racebot.ratings.registry import create
+from racebot.ratings.trueskill import TrueSkill
+from racebot.study.history import History
+from racebot.study.replay import newcomers, replay
+
+
+def test_each_race_is_seen_before_it_counts() -> None:
+    history = History.of([result("r", "ann bo", after=1), result("s", "bo cy", after=2)])
+    model = create("trueskill")
+    table = newcomers(model, history)
+    first, second = replay(model, history, table)
+    np.testing.assert_array_equal(first.before, [model.initial()] * 2)
+    np.testing.assert_array_equal(first.after, model.rate(first.before, history.races[0].outcome))
+    np.testing.assert_array_equal(second.before, [first.after[1], model.initial()])
+    ann, bo, cy = (history.players.index(f"id-{name}") for name in ("ann", "bo", "cy"))
+    np.testing.assert_array_equal(table[[ann, bo, cy]], [first.after[0], *second.after])
+
+
+def test_a_table_carries_ratings_into_the_next_part(season: History) -> None:
+    model = create("plackett-luce")
+    whole = newcomers(model, season)
+    steps = list(replay(model, season, whole))
+    table = newcomers(model, season)
+    parts = [step for part in season.split(0.4) for step in replay(model, part, table)]
+    np.testing.assert_array_equal(table, whole)
+    for together, apart in zip(steps, parts, strict=True):
+        np.testing.assert_array_equal(together.before, apart.before)
+
+
+def test_candidates_are_replayed_as_if_alone(season: History) -> None:
+    sigma, tau = np.array([8.0, 5.0, 3.0]), np.array([0.0, 0.1, 0.2])
+    part, _ = season.split(0.3)
+    model = TrueSkill(sigma=sigma, tau=tau)
+    together = newcomers(model, part)
+    assert together.shape == (3, len(season.players), 2)
+    steps = list(replay(model, part, together))
+    assert steps[-1].before.shape == (3, part.races[-1].outcome.size, 2)
+    for candidate in range(3):
+        alone = TrueSkill(sigma=sigma[candidate], tau=tau[candidate])
+        table = newcomers(alone, part)
+        for _ in replay(alone, part, table):
+            pass
+        np.testing.assert_allclose(together[candidate], table, rtol=1e-7)
