@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from builders import result
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.registry import create
+from racebot.study.complaints import Complaints
+from racebot.study.history import History
+from racebot.study.replay import Step, replay
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A model that moves the entrants by fixed points, row by row as they are listed."""
+
+    moves: tuple[float, ...]
+    key: ClassVar[str] = "moved"
+
+    def rate(self, states: np.ndarray, outcome: Outcome) -> np.ndarray:
+        return states + np.array(self.moves)[:, np.newaxis]
+
+    def rating(self, states: np.ndarray) -> np.ndarray:
+        return states[..., 0]
+
+    def points(self, states: np.ndarray) -> np.ndarray:
+        return np.rint(states[..., 0]).astype(np.int64)
+
+
+def complaints(finishers: str, dnf: str, ratings: list[float], moves: list[float]) -> Complaints:
+    """Of one race; ratings and moves in the order of places, then of names."""
+    (race,) = History.of([result("r", finishers, dnf=dnf)]).races
+    model, before = Moved(tuple(moves)), np.array(ratings)[:, np.newaxis]
+    return Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
+
+
+def test_unfinished_who_gain_and_winners_who_lose() -> None:
+    found = complaints("ann bo", "cy di ed", [5, 6, 7, 8, 9], [-1, 2, 3, 0, 1])
+    assert (found.unfinished_gains, found.last_gains, found.winner_losses) == (2, 2, 1)
+    found = complaints("ann bo", "", [5, 6], [1, 2])
+    assert (found.unfinished_gains, found.last_gains, found.winner_losses) == (0, 1, 0)
+
+
+def test_only_what_people_see_is_a_gain() -> None:
+    found = complaints("ann bo", "cy", [5, 6, 7], [-0.3, 0, 0.3])
+    assert found == Complaints()
+
+
+def test_tied_players_of_one_rating() -> None:
+    # Cy and Ed have the same rating and place, and different changes; Di has another rating.
+    found = complaints("ann bo", "cy di ed", [7, 7, 7, 8, 7], [-1, -1, -1, -2, -3])
+    assert found.unequal_ties == 1
+    assert complaints("ann=bo cy", "", [7, 7, 7], [2, 2, -4]).unequal_ties == 0
+
+
+def test_the_listing_order() -> None:
+    # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: Bo alone has the same.
+    assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 3]).order_dependent == 2
+    assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 1]).order_dependent == 0
+
+
+def test_a_winner_without_account_leaves_nobody_to_complain() -> None:
+    absent = result("r", "ann bo cy")
+    entrants = tuple(
+        entrant if entrant.name != "Ann" else type(entrant)(None, "Ann", entrant.status, entrant.finish_time)
+        for entrant in absent.entrants
+    )
+    (race,) = History.of([result("r", entrants=entrants)]).races
+    model, before = Moved((-1.0, 1.0)), np.array([[5.0], [5.0]])
+    found = Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
+    assert (found.winner_losses, found.last_gains) == (0, 1)
+
+
+def test_counts_add_up() -> None:
+    assert Complaints(1, 2, 3, 4, 5) + Complaints(10, 20, 30, 40, 50) == Complaints(11, 22, 33, 44, 55)
+
+
+def test_the_models_of_one_number_have_none(season: History) -> None:
+    model = create("plackett-luce")
+    assert sum((Complaints.of(model, step) for step in replay(model, season)), Complaints()) == Complaints()
+
+
+def test_draws_among_the_unfinished_give_rise_to_them() -> None:
+    # As in multiplayer-generalizations-of-elo §2: weak players give up together with a strong one.
+    model, censored = create("trueskill", {"unfinished": "tie"}), create("trueskill")
+    (race,) = History.of([result("r", "ann", dnf="bo cy di ed fay")]).races
+    newcomer = [25.0, 25 / 3]
+    before = np.array([[30.0, 2.0], [28.0, 1.5], [15.0, 6.0], newcomer, newcomer, newcomer])
+    found = Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
+    assert found.unfinished_gains > 0
+    assert found.unequal_ties > 0
+    assert found.order_dependent > 0
+    found = Complaints.of(censored, Step(race, before, censored.rate(before, race.outcome)))
+    # Newcomers still gain where 2σ falls by more than μ does, but not by the accident of the listing.
+    assert (found.unequal_ties, found.order_dependent) == (0, 0)

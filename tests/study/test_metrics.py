@@ -1,0 +1,211 @@
+"""Every metric against two races worked by hand.
+
+First race: A won, B was second, C and D did not finish; ratings 2, 3, 1, 1.
+
+| | place | predicted | error | relevance | P(i) |
+|---|---|---|---|---|---|
+| A | 1 | 2 | 1 | 1/2 | 0 of 1 |
+| B | 2 | 1 | 1 | 1/2 | 0 of 2 |
+| C | 3½ | 3½ | 0 | 1 | 2 of 4 |
+| D | 3½ | 3½ | 0 | 1 | 2 of 4 |
+
+Second race: E, who is new, and A finished in the same moment, B behind them; ratings 1, 2, 2.
+
+| | place | predicted | error | relevance | P(i) |
+|---|---|---|---|---|---|
+| E | 1½ | 3 | 1½ | 2/5 | 1 of 2 |
+| A | 1½ | 1½ | 0 | 1 | 1 of 2 |
+| B | 3 | 1½ | 1½ | 2/5 | 1 of 3 |
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from builders import result
+
+from racebot.study.history import History
+from racebot.study.metrics import (
+    Field,
+    Figures,
+    Predictions,
+    Scores,
+    betting,
+    figures,
+    log_loss,
+    misordered,
+    ranks,
+    split_predictions,
+    tightest,
+)
+
+HISTORY = History.of([result("r", "a b", dnf="c d", after=1), result("s", "a=e b", after=2)])
+FIELD = Field.of(HISTORY)
+RATINGS = {"r": {"a": 2.0, "b": 3.0, "c": 1.0, "d": 1.0}, "s": {"e": 1.0, "a": 2.0, "b": 2.0}}
+CHANCES = {
+    "r": {"ab": 0.25, "ac": 0.8, "ad": 0.8, "bc": 0.9, "bd": 0.9},
+    "s": {"eb": 0.2, "ab": 0.5},
+}
+
+
+def letter(entry: int) -> str:
+    return HISTORY.players[FIELD.player[entry]].removeprefix("id-")
+
+
+def slug(entry: int) -> str:
+    return "rs"[FIELD.race[entry]]
+
+
+def predictions() -> Predictions:
+    entries = range(FIELD.race.size)
+    pairs = zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True)
+    return Predictions(
+        np.array([RATINGS[slug(e)][letter(e)] for e in entries]),
+        np.array([CHANCES[slug(a)][letter(a) + letter(b)] for a, b in pairs]),
+    )
+
+
+def of(counted: str = "", field: Field = FIELD, said: Predictions | None = None) -> Figures:
+    """Figures that count the entries whose letters are given, or all."""
+    said = said or predictions()
+    mask = np.array([not counted or HISTORY.players[p][-1] in counted for p in field.player])
+    return figures(field, said, Scores.of(field, said.rating), mask)
+
+
+def test_the_field() -> None:
+    rows = {
+        (slug(e), letter(e)): (FIELD.place[e], int(FIELD.earlier[e]), int(FIELD.bins()[e]))
+        for e in range(FIELD.race.size)
+    }
+    # The bin is the fifth of the field that (place − ½)/n lies in.
+    assert rows == {
+        ("r", "a"): (1, 0, 0),
+        ("r", "b"): (2, 0, 1),
+        ("r", "c"): (3.5, 0, 3),
+        ("r", "d"): (3.5, 0, 3),
+        ("s", "a"): (1.5, 1, 1),
+        ("s", "e"): (1.5, 0, 1),
+        ("s", "b"): (3, 1, 4),
+    }
+    pairs = [
+        (slug(a), letter(a) + letter(b))
+        for a, b in zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True)
+    ]
+    assert sorted(pairs) == [
+        ("r", "ab"), ("r", "ac"), ("r", "ad"), ("r", "bc"), ("r", "bd"), ("s", "ab"), ("s", "eb"),
+    ]  # fmt: skip
+    assert FIELD.pair_race().tolist() == [0] * 5 + [1] * 2
+
+
+def test_metrics_of_ranks_are_means_of_races() -> None:
+    found = of()
+    assert (found.races, found.entries) == (2, 7)
+    assert found.accuracy == pytest.approx((2 / 4 + 1 / 3) / 2)
+    assert found.mae == pytest.approx((2 / 4 + 3 / 3) / 2)
+    assert found.mrr == pytest.approx((3 / 4 + 1.8 / 3) / 2)
+    first = (0 * 0.5 + 0 * 0.5 + 0.5 * 1 + 0.5 * 1) / 4
+    second = (0.5 * 0.4 + 0.5 * 1 + 0.4 / 3) / 3
+    assert found.ap == pytest.approx((first + second) / 2)
+    # Weights 1/log₂(i + 1): 1 and .63093 and twice .46084; twice .75647 and ½.
+    first = (0.5 * 1 + 0.5 * 0.63093 + 2 * 0.46084) / (1 + 0.63093 + 2 * 0.46084)
+    second = (0.75647 * 1.4 + 0.5 * 0.4) / (2 * 0.75647 + 0.5)
+    assert found.ndcg == pytest.approx((first + second) / 2, abs=1e-5)
+
+
+def test_kendall_is_a_mean_of_races_and_misordered_of_pairs() -> None:
+    found = of()
+    # First race: one of five pairs wrong. Second: one wrong, one of equal ratings.
+    assert found.kendall == pytest.approx(((4 - 1) / 5 + (0 - 1) / 2) / 2)
+    assert found.pairs == 7
+    assert found.misordered == pytest.approx((1 + 1.5) / 7)
+
+
+def test_metrics_of_win_probabilities() -> None:
+    found = of()
+    assert found.pair_accuracy == pytest.approx((4 + 0 + 0.5) / 7)
+    assert found.sse == pytest.approx(0.75**2 + 2 * 0.2**2 + 2 * 0.1**2 + 0.8**2 + 0.5**2)
+    product = 0.25 * 0.8 * 0.8 * 0.9 * 0.9 * 0.2 * 0.5
+    assert found.log_loss == pytest.approx(-math.log(product) / 7)
+    # terra-mystica: 80 % for a player who wins four games of five costs 0.8, certainty 1.
+    assert np.sum((1 - np.array([0.8] * 4 + [0.2])) ** 2) == pytest.approx(0.8)
+
+
+def test_a_view_counts_its_members_and_their_pairs_by_halves() -> None:
+    found = of("b")
+    assert (found.races, found.entries, found.pairs) == (2, 2, 2.5)
+    # Pairs of B: ab wrong, bc and bd right; eb wrong, ab even.
+    assert found.misordered == pytest.approx((1 + 1 + 0.5) / 5)
+    assert found.kendall == pytest.approx(((2 - 1) / 3 + (0 - 1) / 2) / 2)
+    assert found.mae == pytest.approx((1 + 1.5) / 2)
+    assert found.ap == pytest.approx((0 * 0.5 + 0.4 / 3) / 2)
+    assert found.ndcg == pytest.approx((0.5 + 0.4) / 2)
+    assert of("e").races == 1
+
+
+def test_a_view_of_nobody_has_no_figures() -> None:
+    found = of("x")
+    assert (found.races, found.entries, found.pairs) == (0, 0, 0)
+    assert all(math.isnan(value) for value in (found.misordered, found.kendall, found.mae, found.ndcg))
+
+
+def test_without_newcomers_places_close_up() -> None:
+    part = FIELD.without_newcomers()
+    # All of the first race are new, and E in the second: A is first of two, B second, at equal ratings.
+    assert part.field.race.tolist() == [1, 1]
+    assert part.field.place.tolist() == [1, 2]
+    found = of(field=part.field, said=predictions().of(part))
+    assert (found.races, found.entries, found.pairs) == (1, 2, 1)
+    assert found.misordered == 0.5
+    assert found.mae == 0.5
+    assert found.log_loss == pytest.approx(math.log(2))
+    assert found.accuracy == 0
+
+
+def test_perfect_predictions_reach_the_ends_of_every_scale() -> None:
+    perfect = Predictions(-FIELD.place, np.ones(FIELD.better.size))
+    found = of(said=perfect)
+    best = (found.kendall, found.accuracy, found.mrr, found.ap, found.ndcg, found.pair_accuracy)
+    assert best == pytest.approx((1,) * 6)
+    assert (found.misordered, found.mae, found.sse, found.log_loss) == (0, 0, 0, 0)
+
+
+def test_an_empty_history_has_no_figures() -> None:
+    field = Field.of(History.of([]))
+    nothing = Predictions(np.empty(0), np.empty(0))
+    assert figures(field, nothing, Scores.of(field, nothing.rating), np.empty(0, dtype=bool)).races == 0
+    assert field.without_newcomers().field.race.size == 0
+
+
+def test_ranks_share_their_mean() -> None:
+    assert ranks(np.array([30.0, 10.0, 20.0, 10.0])).tolist() == [4, 1.5, 3, 1.5]
+
+
+def test_misordered_and_log_loss_take_candidates() -> None:
+    better, worse = np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 0.0]])
+    assert misordered(better, worse).tolist() == [[0, 0.5], [1, 0]]
+    assert log_loss(np.array([[1.0, math.exp(-2)]])).tolist() == [[0, pytest.approx(2)]]
+    # Sure and wrong costs much, not everything.
+    assert log_loss(np.array([0.0]))[0] == pytest.approx(-math.log(1e-15))
+
+
+def test_betting_as_in_the_source() -> None:
+    # terra-mystica: A wins four of five; X says 70 %, Y says 80 %: Y wins a quarter of a point.
+    x, y = np.array([0.7] * 4 + [0.3]), np.array([0.8] * 4 + [0.2])
+    assert betting(y, x) == pytest.approx(4 * 0.25 - 0.75)
+    assert betting(x, y) == pytest.approx(-0.25)
+    assert betting(x, x) == 0
+
+
+def test_split_predictions_count_where_two_disagree() -> None:
+    first = np.array([0.6, 0.4, 0.9, 0.5, 0.6, 0.45])
+    second = np.array([0.4, 0.7, 0.8, 0.2, 0.5, 0.55])
+    assert split_predictions(first, second) == (1, 2)
+
+
+def test_the_tightest_fifth() -> None:
+    tightness = np.array([math.nan, 0.1, 0.9, 0.5, 0.9, 0.2, 0.3, 0.9, 0.0, 0.1, 0.2])
+    assert np.flatnonzero(tightest(tightness)).tolist() == [2, 4]
+    assert np.flatnonzero(tightest(tightness, 0.4)).tolist() == [2, 3, 4, 7]
+    assert not tightest(np.array([math.nan, 1.0])).any()
