@@ -1,0 +1,295 @@
+"""Replaying models over a history and judging them, each alone and two at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field as dataclass_field
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from racebot.errors import ModelError
+from racebot.races.outcome import BoolArray, IntArray
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.parameters import as_json
+from racebot.ratings.registry import create
+from racebot.study.complaints import Complaints
+from racebot.study.history import History
+from racebot.study.metrics import (
+    BINS,
+    Field,
+    Figures,
+    Predictions,
+    Scores,
+    betting,
+    figures,
+    misordered,
+    observed_pairs,
+    split_predictions,
+    tightest,
+)
+from racebot.study.replay import newcomers, replay
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model to be judged, by its key and the parameters that differ from its defaults."""
+
+    label: str
+    model: str
+    parameters: Mapping[str, Any] = dataclass_field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRules:
+    """Whom the views of the best and of the most frequent players count (evaluation-metrics §V).
+
+    Attributes:
+        players: how many players each of the two views has; the source took 1,000 of two million.
+        best_races: the best are sought among those with more races than that, and judged on so many of
+            their first.
+        frequent_races: the most frequent are judged on so many of their first races.
+    """
+
+    players: int = 20
+    best_races: int = 10
+    frequent_races: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a model's replay came to.
+
+    Attributes:
+        label: of the entry.
+        model: key of the model.
+        parameters: all of them.
+        complaints: what players must never see.
+        views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
+        known: the same with players in their first race left out.
+    """
+
+    label: str
+    model: str
+    parameters: Mapping[str, Any]
+    complaints: Complaints
+    views: Mapping[str, Figures]
+    known: Mapping[str, Figures]
+
+    @property
+    def figures(self) -> Figures:
+        """Those of all players."""
+        return self.views["all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models against each other, on the same races.
+
+    Attributes:
+        first: label of the one.
+        second: label of the other.
+        betting: points that the first won from the second (terra-mystica).
+        first_right: pairs in which the two saw different winners and the first was right.
+        second_right: likewise the second.
+        first_misordered: share of misordered pairs in all races.
+        second_misordered: likewise of the second.
+        first_challenged: the first's share in the races that the second named tightest (TrueSkill §4.1).
+        second_challenged: the second's in those that the first named.
+    """
+
+    first: str
+    second: str
+    betting: float
+    first_right: int
+    second_right: int
+    first_misordered: float
+    second_misordered: float
+    first_challenged: float
+    second_challenged: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that an evaluation found.
+
+    Attributes:
+        races: judged races.
+        players: players of the whole history.
+        since: judged are races that ended then or later; None for all.
+        evaluations: one for each entry.
+        comparisons: one for each pair of entries.
+    """
+
+    races: int
+    players: int
+    since: datetime | None
+    evaluations: tuple[Evaluation, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON has it: a figure of which there is no case is null."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+@runtime_checkable
+class NamesTightness(Protocol):
+    """A model with a match quality of its own, as TrueSkill has."""
+
+    def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
+        """Higher for a closer race: shape [...], from states [..., n, k]."""
+        ...
+
+
+def evaluate(
+    history: History,
+    entries: Sequence[Entry],
+    *,
+    since: datetime | None = None,
+    rules: ViewRules | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Report:
+    """Replay every entry over a history and judge it.
+
+    Args:
+        history: races, of which those before `since` only train.
+        entries: models; their labels should differ.
+        since: judge races that ended then or later; by default all.
+        rules: whom the views count.
+        progress: told the entry's label and the races replayed so far, after each race.
+
+    Raises:
+        ModelError: an entry that is no model, or that cannot rate a race of the history.
+    """
+    whole = Field.of(history)
+    first = len(history) - len(history.between(since))
+    runs = [_run(history, whole, entry, first, progress) for entry in entries]
+    return Report(
+        races=len(history) - first,
+        players=len(history.players),
+        since=since,
+        evaluations=tuple(_judge(history, whole, run, first, rules or ViewRules()) for run in runs),
+        comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """One entry's replay. `tightness` has shape [races], and is NaN where a race is not judged."""
+
+    entry: Entry
+    model: RatingModel
+    predictions: Predictions
+    tightness: FloatArray
+    complaints: Complaints
+    final: FloatArray
+
+
+def _run(
+    history: History,
+    whole: Field,
+    entry: Entry,
+    first: int,
+    progress: Callable[[str, int], None] | None,
+) -> _Run:
+    model = create(entry.model, entry.parameters)
+    table = newcomers(model, history)
+    ratings, probabilities = [np.empty(0)], [np.empty(0)]
+    tightness = np.full(len(history), np.nan)
+    complaints = Complaints()
+    for number, step in enumerate(replay(model, history, table)):
+        better, worse = observed_pairs(step.race.outcome)
+        ratings.append(model.rating(step.before))
+        probabilities.append(model.win_probability(step.before[better], step.before[worse]))
+        if number >= first:
+            tightness[number] = _tightness(model, step.before, step.race.outcome.team)
+            complaints = complaints + Complaints.of(model, step)
+        if progress is not None:
+            progress(entry.label, number + 1)
+    predictions = Predictions(np.concatenate(ratings), np.concatenate(probabilities))
+    if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
+        raise ModelError(f"{entry.label}: the ratings of {entry.model} run away with these parameters")
+    return _Run(entry, model, predictions, tightness, complaints, model.rating(table))
+
+
+def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
+    """How close a model expects a race to be: by its own measure, or by how near the ratings are."""
+    if isinstance(model, NamesTightness):
+        return float(model.match_quality(before, team))
+    rating = model.rating(before)
+    return -float(np.mean(np.abs(rating[:, np.newaxis] - rating)))
+
+
+def _judge(history: History, whole: Field, run: _Run, first: int, rules: ViewRules) -> Evaluation:
+    part = whole.without_newcomers()
+    return Evaluation(
+        label=run.entry.label,
+        model=run.entry.model,
+        parameters=as_json(run.model),
+        complaints=run.complaints,
+        views=_views(history, whole, run.predictions, run.final, first, rules),
+        known=_views(history, part.field, run.predictions.of(part), run.final, first, rules),
+    )
+
+
+def _views(
+    history: History,
+    field: Field,
+    predictions: Predictions,
+    final: FloatArray,
+    first: int,
+    rules: ViewRules,
+) -> dict[str, Figures]:
+    scores = Scores.of(field, predictions.rating)
+    judged = field.race >= first
+    raced = history.races_of_players()
+    best = np.flatnonzero(raced > rules.best_races)
+    best = best[np.argsort(-final[best], kind="stable")][: rules.players]
+    frequent = np.argsort(-raced, kind="stable")[: rules.players]
+    counted: dict[str, BoolArray] = {
+        "all": judged,
+        "best": judged & np.isin(field.player, best) & (field.earlier < rules.best_races),
+        "frequent": judged & np.isin(field.player, frequent) & (field.earlier < rules.frequent_races),
+    }
+    bins = field.bins()
+    for number in range(BINS):
+        counted[f"bin {number + 1}"] = judged & (bins == number)
+    return {name: figures(field, predictions, scores, mask) for name, mask in counted.items()}
+
+
+def _compare(whole: Field, a: _Run, b: _Run, first: int) -> Comparison:
+    race = whole.pair_race()
+    judged = race >= first
+
+    def share(run: _Run, pairs: BoolArray) -> float:
+        rating = run.predictions.rating
+        wrong = misordered(rating[whole.better[pairs]], rating[whole.worse[pairs]])
+        return float(np.mean(wrong)) if wrong.size else math.nan
+
+    chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
+    first_right, second_right = split_predictions(chance_a, chance_b)
+    return Comparison(
+        first=a.entry.label,
+        second=b.entry.label,
+        betting=betting(chance_a, chance_b),
+        first_right=first_right,
+        second_right=second_right,
+        first_misordered=share(a, judged),
+        second_misordered=share(b, judged),
+        first_challenged=share(a, tightest(b.tightness)[race]),
+        second_challenged=share(b, tightest(a.tightness)[race]),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from builders import result
+
+from racebot.errors import ModelError
+from racebot.ratings.registry import create
+from racebot.study.evaluate import Entry, ViewRules, evaluate
+from racebot.study.history import History
+from racebot.study.replay import replay
+
+ENTRIES = [
+    Entry("site", "trueskill", {"unfinished": "tie"}),
+    Entry("mean", "trueskill", {"conservative": 0}),
+    Entry("luce", "plackett-luce"),
+]
+
+
+def by_hand(history: History, entry: Entry, judged: range):
+    """Misordered share, log loss and gains of the unfinished, pair by pair."""
+    model = create(entry.model, entry.parameters)
+    wrong, loss, gains = [], [], 0
+    for number, step in enumerate(replay(model, history)):
+        if number not in judged:
+            continue
+        group, rating = step.race.outcome.group, model.rating(step.before)
+        for a, b in itertools.permutations(range(group.size), 2):
+            if group[a] < group[b]:
+                wrong.append(1.0 if rating[a] < rating[b] else 0.5 if rating[a] == rating[b] else 0.0)
+                loss.append(-math.log(model.win_probability(step.before[a], step.before[b])))
+        change = model.points(step.after) - model.points(step.before)
+        gains += int(((change > 0) & step.race.outcome.unfinished).sum())
+    return np.mean(wrong), np.mean(loss), gains
+
+
+def test_entries_are_judged_one_by_one(season: History) -> None:
+    report = evaluate(season, ENTRIES)
+    assert (report.races, report.players, report.since) == (len(season), 12, None)
+    assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
+    for entry, evaluation in zip(ENTRIES, report.evaluations, strict=True):
+        wrong, loss, gains = by_hand(season, entry, range(len(season)))
+        assert evaluation.figures.misordered == pytest.approx(wrong)
+        assert evaluation.figures.log_loss == pytest.approx(loss)
+        assert evaluation.complaints.unfinished_gains == gains
+        assert evaluation.model == entry.model
+        assert evaluation.parameters == create(entry.model, entry.parameters).__dict__ | evaluation.parameters
+
+
+def test_earlier_races_only_train(season: History) -> None:
+    since = season.races[100].ended_at
+    report = evaluate(season, ENTRIES[:1], since=since)
+    assert report.races == len(season) - 100
+    wrong, loss, gains = by_hand(season, ENTRIES[0], range(100, len(season)))
+    (evaluation,) = report.evaluations
+    assert evaluation.figures.races == report.races
+    assert evaluation.figures.misordered == pytest.approx(wrong)
+    assert evaluation.figures.log_loss == pytest.approx(loss)
+    assert evaluation.complaints.unfinished_gains == gains
+
+
+def test_views(season: History) -> None:
+    rules = ViewRules(players=3, best_races=10, frequent_races=25)
+    report = evaluate(season, ENTRIES[2:], rules=rules)
+    views, known = report.evaluations[0].views, report.evaluations[0].known
+    names = {"all", "best", "frequent", "bin 1", "bin 2", "bin 3", "bin 4", "bin 5"}
+    assert set(views) == set(known) == names
+    assert views["best"].entries == 3 * 10
+    assert views["frequent"].entries == 3 * 25
+    bins = [views[f"bin {number}"] for number in range(1, 6)]
+    assert sum(view.entries for view in bins) == views["all"].entries
+    assert sum(view.pairs for view in bins) == pytest.approx(views["all"].pairs)
+    total = sum(view.pairs * view.misordered for view in bins)
+    assert total == pytest.approx(views["all"].pairs * views["all"].misordered)
+    # Each of the twelve players is new once.
+    assert known["all"].entries == views["all"].entries - 12
+
+
+def test_two_models_against_each_other(season: History) -> None:
+    report = evaluate(season, ENTRIES)
+    assert [(c.first, c.second) for c in report.comparisons] == [
+        ("site", "mean"),
+        ("site", "luce"),
+        ("mean", "luce"),
+    ]
+    reverse = evaluate(season, ENTRIES[::-1]).comparisons
+    for one, other in zip(report.comparisons, reversed(reverse), strict=True):
+        assert other.betting == pytest.approx(-one.betting)
+        assert (other.first_right, other.second_right) == (one.second_right, one.first_right)
+        assert other.first_challenged == one.second_challenged
+    assert report.comparisons[0].first_misordered == report.evaluations[0].figures.misordered
+
+
+def test_tight_races_are_hard_to_predict(season: History) -> None:
+    (comparison,) = evaluate(season, [ENTRIES[1], ENTRIES[2]]).comparisons
+    assert comparison.first_challenged > comparison.first_misordered
+    assert comparison.second_challenged > comparison.second_misordered
+
+
+def test_the_report_is_json(season: History) -> None:
+    tiny, _ = season.split(0.01)
+    document = evaluate(tiny, ENTRIES, since=tiny.races[0].ended_at).as_json()
+    assert document == json.loads(json.dumps(document, allow_nan=False))
+    assert document["since"] == tiny.races[0].ended_at.isoformat()
+    assert document["evaluations"][0]["views"]["best"]["misordered"] is None
+    assert document["evaluations"][0]["parameters"]["unfinished"] == "tie"
+
+
+def test_progress_is_told(season: History) -> None:
+    tiny, _ = season.split(0.02)
+    told: list[tuple[str, int]] = []
+    evaluate(tiny, ENTRIES[:2], progress=lambda label, done: told.append((label, done)))
+    assert told == [(label, done) for label in ("site", "mean") for done in range(1, len(tiny) + 1)]
+
+
+def test_an_unknown_model_is_refused() -> None:
+    history = History.of([result("r", "ann bo")])
+    with pytest.raises(ModelError, match="no rating model 'trueskil'"):
+        evaluate(history, [Entry("mistyped", "trueskil")])
+
+
+def test_ratings_that_run_away_are_named() -> None:
+    history = History.of(result(f"r{hour}", "ann bo cy", after=hour) for hour in range(40))
+    entry = Entry("wild", "trueskill", {"sigma": "1e200"})
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ModelError, match="wild: the ratings of trueskill run away"),
+    ):
+        evaluate(history, [entry])
