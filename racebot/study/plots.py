@@ -1,0 +1,169 @@
+"""Pictures of a history: how ratings went, and how often models were wrong.
+
+They need matplotlib, the extra `plots` of the package. Backgrounds are transparent and all colours of
+medium lightness, so that one picture is legible on a light and on a dark page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from racebot.errors import RacebotError
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.study.history import History
+from racebot.study.metrics import misordered, observed_pairs
+from racebot.study.replay import replay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LINES = ("#2f81f7", "#e5534b", "#2e9e5b", "#a371f7", "#c28a00", "#1898a8", "#d9488f", "#808893")
+"""Each has a contrast of at least 3:1 on white and on near black."""
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)))
+_TEXT = "#7d8590"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trajectory:
+    """A player's points, race by race.
+
+    Attributes:
+        name: of the player.
+        times: when each of the player's races ended.
+        points: what people saw after it, in the same order.
+    """
+
+    name: str
+    times: tuple[datetime, ...]
+    points: tuple[int, ...]
+
+
+def trajectories(history: History, model: RatingModel, players: int = 15) -> list[Trajectory]:
+    """How the points of the most active players went, the most active first."""
+    active = np.argsort(-history.races_of_players(), kind="stable")[:players]
+    times: dict[int, list[datetime]] = {int(player): [] for player in active}
+    points: dict[int, list[int]] = {int(player): [] for player in active}
+    for step in replay(model, history):
+        for player, value in zip(step.race.players.tolist(), model.points(step.after).tolist(), strict=True):
+            if player in times:
+                times[player].append(step.race.ended_at)
+                points[player].append(value)
+    return [Trajectory(history.names[p], tuple(times[p]), tuple(points[p])) for p in times]
+
+
+def misordered_lately(history: History, model: RatingModel, window: int = 100) -> FloatArray:
+    """Share of misordered pairs in the last `window` races up to each race: shape [races].
+
+    It is NaN until the window is full.
+    """
+    wrong, pairs = np.zeros(len(history) + 1), np.zeros(len(history) + 1)
+    for number, step in enumerate(replay(model, history), start=1):
+        better, worse = observed_pairs(step.race.outcome)
+        rating = model.rating(step.before)
+        wrong[number] = wrong[number - 1] + misordered(rating[better], rating[worse]).sum()
+        pairs[number] = pairs[number - 1] + better.size
+    share = np.full(len(history), np.nan)
+    share[window - 1 :] = (wrong[window:] - wrong[:-window]) / (pairs[window:] - pairs[:-window])
+    return share
+
+
+def draw_trajectories(history: History, model: RatingModel, players: int = 15, title: str = "") -> Figure:
+    """A line for each of the most active players, named at its end.
+
+    Raises:
+        RacebotError: matplotlib is not installed.
+    """
+    figure, axes = _canvas(title or f"Points of the {players} most active players: {model.key}")
+    lines = [line for line in trajectories(history, model, players) if line.times]
+    for number, line in enumerate(lines):
+        times: Any = line.times
+        axes.plot(times, line.points, drawstyle="steps-post", **_style(number))
+    axes.set_ylabel("points", color=_TEXT)
+    low, high = axes.get_ylim()
+    ends = (np.array([float(line.points[-1]) for line in lines]) - low) / (high - low)
+    # Names stand in a column at the right, each with a sample of its line.
+    for number, height in enumerate(spread_out(ends, gap=1 / 28)):
+        axes.plot([1.01, 1.04], [height] * 2, transform=axes.transAxes, clip_on=False, **_style(number))
+        axes.annotate(
+            lines[number].name,
+            (1.045, height),
+            xycoords="axes fraction",
+            color=_style(number)["color"],
+            fontsize=9,
+            va="center",
+            annotation_clip=False,
+            parse_math=False,  # a name may hold dollar signs
+        )
+    return figure
+
+
+def draw_misordered(
+    history: History, models: Sequence[tuple[str, RatingModel]], window: int = 100, title: str = ""
+) -> Figure:
+    """A line for each model, labelled as given: its share of misordered pairs in the last races.
+
+    Raises:
+        RacebotError: matplotlib is not installed.
+    """
+    figure, axes = _canvas(title or f"Misordered pairs in the last {window} races")
+    times: Any = [race.ended_at for race in history.races]
+    for number, (label, model) in enumerate(models):
+        axes.plot(times, 100 * misordered_lately(history, model, window), label=label, **_style(number))
+    axes.set_ylabel("% of pairs, lower is better", color=_TEXT)
+    if models:
+        legend = axes.legend(
+            frameon=False, labelcolor=_TEXT, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    return figure
+
+
+def spread_out(heights: FloatArray, gap: float) -> FloatArray:
+    """The heights moved as little as leaves at least `gap` between any two, their order kept: shape [n].
+
+    Where several would overlap they are centred on their mean.
+    """
+    order = np.argsort(heights, kind="stable")
+    # Runs of neighbours that touch, as (sum of wanted starts, members): a run's members stand gap by gap.
+    runs: list[list[float]] = []
+    for wanted in heights[order].tolist():
+        runs.append([wanted, 1])
+        while len(runs) > 1 and runs[-1][0] / runs[-1][1] < runs[-2][0] / runs[-2][1] + gap * runs[-2][1]:
+            total, members = runs.pop()
+            # Of the joined run, a member's wanted start is its height less its place in the run.
+            runs[-1][0] += total - members * gap * runs[-1][1]
+            runs[-1][1] += members
+    placed = np.empty_like(heights)
+    placed[order] = [total / members + gap * i for total, members in runs for i in range(int(members))]
+    return placed
+
+
+def _style(number: int) -> dict[str, Any]:
+    return {
+        "color": _LINES[number % len(_LINES)],
+        "linestyle": _DASHES[number // len(_LINES) % len(_DASHES)],
+        "linewidth": 1.3,
+    }
+
+
+def _canvas(title: str) -> tuple[Figure, Axes]:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - only who draws needs it
+    except ImportError:
+        raise RacebotError("plots need matplotlib: pip install 'racebot[plots]'") from None
+    figure = Figure(figsize=(10, 5.5), dpi=120, layout="constrained", facecolor="none")
+    axes = figure.add_subplot(facecolor="none")
+    axes.set_title(title, color=_TEXT, fontsize=11, loc="left", parse_math=False)
+    axes.tick_params(colors=_TEXT, labelsize=9)
+    axes.grid(color=_TEXT, alpha=0.25, linewidth=0.6)
+    for side, spine in axes.spines.items():
+        spine.set_color(_TEXT)
+        spine.set_visible(side in {"left", "bottom"})
+    return figure, axes

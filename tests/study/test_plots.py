@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import builtins
+import io
+import itertools
+
+import numpy as np
+import pytest
+from builders import result
+from hypothesis import given, strategies as st
+
+from racebot.errors import RacebotError
+from racebot.ratings.registry import create
+from racebot.study.history import History
+from racebot.study.plots import (
+    draw_misordered,
+    draw_trajectories,
+    misordered_lately,
+    spread_out,
+    trajectories,
+)
+from racebot.study.replay import newcomers, replay
+
+
+def test_trajectories_end_where_the_replay_does(season: History) -> None:
+    model = create("trueskill")
+    table = newcomers(model, season)
+    for _ in replay(model, season, table):
+        pass
+    lines = trajectories(season, model, players=5)
+    raced = dict(zip(season.names, season.races_of_players().tolist(), strict=True))
+    assert [len(line.times) for line in lines] == sorted(raced.values(), reverse=True)[:5]
+    for line in lines:
+        assert line.points[-1] == model.points(table[season.names.index(line.name)])
+        assert list(line.times) == sorted(line.times)
+
+
+def test_misordered_pairs_of_the_last_races() -> None:
+    # Newcomers at first, all equal; then Ann, who won, loses; then the two are ordered as rated.
+    history = History.of(
+        result(f"r{hour}", order, after=hour)
+        for hour, order in enumerate(["ann bo", "bo ann", "bo ann", "cy di"])
+    )
+    model = create("pairwise-elo", {"dummy": "none", "rates": "1"})
+    share = misordered_lately(history, model, window=2)
+    assert np.isnan(share[0])
+    # Bo's win from behind is worth more than Ann's was, so that Bo is ahead after two races.
+    assert share[1:].tolist() == [(0.5 + 1) / 2, (1 + 0) / 2, (0 + 0.5) / 2]
+    assert np.isnan(misordered_lately(history, model, window=9)).all()
+
+
+@given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.01, 0.2))
+def test_labels_keep_their_distance_and_order(heights: list[float], gap: float) -> None:
+    wanted = np.array(heights)
+    placed = spread_out(wanted, gap)
+    assert (np.diff(np.sort(placed)) >= gap * (1 - 1e-9)).all()
+    for a, b in itertools.combinations(range(len(heights)), 2):
+        if heights[a] < heights[b]:
+            assert placed[a] < placed[b]
+    assert np.sum(placed) == pytest.approx(np.sum(wanted))
+
+
+def test_labels_with_room_stay_where_they_are() -> None:
+    assert spread_out(np.array([0.9, 0.1, 0.5, 0.52]), 0.1).tolist() == pytest.approx([0.9, 0.1, 0.46, 0.56])
+
+
+def test_pictures_can_be_saved_and_take_any_name(season: History) -> None:
+    pytest.importorskip("matplotlib")
+    model = create("trueskill")
+    odd = History.of([result("r", "ann bo"), *(result(f"s{i}", "a$b_$ bo", after=i + 1) for i in range(3))])
+    pictures = [
+        draw_trajectories(season, model),
+        draw_trajectories(odd, model, title="cost: $5_"),
+        draw_trajectories(History.of([]), model),
+        draw_misordered(season, [("site $", model), ("other $", create("plackett-luce"))], window=20),
+        draw_misordered(History.of([]), []),
+    ]
+    for figure in pictures:
+        file = io.BytesIO()
+        figure.savefig(file, format="png")
+        assert file.getvalue().startswith(b"\x89PNG")
+
+
+def test_a_missing_matplotlib_is_said_in_one_line(season: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(RacebotError, match=r"pip install 'racebot\[plots\]'"):
+        draw_trajectories(season, create("trueskill"))
