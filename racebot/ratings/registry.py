@@ -11,6 +11,7 @@ from racebot.ratings.model import RatingModel
 from racebot.ratings.pairwise import PairwiseElo
 from racebot.ratings.parameters import did_you_mean, from_mapping
 from racebot.ratings.plackett_luce import PlackettLuce
+from racebot.ratings.thurstone import Thurstone
 from racebot.ratings.trueskill import TrueSkill
 
 _CLASSES: tuple[type[Any], ...] = (
@@ -18,6 +19,7 @@ _CLASSES: tuple[type[Any], ...] = (
     GaussianElo,
     PairwiseElo,
     PlackettLuce,
+    Thurstone,
     TrueSkill,
 )
 

@@ -21,8 +21,8 @@ from racebot.ratings.registry import MODELS, create
 
 CLOSE = 1e-9
 
-CONVERGED = {"trueskill": 1e-4}
-"""How closely results agree where a model iterates until it changes little, instead of `CLOSE`."""
+CLOSE_FOR = {"trueskill": 1e-4, "thurstone": 1e-4}
+"""Instead of `CLOSE` where a model iterates, or where the candidates share a grid that fits them all."""
 
 UNITS = {"trueskill": 4.0}
 """How far ratings typically lie apart, where it is not about 1; 0 where states cannot be moved freely."""
@@ -69,7 +69,7 @@ class Variant:
 
     @property
     def close(self) -> float:
-        return CONVERGED.get(self.key, CLOSE)
+        return CLOSE_FOR.get(self.key, CLOSE)
 
     def __str__(self) -> str:
         return " ".join([self.key, *(f"{name}={value}" for name, value in self.parameters)])
