@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -112,6 +112,8 @@ class Site:
                 f"{self.url} does not accept client id {credentials.client_id!r} with its secret: "
                 "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
             ) from None
+        if not isinstance(answer, Mapping):
+            raise PayloadError("the site's token answer is not an object")
         token, lifetime = answer.get("access_token"), answer.get("expires_in")
         if not isinstance(token, str) or not isinstance(lifetime, (int, float)):
             raise PayloadError("the site's token answer has no access_token and expires_in")
@@ -161,10 +163,10 @@ class Site:
                 await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
                 self._last_start = time.monotonic()
                 response = await self._client.request(method, path, **kwargs)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise Transient(f"{self.url} cannot be reached ({type(error).__name__})") from error
         status = response.status_code
-        if status in {401, 403}:
+        if status in {401, 403} and path.startswith("/o/"):  # elsewhere it is a front proxy that refuses
             raise CredentialsError(f"{self.url}{path} refuses the credentials ({status})")
         if status == 404:
             raise NotFoundError(f"{self.url}{path} does not exist")
@@ -174,7 +176,7 @@ class Site:
             raise SiteError(f"{self.url}{path} answered {status}")
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Transient(f"{self.url}{path} answered something that is not JSON") from error
 
 
@@ -224,7 +226,7 @@ def _pause_for(error: Exception) -> bool | float:
 
 def _retry_after(response: httpx.Response) -> float | None:
     text = response.headers.get("Retry-After", "")
-    if text.isdigit():
+    if text.isdecimal():
         return min(float(text), LONGEST_PAUSE)
     try:
         delay = parsedate_to_datetime(text).timestamp() - time.time()
