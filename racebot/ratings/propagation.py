@@ -243,7 +243,7 @@ def jointly(
     for _ in range(rounds):
         covariance = np.linalg.inv(prior_precision + (signs.T * precision[..., np.newaxis, :]) @ signs)
         deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
-        spread = np.einsum("fi,...ij,fj->...f", signs, covariance, signs)
+        spread = np.sum((signs @ covariance) * signs, axis=-1)
         # The cavity is the marginal of the difference without what the comparison itself has said.
         v = spread / (1.0 - spread * precision)
         m = (expected + deviation @ signs.T - spread * weighted) / (1.0 - spread * precision)
