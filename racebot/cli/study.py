@@ -1,0 +1,282 @@
+"""Commands for the analyst: which model predicts this category best, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from racebot import backfill as past, study_tables
+from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, utc
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import declared, defaults, did_you_mean
+from racebot.settings import Settings
+from racebot.study.evaluate import Entry, Evaluation, Report, evaluate as judge
+from racebot.study.history import History
+from racebot.study.presets import PRESETS, Preset
+from racebot.study.tuning import Objective, Progress as Generation, Tuned, tune as search
+
+ALL_PRESETS = "published"
+
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        help="An archive or JSON saved from the site; the ledger is read if left out.", show_default=False
+    ),
+]
+BoardName = Annotated[
+    str | None,
+    typer.Option("--leaderboard", help="The leaderboard of the ledger to study, if it has several."),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="name=value, for every model that has it; or MODEL:name=value for one."),
+]
+
+
+@app.command()
+def evaluate(
+    file: File = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A rating model's key; may be given several times.")
+    ] = None,
+    param: Parameters = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(help="A row of the published figures by name, or `published` for all of them."),
+    ] = None,
+    leaderboard: BoardName = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Judge only races that ended on this day (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="Leave out races that ended on this day (UTC) or later.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write plots beside this name: ratings over time, misordered pairs over time."),
+    ] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay models over past races, predicting each race before rating it, and compare them.
+
+    Races before --since train the models without being judged.
+
+    Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
+    """
+    settings = load_settings(database=database)
+    presets = _presets(preset or [])
+    entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
+    keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
+    entries += _entries(keys, param or [])
+    history = _history(settings, file, leaderboard, utc(until))
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=notices,
+    ) as progress:
+        tasks = {entry.label: progress.add_task(entry.label, total=len(history)) for entry in entries}
+        report = judge(
+            history,
+            entries,
+            since=utc(since),
+            progress=lambda label, races: progress.update(tasks[label], completed=races),
+        )
+    if as_json:
+        print_json([_entry_json(each, report, presets.get(each.label)) for each in report.evaluations])
+    else:
+        study_tables.evaluation(console, report, presets)
+    if plot is not None:
+        for path in _draw(history, report, plot):
+            notices.print(f"written: {path}", markup=False)
+
+
+@app.command()
+def tune(
+    model: Annotated[str, typer.Argument(help="The rating model's key.")],
+    file: File = None,
+    param: Parameters = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Search only this parameter; may be given several times.")
+    ] = None,
+    objective: Annotated[Objective, typer.Option(help="What to make small.")] = Objective.LOG_LOSS,
+    share: Annotated[
+        float, typer.Option(min=0.1, max=0.9, help="Share of the races that the search sees; the rest judge.")
+    ] = 0.7,
+    candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
+    generations: Annotated[int, typer.Option(min=1, max=1000, help="Generations at most.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed finds the same.")] = 1,
+    leaderboard: BoardName = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search a model's parameters on earlier races, and judge them on later ones.
+
+    Example: racebot tune trueskill season-1.json
+    """
+    settings = load_settings(database=database)
+    (entry,) = _entries([model], param or [])
+    history = _history(settings, file, leaderboard, None)
+    with Progress(
+        TextColumn("generation"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("best {task.fields[best]}"),
+        TimeElapsedColumn(),
+        console=notices,
+    ) as progress:
+        task = progress.add_task("search", total=generations, best="…")
+
+        def advance(generation: Generation) -> None:
+            progress.update(task, completed=generation.generation, best=f"{generation.best:.4f}")
+
+        tuned = search(
+            history,
+            entry.model,
+            entry.parameters,
+            search=only,
+            objective=objective,
+            share=share,
+            candidates=candidates,
+            generations=generations,
+            rng=np.random.default_rng(seed),
+            progress=advance,
+        )
+    if as_json:
+        print_json(_tuned_json(tuned))
+    else:
+        study_tables.tuned(console, tuned, _differing(tuned))
+
+
+def _presets(names: Iterable[str]) -> dict[str, Preset]:
+    chosen: dict[str, Preset] = {}
+    for name in names:
+        if name == ALL_PRESETS:
+            chosen |= PRESETS
+        elif name in PRESETS:
+            chosen[name] = PRESETS[name]
+        else:
+            known = [ALL_PRESETS, *PRESETS]
+            raise ModelError(f"no preset {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    return chosen
+
+
+def _entries(keys: Iterable[str], assignments: Iterable[str]) -> list[Entry]:
+    """Models with the parameters that were given for them.
+
+    Raises:
+        ModelError: an unknown model, an assignment that is none, or one that no model takes.
+    """
+    models = {key: type(registry.create(key)) for key in keys}
+    parameters: dict[str, dict[str, str]] = {key: {} for key in models}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        only, _, name = name.rpartition(":")
+        if not sign or not name:
+            raise ModelError(f"--param {assignment!r} is not of the form name=value or MODEL:name=value")
+        takers = [
+            key
+            for key, model in models.items()
+            if only in {"", key} and (only or any(field.name == name for field in declared(model)))
+        ]
+        if not takers:
+            known = dict.fromkeys(field.name for model in models.values() for field in declared(model))
+            raise ModelError(
+                f"--param {assignment!r}: none of {', '.join(models)} has it{did_you_mean(name, known)}; "
+                f"they have: {', '.join(known)}"
+            )
+        for key in takers:
+            parameters[key][name] = value
+    for key, given in parameters.items():
+        registry.create(key, given)
+    return [Entry(key, key, given) for key, given in parameters.items()]
+
+
+def _history(
+    settings: Settings, file: Path | None, leaderboard: str | None, until: datetime | None
+) -> History:
+    """The recorded races to study, from a file or from the ledger."""
+    if file is not None:
+        results = past.read_races(file, category=settings.category or "", goal=leaderboard)
+        teams = settings.team_races
+    else:
+        with Ledger.open(settings.database, create=False) as ledger:
+            boards = [b for b in ledger.leaderboards() if leaderboard in {None, b.name}]
+            if len(boards) != 1:
+                names = ", ".join(board.name for board in ledger.leaderboards()) or "none"
+                raise NoSuchEntryError(f"say which leaderboard with --leaderboard; the ledger has: {names}")
+            results = [stored.result for stored in ledger.races_of(boards[0])]
+            teams = TeamPolicy(boards[0].teams)
+    history = History.of((r for r in results if until is None or r.ended_at < until), teams)
+    if not len(history):
+        raise PayloadError(f"{file or settings.database}: no recorded race that can be rated")
+    return history
+
+
+def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -> dict[str, Any]:
+    whole = next(e for e in report.as_json()["evaluations"] if e["label"] == evaluation.label)
+    figures = whole["views"]["all"]
+    return {
+        "label": evaluation.label,
+        "model": evaluation.model,
+        "parameters": whole["parameters"],
+        **figures,
+        **whole["complaints"],
+        **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
+        "views": {name: view for name, view in whole["views"].items() if name != "all"},
+        "known": whole["known"],
+        "comparisons": [
+            each
+            for each in report.as_json()["comparisons"]
+            if evaluation.label in {each["first"], each["second"]}
+        ],
+    }
+
+
+def _tuned_json(tuned: Tuned) -> dict[str, Any]:
+    return {
+        "model": tuned.model,
+        "objective": tuned.objective.value,
+        "parameters": dict(tuned.parameters),
+        "earlier": {"races": tuned.earlier_races, "start": tuned.earlier_start, "tuned": tuned.earlier_tuned},
+        "later": {
+            "races": tuned.later_races,
+            "start": tuned.later_start,
+            "tuned": tuned.later_tuned,
+            "difference": tuned.difference,
+            "standard_error": tuned.standard_error,
+        },
+        "evaluations": tuned.evaluations,
+    }
+
+
+def _differing(tuned: Tuned) -> Mapping[str, Any]:
+    usual = defaults(registry.MODELS[tuned.model])
+    return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}
+
+
+def _draw(history: History, report: Report, path: Path) -> list[Path]:
+    """Plots of ratings over time for each entry, and one of misordered pairs, named after `path`."""
+    from racebot.study import plots  # noqa: PLC0415 - needs matplotlib, an extra of the package
+
+    written = []
+    models = {e.label: registry.create(e.model, e.parameters) for e in report.evaluations}
+    for label, model in models.items():
+        figure = plots.draw_trajectories(history, model, title=f"Ratings over time: {label}")
+        written.append(path.with_name(f"{path.stem}-{label}{path.suffix or '.png'}"))
+        figure.savefig(written[-1])
+    figure = plots.draw_misordered(history, list(models.items()))
+    written.append(path.with_name(f"{path.stem}-misordered{path.suffix or '.png'}"))
+    figure.savefig(written[-1])
+    return written
