@@ -62,7 +62,7 @@ async def main() -> None:
                     room.ready(user)
                 room.count_down()
                 room.start(ago=timedelta(hours=2))
-                while f"/ws/o/bot/{room.slug}" not in site.counts():
+                while f"/ws/o/bot/{room.slug}" not in site.counts():  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
                 await asyncio.sleep(0.2)
                 heard = asyncio.get_running_loop().create_future()

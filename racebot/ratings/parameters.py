@@ -72,7 +72,8 @@ def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             raise ModelError(
-                f"{model.key} has no parameter {name!r}{did_you_mean(name, known)}; it has: {', '.join(known)}"
+                f"{model.key} has no parameter {name!r}{did_you_mean(name, known)}; "
+                f"it has: {', '.join(known)}"
             )
         converted[name] = _convert(model.key, known[name], value)
     return converted
