@@ -54,8 +54,9 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         COMPLAINTS,
     )
     console.print(
-        "DNF, Last: players who did not finish, or came last, and gained points. Winner: winners who lost some. "
-        "Unequal: equal ratings, equal place, different changes. Order: changes that hang on the listing order."
+        "DNF, Last: players who did not finish, or came last, and gained points. Winner: winners who "
+        "lost some. Unequal: equal ratings, equal place, different changes. Order: changes that hang on "
+        "the listing order."
     )
     views = [name for name in entries[0]["views"] if name != "all"]
     _figures(
