@@ -7,7 +7,9 @@ from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.elo import ExponentialElo, GaussianElo
+from racebot.ratings.ffa import EloFfa, GlickoFfa, PreviousRank
 from racebot.ratings.model import RatingModel
+from racebot.ratings.multielo import MultiElo
 from racebot.ratings.pairwise import PairwiseElo
 from racebot.ratings.parameters import did_you_mean, from_mapping
 from racebot.ratings.plackett_luce import PlackettLuce
@@ -17,8 +19,12 @@ from racebot.ratings.trueskill import TrueSkill
 _CLASSES: tuple[type[Any], ...] = (
     ExponentialElo,
     GaussianElo,
+    EloFfa,
+    GlickoFfa,
+    MultiElo,
     PairwiseElo,
     PlackettLuce,
+    PreviousRank,
     Thurstone,
     TrueSkill,
 )

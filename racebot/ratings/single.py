@@ -36,6 +36,12 @@ def start_state(model: Any, *columns: Number) -> FloatArray:
     return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
 
 
+def against(parameter: Number, values: FloatArray) -> FloatArray:
+    """A parameter with the axes of `values`, the candidates being the first: for values without entrants."""
+    array = np.asarray(parameter, dtype=np.float64)
+    return array.reshape(array.shape + (1,) * (values.ndim - array.ndim)) if array.ndim else array
+
+
 def whole(points: FloatArray) -> NDArray[np.int64]:
     """Rounded to the whole numbers that people see."""
     return np.rint(points).astype(np.int64)
@@ -134,7 +140,8 @@ class SingleParameterModel(ABC):
         return states[..., 0]
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        return whole(per_entrant(self.points_scale) * states[..., 0])
+        ratings = states[..., 0]
+        return whole(against(self.points_scale, ratings) * ratings)
 
 
 def inherited(name: str, default: Any, **changed: Any) -> Any:

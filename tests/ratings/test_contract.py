@@ -24,7 +24,7 @@ CLOSE = 1e-9
 CLOSE_FOR = {"trueskill": 1e-4, "thurstone": 1e-4}
 """Instead of `CLOSE` where a model iterates, or where the candidates share a grid that fits them all."""
 
-UNITS = {"trueskill": 4.0}
+UNITS = {"trueskill": 4.0, "multielo": 200.0, "elo-ffa": 200.0, "glicko-ffa": 200.0, "previous-rank": 0.0}
 """How far ratings typically lie apart, where it is not about 1; 0 where states cannot be moved freely."""
 
 TWO_PLAYERS = {"elo-exponential", "elo-gaussian"}
@@ -43,8 +43,17 @@ DOUBT = {
 }
 
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("elo-ffa", "tie"): DRAWS,
+    ("glicko-ffa", "tie"): DRAWS,
+    ("multielo", "tie"): DRAWS,
     ("pairwise-elo", "tie"): DRAWS,
     ("plackett-luce", "tie"): DRAWS,
+    ("previous-rank", ""): {
+        "winner": "two who share the first place are both one and a halfth",
+        "unfinished": "any rank in a small race is better than a bad one in a large race",
+        "last": "any rank in a small race is better than a bad one in a large race",
+        "sweep": "there are no numbers to vary",
+    },
     ("trueskill", ""): DOUBT,
     ("trueskill", "tie"): {
         **DOUBT,
