@@ -100,24 +100,34 @@ class Ledger:
         Raises:
             LedgerError: no such file (with `create` false), no permission, or not an SQLite database.
         """
-        if not path.exists():
+        try:
+            path.stat()
+        except FileNotFoundError:
             if not create:
                 raise LedgerError(
                     f"no database at {path}: run `racebot backfill` or `racebot import` first, "
                     "or set RACEBOT_DATABASE to where it is"
-                )
+                ) from None
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             except OSError as error:
                 raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
+        except OSError as error:
+            raise LedgerError(f"cannot reach the database {path}: {error.strerror}") from None
         with _translated(path):
             connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
             try:
+                db = Database(connection, execute_plugins=False)
+                others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
+                if connection.execute(others).fetchone() and not migrations.applied(db):
+                    raise LedgerError(
+                        f"{path} is not a ledger but another program's database: "
+                        "set RACEBOT_DATABASE to a file of its own"
+                    )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
-                db = Database(connection, execute_plugins=False)
                 if migrations.pending(db):
                     # The lock comes first: another process may be about to do the same.
                     connection.execute("BEGIN IMMEDIATE")
@@ -235,12 +245,12 @@ class Ledger:
     def races_of(self, board: Leaderboard) -> Iterator[StoredRace]:
         """All recorded races of a leaderboard's goals, in the order in which they count."""
         marks = ", ".join("?" for _ in board.goals)
-        rows = self.db.execute(
+        rows = self._rows(
             f"SELECT * FROM races WHERE category = ? AND goal IN ({marks}) ORDER BY counted_at, name",  # noqa: S608
-            (board.category, *board.goals),
+            board.category,
+            *board.goals,
         )
-        for row in rows.fetchall():
-            yield _race(_named(rows, row))
+        return map(_race, rows)
 
     def remove_race(self, name: str) -> None:
         """Forget a race that the site no longer counts. Its leaderboards must be rebuilt with it."""
@@ -297,10 +307,9 @@ class Ledger:
 
     def rated_rows(self, board: Leaderboard) -> Iterator[RatedRow]:
         """A leaderboard's whole sequence with its changes, in order."""
-        changes = self.db.execute(
-            "SELECT * FROM changes WHERE leaderboard = ? ORDER BY sequence, player", (board.key,)
+        waiting = self._stream(
+            "SELECT * FROM changes WHERE leaderboard = ? ORDER BY sequence, player", board.key
         )
-        waiting = (_named(changes, row) for row in changes)
         change = next(waiting, None)
         for row in self._rows("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
             mine = []
@@ -360,14 +369,14 @@ class Ledger:
         Raises:
             NoSuchEntryError: nobody, or more than one, is called so.
         """
-        rows = self._rows("SELECT id, name FROM players WHERE id = ?", name) or self._rows(
-            "SELECT id, name FROM players WHERE name = ? COLLATE NOCASE", name
-        )
+        rows = self._rows("SELECT id, name FROM players WHERE id = ?", name)
         if not rows:
-            near = self._rows(
-                "SELECT name FROM players WHERE instr(lower(name), lower(?)) > 0 ORDER BY name LIMIT 5", name
-            )
-            hint = f"; perhaps: {', '.join(row['name'] for row in near)}" if near else ""
+            # SQLite itself only knows the case of ASCII letters.
+            everybody = self._rows("SELECT id, name FROM players ORDER BY name, id")
+            rows = [row for row in everybody if row["name"].casefold() == name.casefold()]
+        if not rows:
+            near = [row["name"] for row in everybody if name.casefold() in row["name"].casefold()]
+            hint = f"; perhaps: {', '.join(near[:5])}" if near else ""
             raise NoSuchEntryError(f"no player {name!r} in the ledger{hint}")
         if len(rows) > 1:
             raise NoSuchEntryError(
@@ -442,6 +451,12 @@ class Ledger:
             ],
         )
 
+    def _stream(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
+        with _translated(self.path):
+            cursor = self.db.execute(sql, values)
+            for row in cursor:
+                yield _named(cursor, row)
+
     def _rows(self, sql: str, *values: Any, **named: Any) -> list[dict[str, Any]]:
         with _translated(self.path):
             cursor = self.db.execute(sql, named or values)
@@ -487,7 +502,10 @@ def _moment(text: str) -> datetime:
 
 
 def _state(text: str) -> State:
-    return tuple(json.loads(text))
+    try:
+        return tuple(json.loads(text))
+    except (TypeError, ValueError):
+        raise LedgerError(f"a stored state cannot be read ({text!r}): run `racebot rebuild`") from None
 
 
 def _leaderboard(row: dict[str, Any]) -> Leaderboard:
@@ -503,8 +521,12 @@ def _leaderboard(row: dict[str, Any]) -> Leaderboard:
 
 
 def _race(row: dict[str, Any]) -> StoredRace:
+    try:
+        result = RaceResult.from_json(row["result"])
+    except (KeyError, TypeError, ValueError):
+        raise LedgerError(f"race {row['name']}: its stored result cannot be read: restore a backup") from None
     return StoredRace(
-        result=RaceResult.from_json(row["result"]),
+        result=result,
         counted_at=_moment(row["counted_at"]),
         source=row["source"],
         fingerprint=row["fingerprint"],
