@@ -1,0 +1,577 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import CATEGORY, GOAL, NOON, entrant, result
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
+from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
+from racebot.races.change import Change
+from racebot.races.result import RaceResult
+
+BOARD = Leaderboard(CATEGORY, GOAL, (GOAL,), "plackett-luce", {"floor": 0.0, "knots": [0.0, 1.0]}, "ignore")
+
+
+def change(
+    name: str, before: float = 0.0, after: float = 0.5, place: int | None = 1, races: int = 0
+) -> Change:
+    return Change(f"id-{name}", place, (before,), (after,), int(1000 * before), int(1000 * after), races)
+
+
+def standing(name: str, rating: float = 0.5, **facts: object) -> Standing:
+    given = {"races": 1, "finishes": 1, "wins": 0, "last_race_at": NOON, "name": name.title(), **facts}
+    return Standing(f"id-{name}", (rating,), rating, int(1000 * rating), **given)
+
+
+def keep(ledger: Ledger, *races: RaceResult) -> None:
+    for race in races:
+        ledger.save_race(race, counted_at=race.ended_at, source="import")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# Opening
+
+
+def test_a_new_ledger_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "ledger.db"
+    with Ledger.open(path) as ledger:
+        keep(ledger, result())
+        beside = sorted(path.parent.iterdir())
+        assert {p.name for p in beside} == {"ledger.db", "ledger.db-wal", "ledger.db-shm"}
+        assert [mode(p) for p in beside] == [0o600] * 3
+
+
+def test_the_permissions_of_a_ledger_that_exists_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger.open(path).close()
+    path.chmod(0o640)
+    Ledger.open(path).close()
+    assert mode(path) == 0o640
+
+
+def test_writes_are_durable_and_references_are_checked(ledger: Ledger) -> None:
+    pragmas = {
+        name: ledger.db.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous", "foreign_keys")
+    }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+def test_what_is_written_is_there_after_opening_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as first:
+        first.save_leaderboard(BOARD)
+        keep(first, result("r", "ann"))
+    with Ledger.open(path, create=False) as second:
+        assert [b.name for b in second.leaderboards()] == [GOAL]
+        assert second.race("orb/r") is not None
+
+
+def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.touch()
+    with Ledger.open(path) as ledger:
+        assert ledger.leaderboards() == []
+
+
+def test_a_ledger_that_is_not_there_is_not_made_for_readers(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with pytest.raises(LedgerError, match=r"no database at .*ledger\.db: run `racebot backfill`"):
+        Ledger.open(path, create=False)
+    assert not path.exists()
+
+
+def test_not_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(
+        LedgerError, match=r"ledger\.db: file is not a database: .*restore a backup"
+    ) as refused:
+        Ledger.open(path)
+    assert "\n" not in str(refused.value)
+    assert path.read_text().startswith("Dear diary"), "and nothing of it is lost"
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cookbook.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE recipes (name TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=r"cookbook\.db is not a ledger"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_not_a_database(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="unable to open"):
+        Ledger.open(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LedgerError, match=r"cannot reach the database .*ledger\.db: Not a directory"):
+        Ledger.open(tmp_path / "file" / "ledger.db")
+
+
+@contextmanager
+def unprivileged() -> Iterator[Path]:
+    """A folder of ours, as somebody whom permissions bind."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    root = os.geteuid() == 0
+    try:
+        if root:
+            os.chown(folder, 65534, 65534)
+            os.seteuid(65534)
+        yield folder
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_folder_that_cannot_be_written() -> None:
+    with unprivileged() as folder:
+        folder.chmod(0o555)
+        with pytest.raises(LedgerError, match=r"cannot create the database .*ledger\.db: Permission denied"):
+            Ledger.open(folder / "ledger.db")
+
+
+def test_a_folder_that_cannot_be_entered() -> None:
+    with unprivileged() as folder:
+        folder.chmod(0)
+        with pytest.raises(LedgerError, match=r"ledger\.db.*Permission denied"):
+            Ledger.open(folder / "ledger.db")
+        with pytest.raises(LedgerError):
+            Ledger.open(folder / "ledger.db", create=False)
+
+
+def test_a_database_that_cannot_be_read() -> None:
+    with unprivileged() as folder:
+        path = folder / "ledger.db"
+        Ledger.open(path).close()
+        path.chmod(0)
+        with pytest.raises(LedgerUnavailable, match="unable to open database file: check that it is a file"):
+            Ledger.open(path)
+
+
+def test_a_database_that_cannot_be_written() -> None:
+    with unprivileged() as folder:
+        path = folder / "ledger.db"
+        Ledger.open(path).close()
+        path.chmod(0o444)
+        message = "check the permissions of the file"
+        with pytest.raises(LedgerUnavailable, match=message), Ledger.open(path) as ledger:
+            keep(ledger, result())
+
+
+def test_a_database_that_another_program_holds(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as first, Ledger.open(path) as second:
+        second.db.execute("PRAGMA busy_timeout = 10")
+        with first.transaction():
+            with pytest.raises(LedgerUnavailable, match="locked: another program holds it"):
+                keep(second, result())
+            assert second.race("orb/first") is None, "reading is possible all the same"
+        keep(second, result())
+
+
+def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        board = ledger.save_leaderboard(BOARD)
+        keep(ledger, *(result(f"r{i}", "ann bo cy di ed", dnf="fay gus") for i in range(200)))
+        ledger.replace(board, [RatedRow(i + 1, f"orb/r{i}", ()) for i in range(200)], [])
+    whole = path.read_bytes()
+    page = 4096
+    for number in range(2, len(whole) // page):
+        path.write_bytes(whole[: number * page] + b"\xa5" * page + whole[(number + 1) * page :])
+        try:
+            with Ledger.open(path) as ledger:
+                for board in ledger.leaderboards():
+                    list(ledger.races_of(board))
+                    list(ledger.rated_rows(board))
+                    ledger.standings(board)
+                ledger.check()
+        except LedgerError as error:
+            damaged = error
+    assert "malformed" in str(damaged)
+
+
+def test_a_sound_ledger_has_nothing_to_complain_of(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann bo"))
+    assert ledger.check() == []
+
+
+def test_a_row_that_refers_to_nothing_is_found(ledger: Ledger) -> None:
+    board = ledger.save_leaderboard(BOARD)
+    keep(ledger, result("r", "ann"))
+    ledger.append(board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
+    ledger.db.execute("PRAGMA foreign_keys = OFF")
+    ledger.db.execute("DELETE FROM races")
+    assert ledger.check() == ["a row of rated refers to a races that is not there"]
+
+
+# Transactions
+
+
+class Halt(Exception):  # noqa: N818
+    pass
+
+
+def dump(ledger: Ledger) -> list[str]:
+    return list(ledger.db.conn.iterdump())
+
+
+def test_an_exception_in_the_middle_leaves_nothing(ledger: Ledger) -> None:
+    board = ledger.save_leaderboard(BOARD)
+    before = dump(ledger)
+    with pytest.raises(Halt), ledger.transaction():  # noqa: PT012
+        keep(ledger, result("r", "ann bo"))
+        with ledger.transaction():
+            ledger.append(board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
+        raise Halt
+    assert dump(ledger) == before
+
+
+def test_an_exception_in_a_nested_transaction_undoes_the_outer_one_too(ledger: Ledger) -> None:
+    before = dump(ledger)
+    with pytest.raises(Halt), ledger.transaction():  # noqa: PT012
+        keep(ledger, result("r", "ann bo"))
+        with ledger.transaction():
+            raise Halt
+    assert dump(ledger) == before
+
+
+def test_the_ledger_works_on_after_an_exception(ledger: Ledger) -> None:
+    with pytest.raises(Halt), ledger.transaction():
+        raise Halt
+    with ledger.transaction():
+        keep(ledger, result("r", "ann"))
+    assert ledger.race("orb/r") is not None
+
+
+def test_nobody_sees_half_a_transaction(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as writer, Ledger.open(path) as reader:
+        with writer.transaction():
+            keep(writer, result("r", "ann"))
+            assert writer.race("orb/r") is not None
+            assert reader.race("orb/r") is None
+        assert reader.race("orb/r") is not None
+
+
+def test_a_process_that_is_killed_leaves_nothing_half_done(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    program = (
+        "import os, signal, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from builders import NOON, result; from racebot.ledger.store import Ledger\n"
+        "ledger = Ledger.open(Path(sys.argv[1]))\n"
+        "ledger.save_race(result('kept', 'ann'), counted_at=NOON, source='live')\n"
+        "with ledger.transaction():\n"
+        "    ledger.save_race(result('lost', 'ann'), counted_at=NOON, source='live')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    tests = str(Path(__file__).parents[1])
+    died = subprocess.run([sys.executable, "-c", program, path, tests], check=False)
+    assert died.returncode == -signal.SIGKILL
+    with Ledger.open(path) as ledger:
+        assert ledger.race("orb/kept") is not None
+        assert ledger.race("orb/lost") is None
+        assert ledger.check() == []
+
+
+# Leaderboards
+
+
+def test_leaderboards_round_trip(ledger: Ledger) -> None:
+    stored = ledger.save_leaderboard(BOARD)
+    assert stored.id is not None
+    assert replace(stored, id=None) == BOARD
+    assert ledger.leaderboard(CATEGORY, GOAL) == stored
+    assert ledger.leaderboard(CATEGORY, "else") is None
+    assert ledger.leaderboard("else", GOAL) is None
+
+
+def test_new_settings_keep_a_leaderboards_id(ledger: Ledger) -> None:
+    first = ledger.save_leaderboard(BOARD)
+    other = ledger.save_leaderboard(replace(BOARD, category="cup"))
+    second = ledger.save_leaderboard(
+        replace(BOARD, model="trueskill", parameters={"sigma": 8.0}, teams="team")
+    )
+    assert second.key == first.key != other.key
+    assert ledger.leaderboards() == [other, second]
+
+
+def test_a_leaderboard_that_is_not_stored_has_no_key() -> None:
+    with pytest.raises(LedgerError, match=f"leaderboard '{GOAL}' is not stored yet"):
+        _ = BOARD.key
+
+
+# Races
+
+storable = st.text(st.characters(codec="utf-8"), max_size=8)
+
+
+@given(
+    slug=st.from_regex(r"[a-z]{1,8}-[0-9]{4}", fullmatch=True),
+    names=st.lists(storable, max_size=4, unique=True),
+    goal=storable,
+    moment=st.datetimes(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str, moment: object) -> None:
+    race = result(
+        slug, entrants=tuple(entrant(name or "x", time=i) for i, name in enumerate(names)), goal=goal
+    )
+    ledger.save_race(race, counted_at=NOON + timedelta(microseconds=1), source="live")
+    stored = ledger.race(f"orb/{slug}")
+    assert stored is not None
+    assert stored.result == race
+    assert stored.fingerprint == race.fingerprint()
+    assert (stored.counted_at, stored.source) == (NOON + timedelta(microseconds=1), "live")
+
+
+def test_a_new_result_keeps_its_races_place_in_the_order(ledger: Ledger) -> None:
+    ledger.save_race(result("r", "ann bo"), counted_at=NOON + timedelta(days=3), source="live")
+    changed = result("r", "bo ann", goal="All Orbs")
+    ledger.save_race(changed, counted_at=NOON, source="import")
+    stored = ledger.race("orb/r")
+    assert stored is not None
+    assert stored.result == changed
+    assert stored.fingerprint == changed.fingerprint()
+    assert (stored.counted_at, stored.source) == (NOON + timedelta(days=3), "live")
+
+
+def test_a_source_must_be_known(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError):
+        ledger.save_race(result(), counted_at=NOON, source="hearsay")
+
+
+def test_races_of_a_leaderboard_in_the_order_in_which_they_count(ledger: Ledger) -> None:
+    joined = ledger.save_leaderboard(replace(BOARD, goals=("Any Orb", "All Orbs")))
+    for slug, hour, facts in (
+        ("late", 5, {}),
+        ("b", 2, {"goal": "All Orbs"}),
+        ("a", 2, {}),
+        ("early", 1, {}),
+        ("strange", 3, {"goal": "No Orbs"}),
+        ("foreign", 3, {"category": "cup"}),
+    ):
+        race = result(slug, "ann bo", after=10 - hour, **facts)
+        ledger.save_race(race, counted_at=NOON + timedelta(hours=hour), source="import")
+    assert [r.result.name for r in ledger.races_of(joined)] == ["orb/early", "orb/a", "orb/b", "orb/late"]
+
+
+def test_races_are_found_by_name_or_slug(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann"), result("s", "ann", name="cup/s"), result("s", "ann"))
+    assert ledger.find_race("orb/r").result.name == "orb/r"
+    assert ledger.find_race("r").result.name == "orb/r"
+    assert ledger.find_race("cup/s").result.name == "cup/s"
+    with pytest.raises(NoSuchEntryError, match="'s' could be any of: cup/s, orb/s"):
+        ledger.find_race("s")
+    with pytest.raises(NoSuchEntryError, match="no recorded race 'q' in the ledger"):
+        ledger.find_race("q")
+
+
+def test_an_archives_race_without_a_category_is_found(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann", name="lazy-orb-1", category=""))
+    assert ledger.find_race("lazy-orb-1").result.name == "lazy-orb-1"
+
+
+# Players
+
+
+def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann annabel bo"))
+    assert ledger.find_player("id-ann") == ("id-ann", "Ann")
+    assert ledger.find_player("aNN") == ("id-ann", "Ann")
+    with pytest.raises(NoSuchEntryError, match="no player 'nn' in the ledger; perhaps: Ann, Annabel"):
+        ledger.find_player("nn")
+    with pytest.raises(NoSuchEntryError, match=r"no player 'zed' in the ledger$"):
+        ledger.find_player("zed")
+
+
+def test_names_outside_ascii_are_found_in_any_case(ledger: Ledger) -> None:
+    keep(ledger, result("r", "élan"))
+    assert ledger.find_player("élan") == ("id-élan", "Élan")
+
+
+def test_two_players_of_one_name_are_told_apart_by_id(ledger: Ledger) -> None:
+    keep(ledger, result("r", entrants=(entrant("ann", time=1), entrant("ann", time=2, user_id="other"))))
+    with pytest.raises(NoSuchEntryError, match="2 players are called 'Ann'; give an id: id-ann, other"):
+        ledger.find_player("Ann")
+
+
+def named(slug: str, after: float, name: str) -> RaceResult:
+    return result(slug, entrants=(replace(entrant("ann", time=1), name=name),), after=after)
+
+
+def test_the_name_of_the_latest_race_is_current(ledger: Ledger) -> None:
+    keep(ledger, named("b", 2, "Anna"), named("a", 1, "Ann"), named("c", 3, "Annika"))
+    assert ledger.find_player("id-ann") == ("id-ann", "Annika")
+
+
+def test_an_archive_which_knows_no_names_takes_none_away(ledger: Ledger) -> None:
+    keep(ledger, named("a", 1, "id-ann"))
+    assert ledger.find_player("id-ann") == ("id-ann", "id-ann")
+    keep(ledger, named("b", 0, "Ann"))
+    assert ledger.find_player("id-ann") == ("id-ann", "Ann"), "any name is better than none"
+    keep(ledger, named("c", 9, "id-ann"))
+    assert ledger.find_player("id-ann") == ("id-ann", "Ann")
+
+
+def test_deleted_accounts_are_no_players(ledger: Ledger) -> None:
+    keep(ledger, result("r", entrants=(entrant("gone", time=1, user_id=None), entrant("ann", time=2))))
+    assert ledger.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
+
+
+def test_when_players_were_seen(ledger: Ledger) -> None:
+    keep(ledger, result("b", "ann", after=2), result("c", "ann", after=5), result("a", "ann", after=1))
+    seen = ledger.db.execute("SELECT first_seen, last_seen FROM players").fetchall()
+    assert seen == [("2026-03-01T13:00:00.000000+00:00", "2026-03-01T17:00:00.000000+00:00")]
+
+
+# Changes and standings
+
+
+@pytest.fixture
+def board(ledger: Ledger) -> Leaderboard:
+    keep(ledger, *(result(slug, "ann bo", dnf="cy", after=i) for i, slug in enumerate("abc")))
+    return ledger.save_leaderboard(BOARD)
+
+
+A = RatedRow(1, "orb/a", (change("ann"), change("bo", after=-0.25, place=2)))
+B = RatedRow(2, "orb/b", (), "team race")
+C = RatedRow(3, "orb/c", (change("ann", 0.5, 0.75, 1, 1), change("cy", 0.0, -0.5, None)))
+
+
+def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
+    assert ledger.next_sequence(board) == 1
+    assert ledger.last_counted(board) is None
+    ledger.append(board, [A, B], [])
+    assert ledger.next_sequence(board) == 3
+    ledger.append(board, [C], [])
+    assert list(ledger.rated_rows(board)) == [A, B, C]
+    assert [ledger.rated_race(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
+    assert ledger.rated_count(board) == 3
+    assert ledger.last_counted(board) == NOON + timedelta(hours=2)
+
+
+def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [A], [])
+    with pytest.raises(LedgerError):
+        ledger.append(board, [replace(A, sequence=2)], [])
+    assert list(ledger.rated_rows(board)) == [A]
+
+
+def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> None:
+    with pytest.raises(LedgerError, match="FOREIGN KEY"):
+        ledger.append(board, [RatedRow(1, "orb/nosuch", ())], [])
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=3), st.floats(-1e6, 1e6)
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+def test_states_read_back_to_the_last_bit(
+    ledger: Ledger, board: Leaderboard, state: list[float], rating: float
+) -> None:
+    written = Change("id-ann", 1, tuple(state), tuple(reversed(state)), 1, 2, 0)
+    place = Standing("id-ann", tuple(state), rating, 5, 1, 1, 0, NOON, "Ann")
+    ledger.replace(board, [RatedRow(1, "orb/a", (written,))], [place])
+    (row,) = ledger.rated_rows(board)
+    assert repr(row.changes[0]) == repr(written)
+    read_back = ledger.standing(board, "id-ann")
+    assert read_back == place
+    assert repr(read_back.state) == repr(place.state)
+
+
+def test_standings_best_first(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [], [standing("cy", 0.25), standing("ann", 0.25), standing("bo", 0.75)])
+    assert [s.name for s in ledger.standings(board)] == ["Bo", "Ann", "Cy"]
+    assert ledger.standing(board, "id-bo") == standing("bo", 0.75)
+    assert ledger.standing(board, "id-di") is None
+
+
+def test_a_new_standing_takes_the_place_of_the_old_one(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [A], [standing("ann", 0.5), standing("bo", -0.25)])
+    ledger.append(board, [C], [standing("ann", 0.75, races=2)])
+    assert ledger.standings(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
+
+
+def test_replacing_a_leaderboards_sequence(ledger: Ledger, board: Leaderboard) -> None:
+    other = ledger.save_leaderboard(replace(BOARD, name="Other"))
+    ledger.append(board, [A, B, C], [standing("ann"), standing("bo")])
+    ledger.append(other, [A], [standing("ann", 0.125)])
+    ledger.replace(board, [replace(C, sequence=1)], [standing("cy")])
+    assert list(ledger.rated_rows(board)) == [replace(C, sequence=1)]
+    assert ledger.standings(board) == [standing("cy")]
+    assert list(ledger.rated_rows(other)) == [A]
+    assert ledger.standings(other) == [standing("ann", 0.125)]
+
+
+def test_removing_a_race_takes_its_changes_along(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [A, C], [])
+    ledger.remove_race("orb/a")
+    assert ledger.race("orb/a") is None
+    assert list(ledger.rated_rows(board)) == [C]
+    assert ledger.check() == []
+
+
+def test_a_players_history_newest_first(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [A, B, C], [])
+    assert [(race.result.name, c) for race, c in ledger.history(board, "id-ann", 9)] == [
+        ("orb/c", C.changes[0]),
+        ("orb/a", A.changes[0]),
+    ]
+    assert [race.result.name for race, _ in ledger.history(board, "id-ann", 1)] == ["orb/c"]
+    assert ledger.history(board, "id-di", 9) == []
+
+
+def test_changes_since_a_moment(ledger: Ledger, board: Leaderboard) -> None:
+    ledger.append(board, [A, B, C], [])
+    assert list(ledger.changes_since(board, NOON)) == [*A.changes, *C.changes]
+    assert list(ledger.changes_since(board, NOON + timedelta(hours=2))) == list(C.changes)
+    assert list(ledger.changes_since(board, NOON + timedelta(hours=2, microseconds=1))) == []
+
+
+def test_the_latest_race(ledger: Ledger, board: Leaderboard) -> None:
+    assert ledger.latest_race(board) is None
+    later = NOON + timedelta(hours=2)
+    ledger.append(board, [], [standing("ann", last_race_at=later), standing("bo")])
+    assert ledger.latest_race(board) == later
+
+
+@pytest.mark.parametrize("text", ["", "no json", "{}", '{"name": "orb/r"}', "[]"])
+def test_a_stored_result_that_cannot_be_read_is_a_ledger_error(ledger: Ledger, text: str) -> None:
+    keep(ledger, result("r", "ann"))
+    ledger.db.execute("UPDATE races SET result = ?", (text,))
+    with pytest.raises(LedgerError, match="orb/r"):
+        ledger.race("orb/r")
+
+
+def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
+    ledger.db.execute("DROP TABLE standings")
+    with pytest.raises(LedgerError, match="no such table: standings: run `racebot verify`"):
+        ledger.standings(replace(BOARD, id=1))
+    assert issubclass(sqlite3.OperationalError, sqlite3.DatabaseError)
