@@ -1,0 +1,154 @@
+"""Iterated Elo with a co-rated factor, in several passes (terra-mystica, "The rating system").
+
+Offline only: a rating depends on the races after it too, so that the model is no `RatingModel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from racebot.errors import ModelError
+from racebot.races.outcome import IntArray, Outcome
+from racebot.ratings.model import FloatArray
+from racebot.ratings.parameters import parameter
+
+
+class Match(NamedTuple):
+    """One race of a history.
+
+    Attributes:
+        players: shape [n]; number of each entrant.
+        outcome: of the n entrants.
+        factors: shape [n]; number of what each entrant raced with (a faction, a character, a seed's
+            setting), if that is rated too.
+    """
+
+    players: IntArray
+    outcome: Outcome
+    factors: IntArray | None = None
+
+
+class Ratings(NamedTuple):
+    """What a history comes to: of the players, shape [players], and of the factors, shape [factors]."""
+
+    players: FloatArray
+    factors: FloatArray
+
+
+class _Pair(NamedTuple):
+    a: int
+    b: int
+    won: float
+    dropped: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IteratedElo:
+    """Elo over the pairs of each race, each applied before the next; a pass starts where the last ended.
+
+    A player with fewer than `minimum_games` races moves nobody but others of that kind, and no factor. The
+    source does not say how races are counted over the passes: here the count runs during the first and is
+    complete in the later ones. Pairs are taken from the best placed down, and among equals by number, so
+    that the listing order does not matter.
+    """
+
+    key: ClassVar[str] = "iterated-elo"
+
+    initial_rating: float = parameter(1000.0, help="rating of a player before the first pass")
+    initial_factor: float = parameter(0.0, help="rating of a factor before the first pass")
+    pot: float = parameter(16.0, help="largest change by one pair in the first pass", positive=True)
+    passes: float = parameter(3.0, help="how many times the history is gone through", minimum=1.0)
+    decay: float = parameter(2.0, help="power of the pass's number by which its pot is divided", minimum=0.0)
+    spread: float = parameter(400.0, help="rating lead that makes the odds ten to one", positive=True)
+    minimum_games: float = parameter(5.0, help="races before a player moves others", minimum=0.0)
+    factor_weight: float = parameter(1.0, help="weight of the factor beside the player", minimum=0.0)
+    factor_pot: str = parameter(
+        "single",
+        help="whether factors move as fast as players, or by the pot again, as in the source's listing",
+        choices=("single", "squared"),
+    )
+    dropouts: str = parameter(
+        "counted",
+        help="whether a loss by not finishing counts, with factor weight 0, or is ignored",
+        choices=("counted", "ignored"),
+    )
+    unfinished: str = parameter(
+        "unobserved",
+        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        choices=("unobserved", "tie"),
+    )
+
+    def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> Ratings:
+        """Ratings after all passes.
+
+        Args:
+            matches: the history, oldest first.
+            players: how many there are.
+            factors: likewise.
+
+        Raises:
+            ModelError: a match names its factors and `factors` is 0.
+        """
+        if factors == 0 and any(match.factors is not None for match in matches):
+            raise ModelError(f"{self.key}: matches name factors, but there are none to rate")
+        history = [(match, list(self._pairs(match))) for match in matches]
+        rating, strength = [self.initial_rating] * players, [self.initial_factor] * factors
+        games = [0] * players
+        for number in range(1, round(self.passes) + 1):
+            pot = self.pot / number**self.decay
+            for match, pairs in history:
+                who = match.players.tolist()
+                what = None if match.factors is None else match.factors.tolist()
+                for pair in pairs:
+                    self._settle(pair, who, what, pot, games, rating, strength)
+                if number == 1:
+                    for player in who:
+                        games[player] += 1
+        return Ratings(np.array(rating), np.array(strength))
+
+    def _pairs(self, match: Match) -> Iterator[_Pair]:
+        group, dropped = match.outcome.group.tolist(), match.outcome.unfinished.tolist()
+        ranked = sorted(range(len(group)), key=lambda i: (group[i], match.players[i]))
+        for position, a in enumerate(ranked):
+            for b in ranked[position + 1 :]:
+                out = dropped[a] or dropped[b]
+                if group[a] != group[b] and not (out and self.dropouts == "ignored"):
+                    yield _Pair(a, b, 1.0, out)
+                elif group[a] == group[b] and self.unfinished == "tie":
+                    yield _Pair(a, b, 0.5, out)
+
+    def _settle(
+        self,
+        pair: _Pair,
+        who: list[int],
+        what: list[int] | None,
+        pot: float,
+        games: list[int],
+        rating: list[float],
+        strength: list[float],
+    ) -> None:
+        """Apply one pair to the ratings and strengths, in place."""
+        a, b = who[pair.a], who[pair.b]
+        weight = 0.0 if pair.dropped or what is None else self.factor_weight
+        lead = rating[a] - rating[b]
+        if what is not None and weight:
+            lead += weight * (strength[what[pair.a]] - strength[what[pair.b]])
+        change = pot * (pair.won - 1 / (1 + 10 ** (-lead / self.spread)))
+        known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
+        if known_b or not known_a:
+            rating[a] += change
+        if known_a or not known_b:
+            rating[b] -= change
+        if what is not None and weight and known_a and known_b:
+            step = weight * change * (pot if self.factor_pot == "squared" else 1.0)
+            strength[what[pair.a]] += step
+            strength[what[pair.b]] -= step
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a is placed before b, each the rating of a player plus that of its factor."""
+        chance: FloatArray = 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))
+        return chance
