@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from racebot import __version__
 from racebot.cli import app
+from racebot.ratings.registry import MODELS
 from racebot.settings import PREFIX, Settings, load
 
 ROOT = Path(__file__).parent.parent
@@ -80,6 +81,12 @@ def test_each_command_has_help_with_an_example_and_is_in_the_readme(command: str
 def test_readme_names_no_command_that_does_not_exist() -> None:
     table = re.findall(r"^\| `([a-z]+)", README.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
     assert sorted(table) == sorted(COMMANDS)
+
+
+def test_readme_says_what_each_model_is() -> None:
+    section = README.split("## Choosing a model")[1].split("\n## ")[0]
+    headings = re.findall(r"^(?:\*\*|\| )(`.*?)(?:\*\*| \|)", section, re.MULTILINE)
+    assert sorted(re.findall(r"`(.*?)`", " ".join(headings))) == sorted(MODELS)
 
 
 def test_changelog_has_this_version() -> None:
