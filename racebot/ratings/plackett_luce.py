@@ -1,9 +1,9 @@
 """Plackett-Luce: exponential performances (multiplayer-generalizations-of-elo §3.2.2, §4, §5).
 
 A race is a sequence of eliminations. With rates λ = e^(-r) the entrant whose exponential clock rings
-first is placed last; in the reversed orientation, with λ = e^r, the one whose clock rings first wins. A
-group of mass M still to come loses each of its stages in proportion to its rate, so what one entrant
-loses the others gain in proportion to theirs, and a stage is described by its members' losses alone.
+first is placed last; in the reversed orientation, with λ = e^r, the one whose clock rings first wins. What
+an entrant who leaves at a stage loses, those still to come gain in proportion to their rates, so that a
+stage is described by the losses of those who leave.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class PlackettLuce(SingleParameterModel):
         sign = -1.0 if self.orientation == "standard" else 1.0
         stages = groups.stages(worst_first=sign < 0)
         order, start, stop = stages.order, stages.start, stages.stop
-        rates = np.exp(sign * ratings[..., order])
+        # Only differences count; from the best down, ratings of any size fit.
+        rates = np.exp(sign * (ratings - ratings.max(-1, keepdims=True))[..., order])
         masses = np.zeros((*rates.shape[:-1], order.size + 1))
         masses[..., :-1] = rates[..., ::-1].cumsum(-1)[..., ::-1]
         final = start[-1]

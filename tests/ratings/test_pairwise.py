@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -29,7 +30,9 @@ def gaussian(lead: float) -> float:
 
 @pytest.mark.parametrize(("version", "gain"), [("exponential", exponential), ("gaussian", gaussian)])
 @pytest.mark.parametrize("combine", ["sum", "mean"])
-def test_sum_and_mean_over_the_pairs_that_were_compared(version, gain, combine) -> None:  # type: ignore[no-untyped-def]
+def test_sum_and_mean_over_the_pairs_that_were_compared(
+    version: str, gain: Callable[[float], float], combine: str
+) -> None:
     moves, counts = [0.0] * 4, [0] * 4
     for winner, loser in BEATEN:
         step = gain(RATINGS[winner] - RATINGS[loser])

@@ -224,6 +224,17 @@ def test_large_fields_and_gaps_stay_finite(
     assert moves.sum() == pytest.approx(0.0, abs=1e-6)
 
 
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_ratings_of_any_size_fit(orientation: str) -> None:
+    labels = [0, 1, 1, 2]
+    ratings = ratings_for(labels, 1.0, seed=7)
+    model = PlackettLuce(orientation=orientation)
+    expected = model.direction(ratings, groups_of(labels))
+    for shift in (-1500.0, 1500.0):
+        moves = model.direction(ratings + shift, groups_of(labels))
+        np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
+
+
 def test_win_probability_is_that_of_two_exponentials() -> None:
     a, b = np.array([1.0]), np.array([-0.5])
     area, _ = quad(
