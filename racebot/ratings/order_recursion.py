@@ -38,7 +38,7 @@ class Density:
     """A symmetric, log-concave density of mean 0 and variance 1.
 
     Attributes:
-        log: its logarithm; a constant may be left out, if `log_cumulative` is what it is.
+        log: its logarithm.
         log_cumulative: logarithm of its cumulative distribution function.
         score: minus the derivative of its logarithm.
         reach: the distance beyond which there is nothing worth integrating.
