@@ -74,7 +74,7 @@ class PlackettLuce(SingleParameterModel):
                     loss[..., group] = tied_loss(rates[..., group], masses[..., group.stop])
         shares = np.zeros((*rates.shape[:-1], final + 1))
         (loss[..., :final] / mass).cumsum(-1, out=shares[..., 1:])
-        moves = np.empty_like(rates)
+        moves: FloatArray = np.empty_like(rates)
         moves[..., order] = sign * (loss - rates * shares[..., start])
         return moves
 
