@@ -132,7 +132,7 @@ def openskill_plackett_luce(history: History) -> None:
 
 
 def plain_plackett_luce(history: History, rate: float = 0.32) -> None:
-    """Plackett-Luce, each unfinished player compared with the finishers alone, as one would first write it."""
+    """Plackett-Luce, each unfinished player compared with the finishers alone, as one first writes it."""
     ratings = np.zeros(len(history.players))
     for race in history.races:
         group = race.outcome.group

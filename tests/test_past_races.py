@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from archives import archive
 from worker_support import Bench, bench, until
 
 from racebot.ledger.store import Ledger, Standing
@@ -18,33 +16,6 @@ from racebot.sandbox import history
 
 RACES = 620
 GOAL = "saved"
-
-
-def archive(races: int, seed: int = 3) -> list[dict[str, Any]]:
-    """A season of invented races with DNFs, deleted accounts and races that were not recorded."""
-    rng = random.Random(seed)
-    start = datetime(2025, 1, 1, tzinfo=UTC)
-    season = []
-    for number in range(races):
-        field = rng.sample(range(40), rng.randint(2, 9))
-        finishers = rng.randint(1, len(field))
-        season.append(
-            {
-                "slug": f"race-{number:04d}",
-                "ended_at": (start + timedelta(hours=7 * number)).isoformat(),
-                "recorded": rng.random() < 0.9,
-                "entrants": [
-                    {
-                        "user_id": None if rng.random() < 0.02 else f"user{who:012d}",
-                        "place": place if place <= finishers else 9999,
-                        "score": None,
-                        "score_change": None,
-                    }
-                    for place, who in enumerate(field, start=1)
-                ],
-            }
-        )
-    return season
 
 
 def standings(database: Path) -> list[Standing]:

@@ -1,0 +1,142 @@
+"""`racebot evaluate` and `racebot tune` as an analyst uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from archives import archive
+from typer.testing import CliRunner
+
+from racebot.cli import app
+from racebot.errors import ModelError, NoSuchEntryError
+from racebot.study.presets import PRESETS
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "season.json"
+    path.write_text(json.dumps(archive(80)))
+    return path
+
+
+def run(*arguments: object) -> str:
+    result = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refuse(*arguments: object) -> BaseException:
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is not None
+    return result.exception
+
+
+def test_two_models_side_by_side(season: Path) -> None:
+    text = run("evaluate", season, "--model", "plackett-luce", "--model", "trueskill")
+    for word in ("plackett-luce", "trueskill", "Misordered", "Log loss", "DNF gains", "Two at a time", "*"):
+        assert word in text
+
+
+def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> None:
+    entries = json.loads(
+        run("evaluate", season, "--model", "plackett-luce", "--param", "initial_rating=0.5", "--json")
+    )
+    (entry,) = entries
+    assert entry["model"] == "plackett-luce"
+    assert entry["parameters"]["initial_rating"] == 0.5
+    assert {"races", "pairs", "misordered", "log_loss", "unfinished_gains", "winner_losses"} <= entry.keys()
+    # Counted from the file by hand: recorded races in which at least two accounts can be compared.
+    comparable = 0
+    for race in json.loads(season.read_text()):
+        places = [e["place"] for e in race["entrants"] if e["user_id"]]
+        comparable += race["recorded"] and len(set(places)) > 1 and min(places) < 9999
+    assert entry["races"] == comparable
+    assert 0 < entry["misordered"] < 1
+    assert entry["unfinished_gains"] == 0
+
+
+def test_all_published_rows_run_on_any_file(season: Path) -> None:
+    entries = json.loads(run("evaluate", season, "--preset", "published", "--json"))
+    assert [entry["label"] for entry in entries] == list(PRESETS)
+    assert entries[0]["published"] == 0.2396
+    assert "Here − rerun" in run("evaluate", season, "--preset", "thurstone-full")
+
+
+def test_a_parameter_may_be_for_one_model_alone(season: Path) -> None:
+    entries = json.loads(
+        run(
+            "evaluate",
+            season,
+            "--model=plackett-luce",
+            "--model=thurstone",
+            "--param=thurstone:rates=0.5",
+            "--json",
+        )
+    )
+    rates = {entry["model"]: entry["parameters"]["rates"] for entry in entries}
+    assert rates["thurstone"] == [0.5]
+    assert rates["plackett-luce"] != [0.5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model", "plackett-lucy"], "did you mean 'plackett-luce'?"),
+        (["--model", "plackett-luce", "--param", "eta=1"], "none of plackett-luce has it"),
+        (["--model", "plackett-luce", "--param", "rates"], "not of the form name=value"),
+        (["--model", "plackett-luce", "--param", "rates=fast"], "rates='fast' is not a list of numbers"),
+        (["--preset", "thurston"], "did you mean 'thurstone'?"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said(season: Path, arguments: list[str], words: str) -> None:
+    error = refuse("evaluate", season, *arguments)
+    assert isinstance(error, ModelError)
+    assert words in str(error)
+
+
+def test_the_ledger_is_studied_where_no_file_is_given(season: Path) -> None:
+    run("import", season)
+    from_ledger = json.loads(run("evaluate", "--model", "plackett-luce", "--json"))
+    from_file = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
+    assert from_ledger == from_file
+    assert isinstance(refuse("evaluate", "--leaderboard", "nowhere"), NoSuchEntryError)
+
+
+def test_races_before_since_only_train(season: Path) -> None:
+    dates = sorted(race["ended_at"] for race in json.loads(season.read_text()))
+    whole, late = (
+        json.loads(run("evaluate", season, "--model", "plackett-luce", "--json", *more))[0]
+        for more in ([], ["--since", dates[40][:10]])
+    )
+    assert 0 < late["races"] < whole["races"]
+
+
+def test_plots_are_written_beside_the_name(season: Path, tmp_path: Path) -> None:
+    run("evaluate", season, "--model", "plackett-luce", "--plot", tmp_path / "plot.png")
+    for name in ("plot-plackett-luce.png", "plot-misordered.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_tuning_gives_lines_to_paste(season: Path) -> None:
+    text = run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--only", "rates")
+    assert "later, judged" in text
+    assert "±" in text
+    assert "RACEBOT_MODEL=plackett-luce" in text
+    assert "RACEBOT_PARAMETERS=rates=" in text
+    assert "parameters = { rates = [" in text
+
+
+def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> None:
+    tuned = json.loads(run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--json"))
+    assert tuned["later"]["difference"] == pytest.approx(tuned["later"]["tuned"] - tuned["later"]["start"])
+    given = [
+        f"--param={name}={' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in tuned["parameters"].items()
+    ]
+    (entry,) = json.loads(run("evaluate", season, "--model", "plackett-luce", *given, "--json"))
+    assert entry["parameters"] == tuned["parameters"]
