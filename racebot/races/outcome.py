@@ -148,12 +148,18 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
     return RatedRace(tuple(row[3] for row in rated), outcome)
 
 
-def places(result: RaceResult) -> dict[Entrant, int | None]:
-    """Each finisher's place, equal times sharing one; None for those who did not finish."""
+def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:
+    """Each finisher's place, equal times sharing one; None for those who did not finish.
+
+    Under `TeamPolicy.TEAM` it is the place of the entrant's team among the teams.
+    """
     entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
-    marks = _marks(result.name, entrants)
+    by_team = result.team_race and teams is TeamPolicy.TEAM
+    marks = (_team_marks if by_team else _marks)(result.name, entrants)
+    sides = _teams(entrants) if by_team else range(len(entrants))
+    finishes = [mark for mark in dict(zip(sides, marks, strict=True)).values() if mark is not None]
     return {
-        entrant: None if mark is None else 1 + sum(other is not None and other < mark for other in marks)
+        entrant: None if mark is None else 1 + sum(other < mark for other in finishes)
         for entrant, mark in zip(entrants, marks, strict=True)
     }
 
@@ -174,8 +180,7 @@ def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
 
 def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
     members: dict[str, list[float | None]] = defaultdict(list)
-    # An entrant without a team in a team race stands alone.
-    names = [e.team or f"\0{index}" for index, e in enumerate(entrants)]
+    names = _teams(entrants)
     for name, mark in zip(names, _marks(race, entrants), strict=True):
         members[name].append(mark)
     means = {
@@ -185,3 +190,8 @@ def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
         for name, marks in members.items()
     }
     return [means[name] for name in names]
+
+
+def _teams(entrants: Sequence[Entrant]) -> list[str]:
+    """Each entrant's team; in a team race, one without a team stands alone."""
+    return [e.team or f"\0{index}" for index, e in enumerate(entrants)]

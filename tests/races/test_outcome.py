@@ -297,6 +297,29 @@ def test_an_entrant_without_a_team_stands_alone() -> None:
     assert len({numbers["Ann"], numbers["Cy"], numbers["Di"]}) == 3, "two without a team are no team"
 
 
+def test_the_places_of_teams() -> None:
+    """Places as of single racers: two teams level share one, and the next is missing."""
+    race = teams(
+        ("ann", "red", 10),
+        ("bo", "blue", 25),
+        ("cy", "red", 40),
+        ("di", "blue", 25),
+        ("ed", "green", 30),
+        ("fay", "grey", 1),
+        ("gus", "grey", None),
+    )
+    by_name = {e.name: place for e, place in places(race, TEAM).items()}
+    assert by_name == {"Ann": 1, "Bo": 1, "Cy": 1, "Di": 1, "Ed": 3, "Fay": None, "Gus": None}
+    alone = {e.name: place for e, place in places(race, INDIVIDUAL).items()}
+    assert alone == {"Fay": 1, "Ann": 2, "Bo": 3, "Di": 3, "Ed": 5, "Cy": 6, "Gus": None}
+
+
+def test_a_team_of_deleted_accounts_holds_its_place() -> None:
+    gone = entrant("gone", time=1, user_id=None, team="grey")
+    race_ = race(gone, entrant("ann", time=2, team="red"))
+    assert list(places(race_, TEAM).values()) == [1, 2]
+
+
 @pytest.mark.parametrize("policy", [INDIVIDUAL, IGNORE])
 def test_members_count_with_their_own_times_under_the_other_policies(policy: TeamPolicy) -> None:
     rated = outcome_of(
