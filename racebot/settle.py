@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from racebot.errors import ModelError, PayloadError
 from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
 from racebot.ledger.work import Message
 from racebot.races.change import Change, State
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 TEAM_RACE = "team race"
 NOBODY_FINISHED = "nobody finished"
 TOO_FEW = "fewer than two rated entrants to compare"
+UNCOMPARABLE = "its results cannot be compared"
+UNSUITED = "the model cannot rate it"
 
 _TICK = timedelta(microseconds=1)
 
@@ -141,6 +144,7 @@ class Settler:
             stored = self.ledger.race(result.name)
             if stored is not None:
                 if stored.fingerprint == result.fingerprint():
+                    self.ledger.pending.remove(result.name)  # a backfill may have been first
                     return None
                 log.warning("%s: the recorded result changed; rebuilding its leaderboards", result.name)
             boards = self._boards(result)
@@ -207,7 +211,13 @@ class Settler:
         return MergeReport(new, changed, known, skipped, tuple(boards.values()))
 
     def apply_plans(self) -> list[Leaderboard]:
-        """Bring stored leaderboards in line with the settings; rebuilds and returns those that differ."""
+        """Bring stored leaderboards in line with the settings.
+
+        Leaderboards that differ are rebuilt, and those that are new start with the races stored already.
+
+        Returns:
+            Those leaderboards.
+        """
         rebuilt = []
         with self.ledger.transaction():
             for board in self.ledger.leaderboards():
@@ -219,6 +229,12 @@ class Settler:
                     )
                     rebuilt.append(self.ledger.save_leaderboard(planned))
                     self.rebuild(rebuilt[-1])
+            for category, goal in self.ledger.goals():
+                for planned in self.plans.leaderboards(category, goal):
+                    if self.ledger.leaderboard(category, planned.name) is None:
+                        log.info("leaderboard %s: new, begun with the stored races", planned.name)
+                        rebuilt.append(self.ledger.save_leaderboard(planned))
+                        self.rebuild(rebuilt[-1])
         return rebuilt
 
     def rebuild(self, board: Leaderboard) -> int:
@@ -313,9 +329,17 @@ class Tally:
 
     def add(self, result: RaceResult) -> RatedRow:
         """Rate one more race and move the standings."""
-        race = outcome_of(result, self.teams)
-        note = self._why_not(result, race)
-        changes = () if note else tuple(sorted(self._changes(result, race), key=lambda change: change.player))
+        changes: tuple[Change, ...] = ()
+        try:
+            race = outcome_of(result, self.teams)
+            note = self._why_not(result, race)
+            if note is None:
+                changes = tuple(sorted(self._changes(result, race), key=lambda change: change.player))
+        except PayloadError as error:
+            log.warning("%s", error)
+            note = UNCOMPARABLE
+        except ModelError:
+            note = UNSUITED
         row = RatedRow(self._sequence, result.name, changes, note)
         self._sequence += 1
         return row
@@ -338,15 +362,11 @@ class Tally:
         after = self.model.rate(before, race.outcome)
         points_before, points_after = self.model.points(before), self.model.points(after)
         ratings = self.model.rating(after)
-        place_of = places(result)
+        place_of = places(result, self.teams)
         for index, (player, entrant, standing) in enumerate(zip(players, race.entrants, known, strict=True)):
-            place = place_of[entrant]
-            if race.outcome.team is not None:
-                group = int(race.outcome.group[index])
-                place = None if race.outcome.unfinished[index] else group + 1
             change = Change(
                 player=player,
-                place=place,
+                place=place_of[entrant],
                 before=tuple(before[index].tolist()),
                 after=tuple(after[index].tolist()),
                 points_before=int(points_before[index]),

@@ -252,6 +252,11 @@ class Ledger:
         )
         return map(_race, rows)
 
+    def goals(self) -> list[tuple[str, str]]:
+        """Category and goal of all recorded races, each once."""
+        rows = self._rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
+        return [(row["category"], row["goal"]) for row in rows]
+
     def remove_race(self, name: str) -> None:
         """Forget a race that the site no longer counts. Its leaderboards must be rebuilt with it."""
         with self.transaction():
