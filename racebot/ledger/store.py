@@ -503,7 +503,10 @@ def _text(moment: datetime) -> str:
 
 
 def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise LedgerError(f"a stored time cannot be read ({text!r}): restore a backup") from None
 
 
 def _state(text: str) -> State:

@@ -570,6 +570,16 @@ def test_a_stored_result_that_cannot_be_read_is_a_ledger_error(ledger: Ledger, t
         ledger.race("orb/r")
 
 
+@pytest.mark.parametrize("column", ["state", "last_race_at"])
+def test_a_stored_standing_that_cannot_be_read_is_a_ledger_error(
+    ledger: Ledger, board: Leaderboard, column: str
+) -> None:
+    ledger.append(board, [], [standing("ann")])
+    ledger.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
+    with pytest.raises(LedgerError, match="cannot be read \\('x'\\)"):
+        ledger.standings(board)
+
+
 def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
     ledger.db.execute("DROP TABLE standings")
     with pytest.raises(LedgerError, match="no such table: standings: run `racebot verify`"):
