@@ -761,7 +761,10 @@ TAMPERING: dict[str, tuple[str, str]] = {
         "race orb/b: rated, but its result is not stored",
     ),
     "an added result": (
-        "INSERT INTO races SELECT 'd', 'orb', goal, ended_at, '', source, result, '' FROM races LIMIT 1",
+        (
+            "INSERT INTO races"
+            " SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', result, '' FROM races LIMIT 1"
+        ),
         "race orb/a: stored, but not rated",
     ),
     "a changed model": (
