@@ -101,12 +101,15 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
         f"{result.difference:+.4f} ± {result.standard_error:.4f}",
     )
     console.print(table, end="\n\n")
-    if result.difference < -result.standard_error:
-        verdict = "Better on races that the search did not see, by more than one standard error."
+    if result.recommended:
+        verdict = "Better on races that the search did not see, by more than one standard error: recommended."
     elif result.difference < 0:
-        verdict = "Better on races that the search did not see, but by less than one standard error: stay."
+        verdict = (
+            "Better on races that the search did not see, but by less than one standard error: "
+            "not recommended."
+        )
     else:
-        verdict = "Not better on races that the search did not see: stay."
+        verdict = "Not better on races that the search did not see: not recommended."
     console.print(verdict)
     pairs = "; ".join(f"{name}={_assigned(value)}" for name, value in differing.items())
     inline = ", ".join(f"{name} = {_toml(value)}" for name, value in differing.items())
@@ -114,7 +117,7 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
         ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={pairs}"),
         ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
     ):
-        console.print(title)
+        console.print(title if result.recommended else f"{title[:-1]}, all the same:")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

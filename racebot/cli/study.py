@@ -256,6 +256,7 @@ def _tuned_json(tuned: Tuned) -> dict[str, Any]:
             "tuned": tuned.later_tuned,
             "difference": tuned.difference,
             "standard_error": tuned.standard_error,
+            "recommended": tuned.recommended,
         },
         "evaluations": tuned.evaluations,
     }

@@ -108,6 +108,11 @@ class Tuned:
         """How much the tuning changed the figure on the later races; below zero is better."""
         return self.later_tuned - self.later_start
 
+    @property
+    def recommended(self) -> bool:
+        """Whether the tuned parameters are better on the later races by more than one standard error."""
+        return self.difference < -self.standard_error
+
 
 class Tally(NamedTuple):
     """The objective race by race, to be added up or resampled.
