@@ -94,17 +94,17 @@ def merged_info(existing: str, blocks: Sequence[str], policy: InfoPolicy) -> str
     Lines that are not ours are kept as they stand; blocks that do not fit below them are left out.
     """
     opening = INFO.split("{", maxsplit=1)[0]
-    foreign = [line for line in existing.splitlines() if not line.startswith(opening)]
-    if policy is InfoPolicy.NEVER or (
-        policy is InfoPolicy.WHEN_EMPTY and any(line.strip() for line in foreign)
-    ):
+    foreign = [line for line in existing.split("\n") if not line.startswith(opening)]
+    while foreign and not foreign[-1].strip():
+        foreign.pop()
+    if policy is InfoPolicy.NEVER or (policy is InfoPolicy.WHEN_EMPTY and foreign):
         return None
-    text = "\n".join(foreign).rstrip()
+    text = "\n".join(foreign)
     for block in blocks:
         longer = f"{text}\n{block}" if text else block
         if len(longer) <= INFO_LIMIT:
             text = longer
-    return None if text == existing else text
+    return None if text.rstrip() == existing.rstrip() else text
 
 
 def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def split(opening: str, parts: Sequence[str], limit: int = MESSAGE_LIMIT) -> lis
     for part in parts:
         longer = messages[-1] + ("" if fresh else SEPARATOR) + part
         if len(longer) > limit and not fresh:
-            messages.append(CONTINUED + part)
+            messages.append((CONTINUED + part)[:limit])
         else:
             messages[-1] = longer[:limit]
         fresh = False
