@@ -56,13 +56,13 @@ class Lifecycle:
         result = race.result
         if race.over:
             self.over(race.name)
+            self._withdraw(race)
         elif result is None or not self.settler.plans.counts(result):
             return
         elif race.recorded:
             self.recorded(result, in_room=in_room)
         elif self._ledger.race(race.name) is not None:
-            if self._clock() - result.ended_at > WITHDRAW_AFTER:
-                self.settler.withdraw(race.name)
+            self._withdraw(race)
         else:
             self.finished(result)
 
@@ -81,6 +81,8 @@ class Lifecycle:
         """Queue the provisional changes, or a correction of what was said before."""
         if not self.settler.plans.counts(result) or not self._announce:
             return
+        if self._ledger.race(result.name) is not None:
+            return  # settled already, from what another source showed
         self.finished(result)
         with self._ledger.transaction():
             pending = self._ledger.pending.get(result.name)
@@ -94,8 +96,8 @@ class Lifecycle:
                 return
             self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the result changed")
             correction = pending.corrections + 1 if self._was_heard(result.name) else 0
-            for part, text in enumerate(_provisional(rated, correction)):
-                self._put(result, "chat", {"text": text}, f"{key}:{correction}:{part}")
+            for text in _provisional(rated, correction):
+                self._put(result.name, result.category, "chat", {"text": text})
             self._ledger.pending.save(replace(pending, said=key, corrections=correction))
 
     def taken_back(self, name: str) -> None:
@@ -108,7 +110,11 @@ class Lifecycle:
 
     def recorded(self, result: RaceResult, *, in_room: bool) -> None:
         """Settle a recorded race, and queue the final word for a room that we know."""
-        known = in_room or self._ledger.pending.get(result.name) is not None
+        known = (
+            in_room
+            or self._ledger.pending.get(result.name) is not None
+            or bool(self._ledger.outbox.of(result.name))
+        )
 
         def messages(rated: list[Rated]) -> Iterable[Message]:
             self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the race is recorded")
@@ -119,8 +125,8 @@ class Lifecycle:
                 announcement.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards
             ]
             blocks = [announcement.info_block(result, r.leaderboard.name, r.changes) for r in boards]
-            yield self._message(result, "meta", {"leaderboards": entries}, result.fingerprint())
-            yield self._message(result, "info", {"blocks": blocks}, result.fingerprint())
+            yield self._message(result.name, result.category, "meta", {"leaderboards": entries})
+            yield self._message(result.name, result.category, "info", {"blocks": blocks})
 
         rated = self.settler.settle(result, messages, self._clock())
         for each in rated or ():
@@ -135,9 +141,7 @@ class Lifecycle:
         with self._ledger.transaction():
             self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race is not recorded")
             if self._was_heard(name):
-                guid = _guid(name, "chat", "withdrawn")
-                body = {"text": announcement.WITHDRAWN}
-                self._ledger.outbox.put(Message(name, pending.category, "chat", guid, body), self._clock())
+                self._put(name, pending.category, "chat", {"text": announcement.WITHDRAWN})
             self._ledger.pending.remove(name)
         log.info("%s: will not be recorded, nothing changes", name)
 
@@ -158,6 +162,14 @@ class Lifecycle:
             if pending is not None:
                 self._ledger.pending.save(replace(pending, next_look=self._next_look(pending.ended_at)))
 
+    def _withdraw(self, race: Race) -> None:
+        """Forget a settled race that the site shows as not recorded, unless it may be an old answer."""
+        stored = self._ledger.race(race.name)
+        if stored is None or race.recorded:
+            return
+        if self._clock() - stored.result.ended_at > WITHDRAW_AFTER:
+            self.settler.withdraw(race.name)
+
     def _was_heard(self, name: str) -> bool:
         return any(
             row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
@@ -173,11 +185,14 @@ class Lifecycle:
             return now + timedelta(minutes=10)
         return now + (timedelta(hours=1) if age < timedelta(days=14) else timedelta(days=1))
 
-    def _put(self, result: RaceResult, kind: Kind, body: dict[str, object], serial: str) -> None:
-        self._ledger.outbox.put(self._message(result, kind, body, serial), self._clock())
+    def _put(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> None:
+        self._ledger.outbox.put(self._message(race, category, kind, body), self._clock())
 
-    def _message(self, result: RaceResult, kind: Kind, body: dict[str, object], serial: str) -> Message:
-        return Message(result.name, result.category, kind, _guid(result.name, kind, serial), body)
+    def _message(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> Message:
+        """A message with a guid of its own, also where the same was said or dropped before."""
+        number = len(self._ledger.outbox.of(race))
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{number}:{self._clock().isoformat()}")
+        return Message(race, category, kind, str(guid), body)
 
 
 def _provisional(rated: Iterable[Rated], correction: int) -> list[str]:
@@ -199,8 +214,3 @@ def _standing_key(rated: Iterable[Rated]) -> str:
     """
     facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-
-
-def _guid(race: str, kind: str, serial: str) -> str:
-    """The same for the same message, so that a message queued twice is one message."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{kind}:{serial}"))
