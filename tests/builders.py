@@ -11,12 +11,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.racetime.payload import Race
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CATEGORY = "orb"
 GOAL = "Any Orb"
 HOUR = 3_600_000_000
 SECOND = 1_000_000
+
+
+class Clock:
+    """A clock that stands still until told to go on."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **length: float) -> None:
+        self.now += timedelta(**length)
 
 
 def entrant(name: str, status: str = "done", time: int | None = None, **facts: Any) -> Entrant:
@@ -60,6 +74,23 @@ def result(
         "recorded": True,
     }
     return RaceResult(**{**given, **facts})
+
+
+def seen(shown: RaceResult | None = None, version: int | None = 1, status: str = "", **facts: Any) -> Race:
+    """A race as the site shows it: finished with this result, or still going on."""
+    name = shown.name if shown else f"{CATEGORY}/r"
+    return Race(
+        name=name,
+        category=CATEGORY,
+        slug=name.partition("/")[2],
+        status=status or ("finished" if shown else "in_progress"),
+        goal=shown.goal if shown else GOAL,
+        version=version,
+        recordable=facts.pop("recordable", shown.recordable if shown else True),
+        recorded=facts.pop("recorded", shown.recorded if shown else False),
+        result=shown,
+        **facts,
+    )
 
 
 def user_document(name: str) -> dict[str, Any]:

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON
+from builders import Clock
 
 from racebot.ledger.store import Ledger
-
-
-class Clock:
-    """A clock that stands still until told to go on."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **length: float) -> None:
-        self.now += timedelta(**length)
 
 
 @pytest.fixture

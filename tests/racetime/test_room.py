@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, HOUR, entrant, result
+from builders import HOUR, entrant, result, seen
 from hypothesis import given, strategies as st
 
 from racebot.races.result import RaceResult
@@ -12,22 +11,6 @@ from racebot.racetime.payload import Race
 from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
 
 QUIET = 10.0
-
-
-def seen(shown: RaceResult | None = None, version: int | None = 1, status: str = "", **facts: Any) -> Race:
-    """The race as a frame shows it: finished with this result, or still going on."""
-    return Race(
-        name=f"{CATEGORY}/r",
-        category=CATEGORY,
-        slug="r",
-        status=status or ("finished" if shown else "in_progress"),
-        goal=GOAL,
-        version=version,
-        recordable=facts.pop("recordable", True),
-        recorded=facts.pop("recorded", False),
-        result=shown,
-        **facts,
-    )
 
 
 FIRST = result("r", "ann bo", dnf="cy", recorded=False)
