@@ -24,7 +24,7 @@ from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, Race
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 10.0
-"""Seconds in which the site must show what we sent; after that the connection counts as lost."""
+"""Seconds after which a connection that does not show what we sent counts as lost."""
 CLOCK_SKEW = timedelta(minutes=2)
 """How far the site's clock may be behind ours when the history is searched for our own message."""
 
@@ -45,6 +45,7 @@ class Courier:
         call: runs ledger work.
         clock: the current time, with its offset.
         info: what may be done with `info_bot`.
+        answer_within: seconds in which the site must show what we sent.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class Courier:
         call: Call,
         clock: Callable[[], datetime],
         info: InfoPolicy,
+        answer_within: float = ANSWER_WITHIN,
     ) -> None:
         self._name = name
         self._ledger = ledger
         self._call = call
         self._clock = clock
         self._info = info
+        self._answer_within = answer_within
         self._race: Race | None = None
         self._seen = asyncio.Event()
         self._waiting: tuple[Callable[[Event], bool], asyncio.Future[Event]] | None = None
@@ -133,15 +136,22 @@ class Courier:
             await self._mark(row, Delivery.DELIVERED)
             return
         await self._mark(row, Delivery.SENT)
+
         # Nothing shows that `setmeta` was taken, but actions are answered in order: once the ping that
         # follows it is answered, a refusal would have been.
-        await socket.set_meta(ours)
-        answer = await self._exchange(socket.ping(), lambda e: isinstance(e, Pong))
+        async def set_and_ping() -> None:
+            await socket.set_meta(ours)
+            await socket.ping()
+
+        answer = await self._exchange(set_and_ping(), lambda e: isinstance(e, Pong))
         await self._conclude(row, answer, "bot_meta")
 
     async def _set_info(self, socket: RoomSocket, row: OutboxRow) -> None:
         race = await self._current_race()
         text = announcement.merged_info(race.info_bot, row.message.body["blocks"], self._info)
+        if text is None and row.state is Delivery.SENT:
+            await self._mark(row, Delivery.DELIVERED, "found in the info box")
+            return
         if text is None:
             await self._mark(row, Delivery.DROPPED, f"left as it is ({self._info.value})")
             return
@@ -154,7 +164,7 @@ class Courier:
     async def _current_race(self) -> Race:
         """The race by the last frame of this connection, its first one waited for."""
         try:
-            async with asyncio.timeout(ANSWER_WITHIN):
+            async with asyncio.timeout(self._answer_within):
                 await self._seen.wait()
         except TimeoutError:
             raise ConnectionLost(f"{self._name}: the site does not show the race") from None
@@ -174,10 +184,10 @@ class Courier:
         self._waiting = (wanted, answer)
         try:
             await action
-            async with asyncio.timeout(ANSWER_WITHIN):
+            async with asyncio.timeout(self._answer_within):
                 event = await answer
         except TimeoutError:
-            raise ConnectionLost(f"{self._name}: no answer within {ANSWER_WITHIN:.0f} s") from None
+            raise ConnectionLost(f"{self._name}: no answer within {self._answer_within:g} s") from None
         finally:
             self._waiting = None
         if isinstance(event, Refusal) and event.token_refused:
