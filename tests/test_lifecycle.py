@@ -412,7 +412,7 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
 ) -> None:
     lifecycle.observe(seen(RECORDED))
     clock.advance(hours=2)
-    lifecycle.observe(shown)  # type: ignore[arg-type]
+    lifecycle.observe(shown)
     assert ledger.race("orb/r") is None
     assert ledger.pending.get("orb/r") is None
 

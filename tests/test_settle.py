@@ -208,7 +208,7 @@ def test_a_model_that_cannot_rate_a_race_leaves_it_out(ledger: Ledger) -> None:
     rated = settle(settler, result("a", "ann bo cy"))
     assert rated is not None
     assert (rated[0].changes, rated[0].note) == ((), UNSUITED)
-    assert settle(settler, result("b", "ann bo", after=1))[0].changes  # type: ignore[index]
+    assert settle(settler, result("b", "ann bo", after=1))[0].changes
     assert_sound(settler)
 
 

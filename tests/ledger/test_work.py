@@ -78,7 +78,7 @@ def test_a_guid_is_queued_once(ledger: Ledger) -> None:
 
 
 def test_a_kind_must_be_known(ledger: Ledger) -> None:
-    ledger.outbox.put(message("g", "dance"), NOON)  # type: ignore[arg-type]
+    ledger.outbox.put(message("g", "dance"), NOON)
     assert ledger.outbox.of("orb/r") == []
 
 
@@ -120,7 +120,7 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
         ("meta", "meta", "orb/r"),
         ("else", "chat", "orb/s"),
     ):
-        ledger.outbox.put(message(guid, kind, race), NOON)  # type: ignore[arg-type]
+        ledger.outbox.put(message(guid, kind, race), NOON)
     ledger.outbox.mark(ledger.outbox.open_for("orb/r")[0], Delivery.SENT, NOON)
     ledger.outbox.drop_waiting("orb/r", "chat", LATER, "the race goes on")
     assert guids(ledger) == ["sent", "meta"]
