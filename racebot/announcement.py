@@ -146,7 +146,7 @@ def players(result: RaceResult, changes: Sequence[Change]) -> list[str]:
 
 def split(opening: str, parts: Sequence[str], limit: int = MESSAGE_LIMIT) -> list[str]:
     """One or more messages of at most `limit` characters, broken between parts only."""
-    messages = [opening]
+    messages = [opening[:limit]]
     fresh = True
     for part in parts:
         longer = messages[-1] + ("" if fresh else SEPARATOR) + part
