@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import re
 import tomllib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -42,7 +46,6 @@ from racebot.settle import LeaderboardPlan, Plans
 
 PREFIX = "RACEBOT_"
 DEFAULT_MODEL = "plackett-luce"
-_SECRET = {"client_secret"}
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
@@ -72,6 +75,16 @@ def _names(value: object) -> object:
     )
 
 
+def _model_key(value: str | None) -> str | None:
+    """A model's key that the registry knows."""
+    if value is not None and value not in registry.MODELS:
+        try:
+            registry.create(value)
+        except ModelError as error:
+            raise ValueError(str(error)) from None
+    return value
+
+
 class CategorySettings(BaseModel):
     """One category and the bot that watches it."""
 
@@ -96,6 +109,8 @@ class LeaderboardSettings(BaseModel):
     team_races: TeamPolicy | None = None
     minimum_finishes: int | None = Field(default=None, ge=0)
     inactive_days: int | None = Field(default=None, ge=0)
+
+    _check_model = field_validator("model")(_model_key)
 
 
 class Settings(BaseSettings):
@@ -146,6 +161,7 @@ class Settings(BaseSettings):
     categories: list[CategorySettings] = Field([], description="tables [[categories]] in racebot.toml")
     leaderboards: list[LeaderboardSettings] = Field([], description="tables [[leaderboards]] in racebot.toml")
 
+    _check_model = field_validator("model")(_model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", mode="before")(_pairs)
 
@@ -216,35 +232,58 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
         SettingsError: with one line for each problem.
     """
     directory = Path() if directory is None else directory
-    written = {name.upper(): text for name, text in dotenv_values(directory / ".env").items()}
-    written |= {name.upper(): text for name, text in os.environ.items()}
-    known = {PREFIX + name.upper(): name for name in Settings.model_fields}
+    given = {name: value for name, value in overrides.items() if value is not None}
+    written = _written(directory / ".env")
     problems = [
-        f"{name} is not a setting of racebot{did_you_mean(name, known)}: correct the name or unset it"
-        for name in written
-        if name.startswith(PREFIX) and name not in known
+        f"{name} is not a setting of racebot{hint}: correct the name or unset it"
+        for name, hint in _unknown(written)
     ]
     path = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
     if written.get(f"{PREFIX}CONFIG") and not path.exists():
         problems.append(f"{PREFIX}CONFIG={str(path)!r}: there is no such file: correct the path or unset it")
+    if path.is_dir():
+        problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
+    origins = _Origins(given, written, path)
     try:
-        settings = _sourced(directory / ".env", path)(
-            **{name: value for name, value in overrides.items() if value is not None}
-        )
+        settings = _sourced(directory / ".env", path)(**given)
     except ValidationError as error:
-        problems += [
-            _problem(each, {known[name] for name in written if name in known}, path)
-            for each in error.errors()
-        ]
-        raise SettingsError(*problems) from None
+        raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
     except UnreadableSource as error:
-        raise SettingsError(*problems, f"{error}: write it as JSON, or use racebot.toml") from None
-    problems += _model_problems(settings)
+        field = re.search(r'field "(\w+)"', str(error))
+        variable = f"{PREFIX}{field[1].upper()}" if field else str(error)
+        raise SettingsError(
+            *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
+        ) from None
+    problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if problems:
         raise SettingsError(*problems)
     return settings
+
+
+def _written(env_file: Path) -> dict[str, str]:
+    """What `.env` and the environment hold, by upper-case name; the environment beats the file.
+
+    Raises:
+        SettingsError: `.env` is not text.
+    """
+    try:
+        in_file = dotenv_values(env_file)
+    except (UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot may read") from None
+    values = {name.upper(): text or "" for name, text in in_file.items()}
+    return values | {name.upper(): text for name, text in os.environ.items()}
+
+
+def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Variables that look like racebot's and are not, each with a hint at the nearest one."""
+    known = {name.upper() for name in Settings.model_fields}
+    for name in written:
+        word = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and word not in known:
+            near = difflib.get_close_matches(word, known, n=1)
+            yield name, f" (did you mean {PREFIX + near[0]!r}?)" if near else ""
 
 
 def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
@@ -279,42 +318,81 @@ class _PrefixedDotEnv(DotEnvSettingsSource):
         return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
 
 
-def _problem(error: Any, from_environment: set[str], path: Path) -> str:
-    """One line from one of pydantic's errors."""
-    place = [str(part) for part in error["loc"]]
-    text = str(error["msg"]).removeprefix("Value error, ")
-    if not place:
-        return text
-    top = place[0]
-    if top not in Settings.model_fields:
-        hint = did_you_mean(top, Settings.model_fields)
-        return f"{path}: {top!r} is not a setting of racebot{hint}: correct the name or remove it"
-    mend = Settings.model_fields[top].description
-    shown = "(hidden)" if place[-1] in _SECRET else repr(error["input"])
-    if top in from_environment:
-        return f"{PREFIX}{top.upper()}={shown}: {text}: set it to {mend}"
-    return f"{path}: {'.'.join(place)} = {shown}: {text}: check it against {mend}"
+@dataclass(frozen=True, slots=True)
+class _Origins:
+    """Where values came from, so that a problem can name the place to mend."""
+
+    given: Mapping[str, Any]
+    written: Mapping[str, str]
+    path: Path
+
+    def place(self, name: str) -> str:
+        """How a setting is called where it was set."""
+        variable = PREFIX + name.upper()
+        if name in self.given:
+            return f"--{name}"
+        return variable if self.written.get(variable) else f"{self.path}: {name}"
+
+    def problem(self, error: Any) -> str:
+        """One line from one of pydantic's errors. Values that hold a secret, or may, are not shown."""
+        location = [str(part) for part in error["loc"]]
+        text = str(error["msg"]).removeprefix("Value error, ")
+        if not location:
+            return text
+        name, *inner = location
+        if name not in Settings.model_fields:
+            hint = did_you_mean(name, Settings.model_fields)
+            return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
+        where = ".".join([self.place(name), *inner])
+        if error["type"] == "extra_forbidden":
+            hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
+            return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
+        if error["type"] == "missing":
+            return f"{where} is missing: add it"
+        variable = PREFIX + name.upper()
+        raw = "" if name in self.given else self.written.get(variable, "")
+        secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
+        shown = "" if secret else f"={raw or error['input']!r}"
+        mend = f"set it to {Settings.model_fields[name].description}" if name not in _TABLES else "correct it"
+        return f"{where}{shown}: {text}: {mend}"
 
 
-def _model_problems(settings: Settings) -> Iterable[str]:
-    candidates = [(f"{PREFIX}MODEL={settings.model!r}", settings.model, settings.parameters)]
-    for board in settings.leaderboards:
-        plan = next(p for p in settings.plans().named if p.name == board.name)
-        candidates.append(
-            (f"{settings.config}: leaderboard {board.name!r}", plan.model, dict(plan.parameters))
+_TABLES: dict[str, type[BaseModel]] = {"categories": CategorySettings, "leaderboards": LeaderboardSettings}
+
+
+def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
+    """Parameters that their model does not take, and team races that it cannot rate."""
+    default = settings.plans().default
+    yield from _plan_problems(
+        default, origins.place("parameters"), f"{origins.place('team_races')}={default.teams.value!r}"
+    )
+    for plan in settings.plans().named:
+        where = f"{origins.path}: leaderboard {plan.name!r}"
+        yield from _plan_problems(plan, where, f"{where}: team_races={plan.teams.value!r}")
+
+
+def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterator[str]:
+    try:
+        model = registry.create(plan.model, plan.parameters)
+    except ModelError as error:
+        yield f"{parameters}: {error}"
+        return
+    if plan.teams is TeamPolicy.TEAM and not model.rates_teams:
+        able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
+        yield (
+            f"{teams}: {plan.model} does not rate teams: "
+            f"choose a model that does ({able}), or set it to ignore or individual"
         )
-    for where, model, parameters in candidates:
-        try:
-            made = registry.create(model, parameters)
-        except ModelError as error:
-            variable = (
-                f"{PREFIX}PARAMETERS" if where.startswith(PREFIX) and model in registry.MODELS else where
-            )
-            yield f"{variable}: {error}"
-            continue
-        if settings.team_races is TeamPolicy.TEAM and not made.rates_teams:
-            able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
-            yield (
-                f"{PREFIX}TEAM_RACES='team': {model} does not rate teams: "
-                f"choose a model that does ({able}), or set it to ignore or individual"
-            )
+
+
+def _clashes(settings: Settings, path: Path) -> Iterator[str]:
+    """Tables that describe the same thing twice."""
+    slugs = Counter(each.slug for each in settings.categories)
+    for slug in (slug for slug, count in slugs.items() if count > 1):
+        yield f"{path}: {slug!r} is in more than one of [[categories]]: keep one of them"
+    for index, board in enumerate(settings.leaderboards):
+        for other in settings.leaderboards[:index]:
+            if board.name == other.name and (
+                board.category == other.category or not board.category or not other.category
+            ):
+                yield f"{path}: two of [[leaderboards]] are called {board.name!r}: give one another name"
