@@ -48,10 +48,15 @@ def plain(text: str) -> str:
     The site turns `@everyone` and the like into notifications and addresses into links, also in a bot's
     message; the look-alike characters used instead are neither.
     """
-    visible = "".join(" " if char.isspace() else char for char in text if _visible(char))
+    visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
     visible = re.sub(r"(?<=\w)\.(?=[A-Za-z]{2})", "․", visible)
     return " ".join(visible.split()) or "?"
+
+
+def printable(text: str) -> str:
+    """Text without control characters or line breaks, otherwise as it is: for terminals and files."""
+    return "".join(" " if char.isspace() else char for char in text if _visible(char))
 
 
 def provisional(

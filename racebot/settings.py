@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -176,6 +177,10 @@ class Settings(BaseSettings):
             raise ValueError("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them")
         return self
 
+    def slugs(self) -> list[str]:
+        """The slugs of the categories that are set."""
+        return [self.category] if self.category else [each.slug for each in self.categories]
+
     def required_categories(self) -> list[CategorySettings]:
         """The categories to watch, with credentials.
 
@@ -266,12 +271,20 @@ def _written(env_file: Path) -> dict[str, str]:
     """What `.env` and the environment hold, by upper-case name; the environment beats the file.
 
     Raises:
-        SettingsError: `.env` is not text.
+        SettingsError: `.env` is not text, or has a line that sets nothing.
     """
     try:
+        with env_file.open(encoding="utf-8") as file:
+            unread = [binding.original.line for binding in parse_stream(file) if binding.error]
         in_file = dotenv_values(env_file)
+    except FileNotFoundError:
+        unread, in_file = [], {}
     except (UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot may read") from None
+    if unread:
+        raise SettingsError(
+            *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
+        )
     values = {name.upper(): text or "" for name, text in in_file.items()}
     return values | {name.upper(): text for name, text in os.environ.items()}
 

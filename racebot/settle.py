@@ -213,17 +213,23 @@ class Settler:
     def apply_plans(self) -> list[Leaderboard]:
         """Bring stored leaderboards in line with the settings.
 
-        Leaderboards that differ are rebuilt, and those that are new start with the races stored already.
+        Leaderboards that differ are rebuilt, those that are new start with the races stored already, and
+        those whose goals now count elsewhere are dropped; all of it can be rated again at any time.
 
         Returns:
-            Those leaderboards.
+            The leaderboards that were rated anew.
         """
         rebuilt = []
         with self.ledger.transaction():
             for board in self.ledger.leaderboards():
                 plans = [p for goal in board.goals for p in self.plans.leaderboards(board.category, goal)]
                 planned = next((p for p in plans if p.name == board.name), None)
-                if planned is not None and replace(planned, id=board.id) != board:
+                if planned is None:
+                    # Without plans its goals are merely not rated any more, and what was rated stays.
+                    if plans:
+                        log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
+                        self.ledger.remove_leaderboard(board)
+                elif replace(planned, id=board.id) != board:
                     log.warning(
                         "leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model
                     )

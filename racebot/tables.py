@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racebot.announcement import plain, signed
+from racebot.announcement import printable, signed
 
 
 def leaderboard(console: Console, report: dict[str, Any], limit: int | None = None) -> None:
@@ -113,4 +113,4 @@ def race(console: Console, report: dict[str, Any]) -> None:
 
 def _safe(text: str) -> str:
     """Text from users, without terminal control characters or markup."""
-    return escape(plain(text))
+    return escape(printable(text))

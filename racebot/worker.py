@@ -43,7 +43,7 @@ SHUTDOWN_WITHIN = 8.0
 
 
 ALIVE_WITHIN = timedelta(minutes=5)
-"""A worker that has not seen its category for longer is not well."""
+"""A worker that has not seen its categories for longer, or for two turns of looking, is not well."""
 
 
 def utc_now() -> datetime:
@@ -69,7 +69,7 @@ class CategoryWorker:
         quiet: float,
         info: InfoPolicy,
         failed: Callable[[BaseException], None],
-        alive: Callable[[], None],
+        alive: Callable[[str], None],
     ) -> None:
         self.slug = settings.slug
         self._site = site
@@ -118,7 +118,7 @@ class CategoryWorker:
                 self._watch(pending.race)
         for name in await self._call(self._ledger.outbox.rooms, self.slug):
             self._watch(name)
-        self._alive()
+        self._alive(self.slug)
 
     async def pending(self) -> None:
         """Look after finished races that are not settled yet, where no socket does."""
@@ -202,6 +202,7 @@ class Worker:
         self._clock = clock
         self._stop = asyncio.Event()
         self._fatal: BaseException | None = None
+        self._seen: dict[str, datetime] = {}
         self._ledger_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     def stop(self) -> None:
@@ -235,7 +236,7 @@ class Worker:
                                 quiet=settings.quiet_seconds,
                                 info=settings.info_block,
                                 failed=self._failed,
-                                alive=heartbeat(settings.database).touch,
+                                alive=self._alive,
                             )
                         )
                     await self._start(settler, categories, scheduler)
@@ -300,6 +301,10 @@ class Worker:
         """Run a job so that its failure is told and the next run happens, unless nothing can help."""
         try:
             await job()
+        except asyncio.CancelledError:
+            # The scheduler cancels what still runs when it is shut down, and calls that an error.
+            if not self._stop.is_set():
+                raise
         except Exception as error:
             self._failed(error)
 
@@ -315,6 +320,15 @@ class Worker:
                 log.warning("%s", error)
             case _:
                 log.error("an unexpected error; going on", exc_info=error)
+
+    def _alive(self, slug: str) -> None:
+        """Note that a category was seen; the heartbeat is as old as the category seen longest ago."""
+        self._seen[slug] = self._clock()
+        if len(self._seen) == len(self._settings.required_categories()):
+            oldest = min(self._seen.values()).timestamp()
+            beat = heartbeat(self._settings.database)
+            beat.touch(mode=0o600)
+            os.utime(beat, (oldest, oldest))
 
     async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
         if scheduler.running:

@@ -505,3 +505,9 @@ def test_secrets_do_not_show(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     toml(folder, TWO)
     settings = load()
     assert SECRET not in f"{settings} {settings!r} {settings.required_categories()!r}"
+
+
+def test_a_line_of_env_that_sets_nothing_is_named(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_MODEL=plackett-luce\nRACEBOT GOALS orb\n")
+    (problem,) = problems()
+    assert problem == ".env, line 2: not of the form NAME=value: correct it"

@@ -811,3 +811,19 @@ def test_rebuilding_tells_how_many_races_there_are(settler: Settler) -> None:
 def test_settling_logs_nothing_worrying(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     settle(settler, result("a", "ann bo"))
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    joined = LeaderboardPlan("plackett-luce", name="Joined", goals=(GOAL, "Another"))
+    rebuilt = Settler(settler.ledger, Plans(SIMPLE, (joined,))).apply_plans()
+    assert [board.name for board in rebuilt] == ["Joined"]
+    assert [board.name for board in settler.ledger.leaderboards()] == ["Joined"]
+    assert settler.ledger.rated_count(rebuilt[0]) == 1
+
+
+def test_a_goal_that_is_not_rated_any_more_keeps_its_leaderboard(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    board = board_of(settler)
+    Settler(settler.ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"Another"})})).apply_plans()
+    assert settler.ledger.leaderboards() == [board]

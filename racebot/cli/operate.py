@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -60,8 +60,8 @@ def backfill(
 
     Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
     """
-    settings = load_settings(category=category, database=database)
-    slugs = [settings.category] if settings.category else [each.slug for each in settings.categories]
+    settings = load_settings(database=database)
+    slugs = [category] if category else settings.slugs()
     if not slugs:
         raise SettingsError("RACEBOT_CATEGORY is not set: set it, or give --category")
     selection = past.Selection(goal or (), utc(since), utc(until))
@@ -116,8 +116,10 @@ def import_file(
 
     Example: racebot import season-1.json --goal "Season 1"
     """
-    settings = load_settings(category=category, database=database)
-    results = past.read_races(file, category=settings.category or "", goal=goal)
+    settings = load_settings(database=database)
+    if category is None and len(settings.categories) > 1:
+        raise SettingsError(f"say with --category which the races are of: {', '.join(settings.slugs())}")
+    results = past.read_races(file, category=category or "".join(settings.slugs()), goal=goal)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
         settler.apply_plans()
@@ -202,7 +204,7 @@ def health(database: Database = None) -> None:
     if not beat.exists():
         raise SiteError(f"no worker has been at work on {settings.database}")
     age = utc_now() - datetime.fromtimestamp(beat.stat().st_mtime, UTC)
-    if age > ALIVE_WITHIN:
+    if age > max(ALIVE_WITHIN, 2 * timedelta(seconds=settings.rooms_every)):
         raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
     console.print("well")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -67,7 +68,7 @@ def demo(
     with Ledger.open(database, create=False) as ledger:
         for board in ledger.leaderboards():
             tables.leaderboard(console, reports.leaderboard(ledger, board, reports.Listing()))
-    console.print(f"The same again: racebot leaderboard --database {database}", markup=False)
+    console.print(f"The same again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
 
 
 def _need_sandbox() -> None:

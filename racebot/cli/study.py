@@ -208,7 +208,7 @@ def _history(
 ) -> History:
     """The recorded races to study, from a file or from the ledger."""
     if file is not None:
-        results = past.read_races(file, category=settings.category or "", goal=leaderboard)
+        results = past.read_races(file, category="", goal=leaderboard)
         teams = settings.team_races
     else:
         with Ledger.open(settings.database, create=False) as ledger:

@@ -198,6 +198,11 @@ class Ledger:
         assert stored is not None  # noqa: S101 - written two lines up
         return stored
 
+    def remove_leaderboard(self, board: Leaderboard) -> None:
+        """Forget a leaderboard with its changes and standings; the races stay."""
+        with self.transaction():
+            self.db.execute("DELETE FROM leaderboards WHERE id = ?", (board.key,))
+
     # Races
 
     def race(self, name: str) -> StoredRace | None:
