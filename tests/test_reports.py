@@ -244,7 +244,7 @@ def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
     ]
     text = shown(tables.race, report, width=240)
     assert "orb/b  Any Orb, ended 2026-03-02 12:00 UTC" in text
-    assert "Cy (first race)" in text
+    assert "Cy (new)" in text
     assert "beat Di (50% likely); beat Ed (50% likely)" in text
     assert json.loads(json.dumps(report)) == report
 
