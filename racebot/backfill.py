@@ -67,7 +67,7 @@ async def backfill(
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
             ledger.staging.keep(category, page, results, clock())
-        progress(page, listed.pages, len(ledger.staging.results(category)))
+        progress(page, listed.pages, ledger.staging.count(category))
         oldest = min((result.ended_at for result in results), default=None)
         if page >= listed.pages or (selection.since and oldest and oldest < selection.since):
             break
@@ -95,7 +95,7 @@ def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResul
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PayloadError(f"{path}: not JSON: {error}") from None
     try:
         if is_archive(document):
@@ -111,6 +111,7 @@ def _site_races(document: Any) -> list[Any]:
     if isinstance(document, dict):
         return document["races"] if isinstance(document.get("races"), list) else [document]
     if isinstance(document, list):
-        pages = [item["races"] if isinstance(item, dict) and "races" in item else [item] for item in document]
-        return [race for page in pages for race in page]
+        return [
+            race for item in document for race in (_site_races(item) if isinstance(item, dict) else [item])
+        ]
     raise PayloadError("neither an archive nor races saved from the site")

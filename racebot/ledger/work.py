@@ -222,6 +222,11 @@ class Staging:
         rows = self._db.query("SELECT result FROM fetched WHERE category = ?", (category,))
         return [RaceResult.from_json(row["result"]) for row in rows]
 
+    def count(self, category: str) -> int:
+        """How many races are kept so far."""
+        rows = list(self._db.query("SELECT count(*) AS n FROM fetched WHERE category = ?", (category,)))
+        return int(rows[0]["n"])
+
     def clear(self, category: str) -> None:
         self._db.execute("DELETE FROM backfills WHERE category = ?", (category,))
         self._db.execute("DELETE FROM fetched WHERE category = ?", (category,))
