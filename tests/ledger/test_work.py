@@ -172,6 +172,7 @@ def test_categories_have_their_own_backfills(ledger: Ledger) -> None:
     assert ledger.staging.next_page("cup", not_before=NOON) == 1
     assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 2
     assert [r.name for r in ledger.staging.results(CATEGORY)] == ["orb/a"]
+    assert (ledger.staging.count(CATEGORY), ledger.staging.count("cup")) == (1, 0)
 
 
 def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
