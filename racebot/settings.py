@@ -155,6 +155,9 @@ class Settings(BaseSettings):
     request_interval: float = Field(1.0, ge=0, le=60, description="a number of seconds from 0 to 60")
     minimum_finishes: int = Field(0, ge=0, description="a number of finishes, 0 to list everybody")
     inactive_days: int = Field(0, ge=0, description="a number of days, 0 to hide nobody")
+    backups: int = Field(
+        7, ge=0, le=1000, description="how many nightly copies of the database to keep, 0 for none"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from websockets.client import backoff
 
+from racebot import backup
 from racebot.announcement import InfoPolicy
 from racebot.errors import (
     CredentialsError,
@@ -40,6 +42,8 @@ log = logging.getLogger(__name__)
 LOOK_BACK = timedelta(days=14)
 """How far back the list of past races is read, to see races that are recorded late."""
 SHUTDOWN_WITHIN = 8.0
+BACKUP_HOUR = 4
+"""Of the night, UTC."""
 
 
 ALIVE_WITHIN = timedelta(minutes=5)
@@ -275,6 +279,15 @@ class Worker:
                     max_instances=1,
                     misfire_grace_time=None,
                 )
+        if settings.backups:
+            scheduler.add_job(
+                partial(self._guarded, partial(self._back_up, settler.ledger)),
+                CronTrigger(hour=BACKUP_HOUR, timezone=UTC),
+                id="backup",
+                coalesce=True,
+                max_instances=1,
+                misfire_grace_time=None,
+            )
         scheduler.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
 
@@ -329,6 +342,11 @@ class Worker:
             beat = heartbeat(self._settings.database)
             beat.touch(mode=0o600)
             os.utime(beat, (oldest, oldest))
+
+    async def _back_up(self, ledger: Ledger) -> None:
+        folder = backup.folder_of(ledger.path)
+        work = partial(backup.back_up, ledger, folder, keep=self._settings.backups, now=self._clock())
+        log.info("backed up to %s", await self._call(work))
 
     async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
         if scheduler.running:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot import backfill as past, doctor as examination, reports, tables
+from racebot import backfill as past, backup, doctor as examination, reports, tables
 from racebot.cli.common import Database, app, chosen_boards, console, listing, load_settings, notices, utc
 from racebot.errors import SettingsError, SiteError
 from racebot.ledger.store import Ledger
@@ -170,6 +170,25 @@ def rebuild(
         settler.apply_plans()
         for board in chosen_boards(ledger, name):
             console.print(f"{board.name}: {settler.rebuild(board)} races rated anew", markup=False)
+
+
+@app.command("backup")
+def back_up(
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where to; by default backups/ beside the database.", show_default=False),
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Make a whole copy of the database, also while the bot runs.
+
+    Example: racebot backup
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        where = folder or backup.folder_of(settings.database)
+        made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
+    console.print(str(made), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import os
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOON, result
+
+from racebot.backup import back_up, backups, folder_of
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.store import Ledger
+from racebot.settle import LeaderboardPlan, Plans, Settler
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler.merge([result("first", "ann bo", dnf="cy")], "import")
+    return settler
+
+
+def test_a_copy_is_whole_while_the_ledger_is_in_use(settler: Settler, tmp_path: Path) -> None:
+    ledger = settler.ledger
+    (board,) = ledger.leaderboards()
+    with Ledger.open(ledger.path) as reader:
+        reader.db.conn.execute("BEGIN")
+        reader.standings(board)
+        made = back_up(ledger, tmp_path / "copies", keep=3, now=NOON)
+    assert made == tmp_path / "copies" / f"{ledger.path.stem}-20260301T120000Z.db"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    with Ledger.open(made, create=False) as copy:
+        assert copy.standings(board) == ledger.standings(board)
+        assert Settler(copy, settler.plans).verify(board) == []
+
+
+def test_a_restored_copy_goes_on_from_where_it_was_made(settler: Settler, tmp_path: Path) -> None:
+    made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+    settler.merge([result("second", "bo ann", after=1)], "import")
+    (board,) = settler.ledger.leaderboards()
+    expected = settler.ledger.standings(board)
+    path = settler.ledger.path
+    settler.ledger.close()
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    made.rename(path)
+    with Ledger.open(path, create=False) as restored:
+        assert restored.rated_count(board) == 1
+        Settler(restored, settler.plans).merge([result("second", "bo ann", after=1)], "import")
+        assert restored.standings(board) == expected
+
+
+def test_only_the_newest_copies_of_this_database_stay(settler: Settler, tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    foreign = [folder / name for name in ("other-20260101T000000Z.db", "notes.txt", "ledger-old.db")]
+    for path in foreign:
+        path.touch()
+    made = [back_up(settler.ledger, folder, keep=2, now=NOON + timedelta(days=day)) for day in range(4)]
+    assert backups(folder, settler.ledger.path.stem) == [made[3], made[2]]
+    assert sorted(folder.iterdir()) == sorted([*foreign, made[2], made[3]])
+
+
+def test_a_folder_that_cannot_be_written_is_named(settler: Settler, tmp_path: Path) -> None:
+    (tmp_path / "copies").write_text("not a folder")
+    with pytest.raises(LedgerUnavailable, match="copies"):
+        back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+    if os.geteuid() != 0:
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(LedgerUnavailable, match="locked"):
+            back_up(settler.ledger, tmp_path / "locked", keep=1, now=NOON)
+
+
+def test_backups_lie_beside_the_database() -> None:
+    assert folder_of(Path("state/racebot.db")) == Path("state/backups")
