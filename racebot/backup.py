@@ -48,7 +48,7 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
             copy.execute("PRAGMA journal_mode = DELETE")
             (found,) = copy.execute("PRAGMA integrity_check").fetchone()
         if found != "ok":
-            raise LedgerUnavailable(f"backup {target}: the copy is not intact ({found}); run `racebot verify`")
+            raise LedgerUnavailable(f"backup {target}: not intact ({found}): run `racebot verify`")
         partial.replace(target)
         for old in backups(folder, stem)[keep:]:
             old.unlink()
