@@ -101,19 +101,20 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
     """
     url = "ws" + site_url.removeprefix("http") + path
     try:
-        async with connect(
+        socket = await connect(
             url,
             additional_headers={"Authorization": f"Bearer {token}"},
             user_agent_header=USER_AGENT,
             max_size=LARGEST_FRAME,
             open_timeout=20,
             close_timeout=2,
-        ) as socket:
-            yield RoomSocket(name, socket)
+        )
     except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
         raise ConnectionLost(
             f"{name}: the room's socket cannot be opened ({type(error).__name__})"
         ) from error
+    async with socket:
+        yield RoomSocket(name, socket)
 
 
 def bot_path(name: str) -> str:

@@ -237,7 +237,7 @@ def parse_race(document: object) -> Race:
         recordable=recordable,
         recorded=recorded,
         result=result,
-        websocket_path=path if isinstance(path, str) and path else None,
+        websocket_path=path if isinstance(path, str) and path.startswith("/") else None,
         info_bot=info if isinstance(info, str) else "",
         bot_meta=meta if isinstance(meta, Mapping) else {},
     )
