@@ -79,6 +79,11 @@ def test_a_list_entry_reads_like_the_detail() -> None:
     assert (listed.info_bot, listed.bot_meta) == ("", {})
 
 
+@pytest.mark.parametrize("path", [None, "", 5, "@elsewhere.example/x", ".elsewhere.example"])
+def test_the_token_goes_to_no_other_host_than_the_sites(path: object) -> None:
+    assert parse_race(race_document(websocket_bot_url=path)).websocket_path is None
+
+
 def test_an_info_block_nobody_wrote_is_empty() -> None:
     assert parse_race(race_document(info_bot=None)).info_bot == ""
 
