@@ -168,6 +168,12 @@ def signed(change: int) -> str:
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
 
 
+def part_phrases(change: Change) -> list[str]:
+    """What each step of the model gave, in words: `+12 for finishing`, `−5 for the place`."""
+    words = {"finish": "finishing" if change.place is not None else "not finishing", "place": "the place"}
+    return [f"{signed(points)} for {words.get(name, name)}" for name, points in change.parts]
+
+
 def standing_word(entrant: Entrant, change: Change) -> str:
     """A finisher's place, or DNF or DQ."""
     if change.place is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from racebot.announcement import standing_word
+from racebot.announcement import part_phrases, standing_word
 from racebot.explain import Explanation, explain
 from racebot.ledger.store import Leaderboard, Ledger, Standing, StoredRace
 from racebot.races.outcome import TeamPolicy, outcome_of
@@ -148,6 +148,8 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
                     "after": change.points_after,
                     "change": change.points_change,
                     "first_race": change.races_before == 0,
+                    "parts": dict(change.parts),
+                    "parts_in_words": part_phrases(change),
                     "expected": round(explanation.expected, 2),
                     "actual": explanation.actual,
                     "moved_by": _moved_by(explanation, names),

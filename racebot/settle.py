@@ -21,7 +21,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import RatingModel
+from racebot.ratings.model import FloatArray, RatingModel, Stepwise
 from racebot.ratings.parameters import as_json
 
 log = logging.getLogger(__name__)
@@ -365,8 +365,12 @@ class Tally:
         players = [str(entrant.user_id) for entrant in race.entrants]
         known = [self._standings.get(player) for player in players]
         before = np.array([self._initial if s is None else s.state for s in known])
-        after = self.model.rate(before, race.outcome)
+        steps: Sequence[tuple[str, FloatArray]] = ()
+        if isinstance(self.model, Stepwise):
+            steps = self.model.steps(before, race.outcome)
+        after = steps[-1][1] if steps else self.model.rate(before, race.outcome)
         points_before, points_after = self.model.points(before), self.model.points(after)
+        parts = np.diff([points_before, *(self.model.points(states) for _, states in steps)], axis=0)
         ratings = self.model.rating(after)
         place_of = places(result, self.teams)
         for index, (player, entrant, standing) in enumerate(zip(players, race.entrants, known, strict=True)):
@@ -378,6 +382,7 @@ class Tally:
                 points_before=int(points_before[index]),
                 points_after=int(points_after[index]),
                 races_before=standing.races if standing else 0,
+                parts=tuple((name, int(part[index])) for (name, _), part in zip(steps, parts, strict=True)),
             )
             self._standings[player] = _moved(standing, change, float(ratings[index]), result.ended_at)
             yield change

@@ -103,7 +103,7 @@ def race(console: Console, report: dict[str, Any]) -> None:
                 signed(entry["change"]),
                 f"{entry['expected']:.1f}",
                 f"{entry['actual']:g}",
-                _safe("; ".join(entry["moved_by"])),
+                _safe("; ".join([*entry["parts_in_words"], *entry["moved_by"]])),
             )
         console.print(table)
         console.print(

@@ -232,6 +232,8 @@ def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
             "after": after,
             "change": after - 1000,
             "first_race": True,
+            "parts": {},
+            "parts_in_words": [],
             "expected": 2.0,
             "actual": actual,
             "moved_by": moved_by,

@@ -73,6 +73,7 @@ def m001_ledger(db: Database) -> None:
             points_before INTEGER NOT NULL,
             points_after INTEGER NOT NULL,
             races_before INTEGER NOT NULL,
+            parts TEXT NOT NULL,
             PRIMARY KEY (leaderboard, sequence, player),
             FOREIGN KEY (leaderboard, sequence) REFERENCES rated (leaderboard, sequence) ON DELETE CASCADE
         ) WITHOUT ROWID

@@ -424,7 +424,7 @@ class Ledger:
             [(board.key, row.sequence, row.race, row.note) for row in rows],
         )
         self.db.conn.executemany(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     board.key,
@@ -436,6 +436,7 @@ class Ledger:
                     change.points_before,
                     change.points_after,
                     change.races_before,
+                    json.dumps(change.parts),
                 )
                 for row in rows
                 for change in row.changes
@@ -555,6 +556,7 @@ def _change(row: dict[str, Any]) -> Change:
         points_before=row["points_before"],
         points_after=row["points_after"],
         races_before=row["races_before"],
+        parts=tuple((name, points) for name, points in json.loads(row["parts"])),
     )
 
 

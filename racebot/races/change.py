@@ -13,7 +13,8 @@ class Change:
     """What one race did to one player's rating.
 
     `place` is None for those who did not finish. `races_before` counts the player's earlier races on the
-    leaderboard: 0 marks a newcomer.
+    leaderboard: 0 marks a newcomer. `parts` says how many points each step of the model gave, where it
+    has steps; they add up to the whole change.
     """
 
     player: str
@@ -23,6 +24,7 @@ class Change:
     points_before: int
     points_after: int
     races_before: int
+    parts: tuple[tuple[str, int], ...] = ()
 
     @property
     def points_change(self) -> int:

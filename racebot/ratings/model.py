@@ -57,6 +57,15 @@ class RatingModel(Protocol):
         ...
 
 
+@runtime_checkable
+class Stepwise(Protocol):
+    """A model whose changes come about in named steps, so that each can be told apart."""
+
+    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
+        """The states after each step, by name, each shaped like `states`; the last equal what `rate` gives."""
+        ...
+
+
 def per_entrant(parameter: Number) -> FloatArray:
     """A parameter with an axis for the entrants: shape [1], or [candidates, 1] in a sweep."""
     return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]

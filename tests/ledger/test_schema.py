@@ -74,7 +74,7 @@ def test_what_the_first_schema_held_is_kept(tmp_path: Path) -> None:
         "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', '[\"Any Orb\"]', 'm', '{}', 'ignore')"
     )
     database.execute("INSERT INTO rated VALUES (7, 1, 'orb/r', NULL)")
-    database.execute("INSERT INTO changes VALUES (7, 1, 'id-ann', 1, '[0.5]', '[0.75]', 500, 750, 0)")
+    database.execute("INSERT INTO changes VALUES (7, 1, 'id-ann', 1, '[0.5]', '[0.75]', 500, 750, 0, '[]')")
     database.execute(
         "INSERT INTO standings VALUES (7, 'id-ann', '[0.75]', 0.75, 750, 1, 1, 1, '2026-01-02T00:00+00:00')"
     )
