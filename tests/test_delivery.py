@@ -289,7 +289,7 @@ async def test_the_same_words_of_somebody_else_or_of_long_ago_are_not_ours(
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    room.chat = [room.wrote("text of g1", bot=None), room.wrote("text of g1", ago=600)]
+    room.chat = [room.wrote("text of g1", bot=None), room.wrote("text of g1", ago=121)]
     await deliver(courier, room)
     assert room.done("message") == [("text of g1", "g1")]
     assert states(ledger) == ["delivered"]
@@ -300,7 +300,7 @@ async def test_a_site_whose_clock_is_a_little_behind(
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    room.chat = [room.wrote("text of g1", ago=60)]
+    room.chat = [room.wrote("text of g1", ago=119)]
     await deliver(courier, room)
     assert room.done("message") == []
     assert states(ledger) == ["delivered"]
@@ -353,6 +353,18 @@ async def test_meta_that_is_there_already_is_not_set_again(
     room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
     await deliver(courier, room)
     assert room.actions == []
+    assert states(ledger) == ["delivered"]
+
+
+async def test_meta_whose_ping_is_not_answered(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.race, room.deaf = RECORDED, {"ping"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    assert states(ledger) == ["sent"]
+    room.deaf = set()
+    await deliver(courier, room)
+    assert len(room.done("setmeta")) == 1, "it is there, as the new connection shows"
     assert states(ledger) == ["delivered"]
 
 

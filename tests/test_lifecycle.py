@@ -86,10 +86,13 @@ def test_a_finished_race_is_looked_after_and_not_announced_by_that(
 
 def test_an_old_result_is_not_announced(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
     """Its racers have left the room."""
-    clock.advance(hours=1)
+    clock.now = NOON + timedelta(hours=1, seconds=1)
     lifecycle.result_stands(FINISHED)
     assert ledger.outbox.of("orb/r") == []
     assert ledger.pending.get("orb/r") is not None
+    clock.now = NOON + timedelta(hours=1)
+    lifecycle.result_stands(FINISHED)
+    assert len(waiting(ledger)) == 1
 
 
 def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
@@ -397,7 +400,10 @@ def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
     lifecycle.observe(seen(RECORDED))
     lifecycle.observe(seen(FINISHED))
     assert ledger.race("orb/r") is not None, "a stale answer of the site's cache looks the same"
-    clock.advance(hours=2)
+    clock.now = NOON + timedelta(hours=1)
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.race("orb/r") is not None
+    clock.advance(seconds=1)
     lifecycle.observe(seen(FINISHED))
     assert ledger.race("orb/r") is None
     lifecycle.observe(seen(FINISHED))
@@ -424,9 +430,13 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
     ("age", "pause"),
     [
         (timedelta(minutes=5), timedelta(minutes=1)),
-        (timedelta(hours=7), timedelta(minutes=10)),
-        (timedelta(days=3), timedelta(hours=1)),
-        (timedelta(days=20), timedelta(days=1)),
+        (timedelta(hours=5, minutes=59), timedelta(minutes=1)),
+        (timedelta(hours=6), timedelta(minutes=10)),
+        (timedelta(hours=47, minutes=59), timedelta(minutes=10)),
+        (timedelta(days=2), timedelta(hours=1)),
+        (timedelta(days=13, hours=23), timedelta(hours=1)),
+        (timedelta(days=14), timedelta(days=1)),
+        (timedelta(days=400), timedelta(days=1)),
     ],
 )
 def test_the_older_a_race_the_rarer_the_looks(
@@ -444,10 +454,10 @@ def test_a_room_that_is_gone_is_given_up_after_a_day(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:
     lifecycle.result_stands(FINISHED)
-    clock.advance(hours=23)
+    clock.now = NOON + timedelta(hours=23, minutes=59)
     lifecycle.vanished("orb/r")
     assert len(waiting(ledger)) == 1, "a 404 may be a passing fault"
-    clock.advance(hours=2)
+    clock.advance(minutes=1)
     lifecycle.vanished("orb/r")
     assert waiting(ledger) == []
     assert ledger.pending.get("orb/r") is None

@@ -175,6 +175,7 @@ def test_arbitrary_json_raises_nothing_but_payload_errors(document: list[Any]) -
     ("document", "archive"),
     [
         ([archived()], True),
+        ([{"slug": "x", "entrants": []}], True),
         ([], False),
         ({}, False),
         (None, False),

@@ -195,13 +195,21 @@ def test_finishers_without_comparable_results_are_refused() -> None:
         outcome_of(race(entrant("ann", time=1, place=1), entrant("bo", place=2), entrant("cy", time=3)))
 
 
+def test_a_place_does_not_make_a_finisher() -> None:
+    archived = race(entrant("ann", place=2), entrant("bo", "dq", place=1), entrant("cy", place=3))
+    assert groups(outcome_of(archived)) == {"Ann": 0, "Cy": 1, "Bo": 2}
+    assert list(places(archived).values()) == [1, None, 2]
+
+
 def test_an_unfinished_entrant_needs_neither_time_nor_place() -> None:
     assert groups(outcome_of(race(entrant("ann", place=1), entrant("bo", "dq", 5)))) == {"Ann": 0, "Bo": 1}
 
 
 def test_an_entrant_listed_twice_is_refused() -> None:
     with pytest.raises(PayloadError, match="race orb/r: the entrant id-ann is listed twice"):
-        outcome_of(race(entrant("ann", time=1), entrant("bo", time=2), entrant("ann", "dnf")))
+        outcome_of(
+            race(entrant("abe", time=1), entrant("ann", time=2), entrant("bo", time=3), entrant("ann", "dnf"))
+        )
 
 
 def test_the_day_counts_from_1970() -> None:
