@@ -13,6 +13,8 @@ likelihood is taken: the gradient in m_i is a posterior mean of the score -f'/f.
 
 The functions are kept on a uniform grid, scaled at each step so that any number of entrants fits. Where a
 race is so surprising that they meet only in far tails, their logarithms are kept instead, at a higher cost.
+The commonest case, Gaussian performances and a group for each entrant, is left to `complete_order`, which is
+several times as fast, wherever that is precise enough.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 from scipy.special import log_expit, log_ndtr
 
 from racebot.races.outcome import IntArray
+from racebot.ratings import complete_order
 from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 
@@ -113,6 +116,8 @@ def score_means(
         weights: for the members of the worst group, the power to which the probability of staying below
             the rest is raised; broadcast with `means`; 1 if left out. Nobody else's is used.
     """
+    if density is GAUSSIAN and weights is None and (moments := _in_complete_order(means, groups, scales)):
+        return moments.mean
     first, _ = _Recursion(means, groups, density, scales, weights).posterior(squares=False)
     return first
 
@@ -125,8 +130,33 @@ def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | 
         groups: at least two.
         scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
     """
+    if moments := _in_complete_order(means, groups, scales):
+        return moments
     mean, square = _Recursion(means, groups, GAUSSIAN, scales, None).posterior(squares=True)
     return Moments(mean, square - mean**2)
+
+
+def _in_complete_order(means: FloatArray, groups: Groups, scales: FloatArray | None) -> Moments | None:
+    """The moments if no two entrants share a group, else None.
+
+    Candidates that are too surprising for the fast case are done by the recursion in general.
+    """
+    order = (-groups.label).argsort(kind="stable")
+    if (np.diff(groups.label[order]) == 0).any():
+        return None
+    n = order.size
+    flat = means.reshape(-1, n)
+    wide = np.ones_like(flat) if scales is None else np.broadcast_to(scales, means.shape).reshape(-1, n)
+    first, second, sound = complete_order.moments_of_many(flat.T[order], wide.T[order])
+    mean, variance = np.empty_like(flat), np.empty_like(flat)
+    mean[:, order], variance[:, order] = first.T, second.T
+    # Candidates that have run away stay what they are: not finite.
+    rest = np.flatnonzero(~sound & np.isfinite(flat).all(-1) & np.isfinite(wide).all(-1))
+    if rest.size:
+        recursion = _Recursion(flat[rest], groups, GAUSSIAN, wide[rest], None, logs=True)
+        mean[rest], square = recursion.posterior(squares=True)
+        variance[rest] = square - mean[rest] ** 2
+    return Moments(mean.reshape(means.shape), variance.reshape(means.shape))
 
 
 class _Recursion:
@@ -143,6 +173,8 @@ class _Recursion:
         density: Density,
         scales: FloatArray | None,
         weights: FloatArray | None,
+        *,
+        logs: bool = False,
     ) -> None:
         self.shape, self.density = means.shape, density
         stages = groups.stages(worst_first=True)
@@ -153,7 +185,7 @@ class _Recursion:
         self.scale = np.ones_like(centre) if scales is None else self._sorted(scales)
         self.weight = None if weights is None else self._sorted(weights)[..., np.newaxis]
         between = any(group.stop - group.start > 1 for group in self.groups[1:-1])
-        grid = _Grid.over(centre, self.scale, stages.stop, density.reach, between=between)
+        grid = _Grid.over(centre, self.scale, stages.stop, density.reach, between=between, logs=logs)
         self.step, self.logs = grid.step, grid.logs
         x = grid.low[:, np.newaxis] + grid.step * np.arange(grid.points)
         self.z = (x - centre[..., np.newaxis]) / self.scale[..., np.newaxis]
@@ -324,7 +356,7 @@ class _Grid(NamedTuple):
 
     @classmethod
     def over(
-        cls, means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool
+        cls, means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
     ) -> _Grid:
         """A grid fine enough for moments within about 1e-5.
 
@@ -338,6 +370,7 @@ class _Grid(NamedTuple):
             reach: of the density.
             between: whether a group of more than one is neither worst nor best. The double integral over
                 it is of a lower order, and takes memory like the square of the number of points.
+            logs: whether to keep logarithms in any case.
         """
         n, smallest = len(means), float(scales.min())
         low = (means - reach * scales).min(0)
@@ -348,7 +381,7 @@ class _Grid(NamedTuple):
         slope = 0.4 * n + upset / 2
         coarse = min(0.2, 0.6 / math.sqrt(n)) * smallest / (2 if between else 1)
         step = min(coarse, 1.2 * smallest / slope)
-        if slope < 30 and span < 512 * step:
+        if not logs and slope < 30 and span < 512 * step:
             return cls(low, step, 16 * math.ceil((span / step + 1) / 16), False)
         step = max(coarse / 2, span / (768 if between else 2048))
         return cls(low, step, math.ceil(span / step) + 1, True)
