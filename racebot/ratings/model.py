@@ -62,7 +62,7 @@ class Stepwise(Protocol):
     """A model whose changes come about in named steps, so that each can be told apart."""
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """The states after each step, by name, each shaped like `states`; the last equal what `rate` gives."""
+        """The states after each step, by name, each shaped like `states`; the last are what `rate` gives."""
         ...
 
 
