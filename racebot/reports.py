@@ -81,13 +81,19 @@ def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int =
         standing = ledger.standing(board, player_id)
         if standing is None:
             continue
-        listed = leaderboard(ledger, board, listings.get(board.key, Listing()))["players"]
+        listing = listings.get(board.key, Listing())
+        latest = ledger.latest_race(board)
+        since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
+        above, listed = (
+            ledger.listed(board, finishes=listing.minimum_finishes, since=since, above=rating)
+            for rating in (standing.rating, float("-inf"))
+        )
         boards.append(
             {
                 "leaderboard": board.name,
                 "category": board.category,
-                "place": next((entry["place"] for entry in listed if entry["id"] == player_id), None),
-                "listed": len(listed),
+                "place": above + 1 if _listed(standing, listing, latest) else None,
+                "listed": listed,
                 **_standing(standing),
                 "history": [
                     {

@@ -306,6 +306,20 @@ class Ledger:
         )
         return [_standing(row) for row in rows]
 
+    def listed(
+        self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("-inf")
+    ) -> int:
+        """How many players with so many finishes, who raced since a moment, are rated above a number."""
+        rows = self._rows(
+            "SELECT count(*) AS n FROM standings WHERE leaderboard = ? AND rating > ? AND finishes >= ?"
+            " AND last_race_at >= ?",
+            board.key,
+            above,
+            finishes,
+            _text(since) if since else "",
+        )
+        return int(rows[0]["n"])
+
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
         rows = self._rows(
             "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
