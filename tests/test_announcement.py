@@ -42,6 +42,10 @@ RACE = result("r", "ann bo", dnf="cy")
 CHANGES = [change("cy", None, 1420, 1402), change("ann", 1, 1712, 1745), change("bo", 2, 1650, 1641)]
 
 
+def test_the_sites_limits() -> None:
+    assert (MESSAGE_LIMIT, INFO_LIMIT, META_LIMIT) == (1000, 1000, 2048)
+
+
 # Chat
 
 
@@ -356,6 +360,12 @@ def test_meta_takes_from_the_longest_leaderboard() -> None:
     made = meta({}, [long, short])["racebot"]
     assert made[1] == short
     assert made[0]["omitted"] > 0
+
+
+@pytest.mark.parametrize("boards", [0, 1, 3])
+def test_meta_where_other_bots_left_no_room(boards: int) -> None:
+    entries = [meta_entry(GOAL, "m", CHANGES)] * boards
+    assert meta({"seed": "x" * 2040}, entries) == {"racebot": []}
 
 
 @given(

@@ -447,6 +447,8 @@ async def test_the_site_may_trim_what_it_shows(ledger: Ledger, courier: Courier,
     delivering = asyncio.create_task(deliver(courier, room))
     await asyncio.sleep(0.01)
     courier.hear(RaceUpdate(replace(RECORDED, info_bot=SEED)))
+    await asyncio.sleep(0.01)
+    assert states(ledger) == ["sent"], "an earlier frame is no answer"
     courier.hear(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
     await delivering
     assert states(ledger) == ["delivered"]
