@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 10.0
 """Seconds after which a connection that does not show what we sent counts as lost."""
+MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
+"""Connections over which one message is tried: what the site never shows must not be repeated for ever."""
 CLOCK_SKEW = timedelta(minutes=2)
 """How far the site's clock may be behind ours when the history is searched for our own message."""
 
@@ -65,6 +68,7 @@ class Courier:
         self._answer_within = answer_within
         self._race: Race | None = None
         self._seen = asyncio.Event()
+        self._tries: Counter[int] = Counter()
         self._waiting: tuple[Callable[[Event], bool], asyncio.Future[Event]] | None = None
 
     def hear(self, event: Event) -> None:
@@ -94,7 +98,13 @@ class Courier:
             ConnectionLost: the socket closed, or the site does not answer.
         """
         while rows := await self._open_rows():
-            await self._deliver(socket, rows[0])
+            row = rows[0]
+            self._tries[row.id] += 1
+            if self._tries[row.id] > MOST_TRIES[row.message.kind]:
+                log.warning("%s: a message was never confirmed; given up", self._name)
+                await self._mark(row, Delivery.REFUSED, "never confirmed by the site")
+            else:
+                await self._deliver(socket, row)
 
     async def _open_rows(self) -> list[OutboxRow]:
         rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self._name)

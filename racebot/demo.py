@@ -39,8 +39,9 @@ async def demo(
         console: where the chat goes.
         model: the rating model's key.
     """
-    rng = random.Random(seed)  # noqa: S311 - the same races each time, nothing to keep secret
-    site = Site(rng=rng)
+    # Two sources of chance: what the site draws hangs on timing, the races must not.
+    site = Site(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
+    rng = random.Random(f"races {seed}")  # noqa: S311
     async with serve(site) as address:
         worker = Worker(
             Settings(
@@ -74,7 +75,10 @@ async def _show_rooms(site: Site, console: Console) -> None:
             if slug not in known:
                 known.add(slug)
                 console.print(f"\n[bold]{escape(room.name)}[/bold]  ({escape(room.goal)})")
-                room.listen(_printer(room, console))
+                show = _printer(room, console)
+                for message in room.history()["messages"]:
+                    show({"type": "chat.message", "message": message})
+                room.listen(show)
         await asyncio.sleep(0.01)
 
 

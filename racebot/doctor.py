@@ -65,9 +65,9 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
     for goal in dict.fromkeys(wanted):
         if goal not in public.goals:
             yield Finding(
-                False,
-                f"goal {goal!r}: category {slug} has no such goal now: fine for a past season, "
-                "otherwise correct RACEBOT_GOALS or racebot.toml",
+                True,
+                f"goal {goal!r}: category {slug} has none of this name now: fine for a past season; "
+                "if it should have, correct RACEBOT_GOALS or racebot.toml",
             )
     try:
         token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from racebot import announcement
 from racebot.ledger.store import Ledger
-from racebot.ledger.work import Delivery, Kind, Message, PendingRace
+from racebot.ledger.work import Delivery, Kind, Message, OutboxRow, PendingRace
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settle import TEAM_RACE, Rated, Settler
@@ -27,8 +27,10 @@ ANNOUNCE_WITHIN = timedelta(hours=1)
 """A result older than this when first seen is not announced: its racers have left the room."""
 GIVE_UP_AFTER = timedelta(days=1)
 """A finished race that the site does not know is looked for this long."""
-WITHDRAW_AFTER = timedelta(hours=1)
-"""A race that stops being recorded is only forgotten this long after it ended: the site caches answers."""
+WITHDRAW_AFTER = timedelta(hours=6)
+"""A settled race is only forgotten this long after it was settled: an answer of the site may be older."""
+EXPIRE_AFTER = timedelta(days=90)
+"""A finished race that is neither recorded nor set aside is looked after this long."""
 
 
 class Lifecycle:
@@ -45,6 +47,13 @@ class Lifecycle:
         self._ledger: Ledger = settler.ledger
         self._clock = clock
         self._announce = announce
+        self._started_at = clock()
+        self._settled_at: dict[str, datetime] = {}
+
+    def joined(self, race: Race) -> None:
+        """Remember an unfinished race that is watched, in case that nobody watches when it finishes."""
+        with self._ledger.transaction():
+            self._ledger.pending.join(race.name, race.category)
 
     def observe(self, race: Race, *, in_room: bool = False) -> None:
         """Take in a race as the site now shows it, wherever it was seen.
@@ -57,8 +66,10 @@ class Lifecycle:
         if race.over:
             self.over(race.name)
             self._withdraw(race)
-        elif result is None or not self.settler.plans.counts(result):
+        elif result is None or result.hidden:
             return
+        elif not self.settler.plans.counts(result):
+            self.over(race.name)
         elif race.recorded:
             self.recorded(result, in_room=in_room)
         elif self._ledger.race(race.name) is not None:
@@ -69,6 +80,7 @@ class Lifecycle:
     def finished(self, result: RaceResult) -> None:
         """Look after a finished race until it is settled."""
         with self._ledger.transaction():
+            self._ledger.pending.leave(result.name)
             if self._ledger.pending.get(result.name) is None:
                 log.info("%s: finished, waiting for its record", result.name)
                 self._ledger.pending.save(
@@ -97,7 +109,8 @@ class Lifecycle:
             self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the result changed")
             correction = pending.corrections + 1 if self._was_heard(result.name) else 0
             for text in _provisional(rated, correction):
-                self._put(result.name, result.category, "chat", {"text": text})
+                body = {"text": text, "announces": any(each.changes for each in rated)}
+                self._put(result.name, result.category, "chat", body)
             self._ledger.pending.save(replace(pending, said=key, corrections=correction))
 
     def taken_back(self, name: str) -> None:
@@ -128,19 +141,24 @@ class Lifecycle:
             yield self._message(result.name, result.category, "meta", {"leaderboards": entries})
             yield self._message(result.name, result.category, "info", {"blocks": blocks})
 
-        rated = self.settler.settle(result, messages, self._clock())
+        with self._ledger.transaction():
+            self._ledger.pending.leave(result.name)
+            rated = self.settler.settle(result, messages, self._clock())
+        if rated is not None:
+            self._settled_at[result.name] = self._clock()
         for each in rated or ():
             outcome = each.note or f"{len(each.changes)} ratings changed"
             log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
 
     def over(self, name: str) -> None:
         """The race will never be recorded: say so where changes were announced, and forget it."""
-        pending = self._ledger.pending.get(name)
-        if pending is None:
-            return
         with self._ledger.transaction():
+            self._ledger.pending.leave(name)
+            pending = self._ledger.pending.get(name)
+            if pending is None:
+                return
             self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race is not recorded")
-            if self._was_heard(name):
+            if any(row.message.body.get("announces") for row in self._heard(name)):
                 self._put(name, pending.category, "chat", {"text": announcement.WITHDRAWN})
             self._ledger.pending.remove(name)
         log.info("%s: will not be recorded, nothing changes", name)
@@ -151,6 +169,7 @@ class Lifecycle:
         if pending is not None and self._clock() - pending.ended_at < GIVE_UP_AFTER:
             return
         with self._ledger.transaction():
+            self._ledger.pending.leave(name)
             self._ledger.pending.remove(name)
             for row in self._ledger.outbox.open_for(name):
                 self._ledger.outbox.mark(row, Delivery.DROPPED, self._clock(), "the room is gone")
@@ -159,22 +178,30 @@ class Lifecycle:
         """Put off the next look at a pending race, the longer the older it is."""
         with self._ledger.transaction():
             pending = self._ledger.pending.get(name)
-            if pending is not None:
+            if pending is None:
+                return
+            if self._clock() - pending.ended_at > EXPIRE_AFTER:
+                log.warning("%s: not recorded in %d days; given up", name, EXPIRE_AFTER.days)
+                self._ledger.pending.remove(name)
+            else:
                 self._ledger.pending.save(replace(pending, next_look=self._next_look(pending.ended_at)))
 
     def _withdraw(self, race: Race) -> None:
-        """Forget a settled race that the site shows as not recorded, unless it may be an old answer."""
-        stored = self._ledger.race(race.name)
-        if stored is None or race.recorded:
-            return
-        if self._clock() - stored.result.ended_at > WITHDRAW_AFTER:
+        """Forget a settled race that the site shows as not recorded, unless that may be an old answer."""
+        settled_at = self._settled_at.get(race.name, self._started_at)
+        if self._clock() - settled_at > WITHDRAW_AFTER:
             self.settler.withdraw(race.name)
 
     def _was_heard(self, name: str) -> bool:
-        return any(
-            row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
+        return bool(self._heard(name))
+
+    def _heard(self, name: str) -> list[OutboxRow]:
+        """What was said in a room's chat, as far as is known."""
+        return [
+            row
             for row in self._ledger.outbox.of(name)
-        )
+            if row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
+        ]
 
     def _next_look(self, ended_at: datetime) -> datetime:
         now = self._clock()

@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
     site: str = Field(
         "https://racetime.gg",
-        pattern=r"^https?://[^/\s]+$",
+        pattern=r"^https?://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?$",
         description="the site's address, such as https://racetime.gg",
     )
     category: Slug | None = Field(
@@ -403,6 +403,8 @@ def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterat
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:
     """Tables that describe the same thing twice."""
+    if settings.categories and settings.goals:
+        yield f"{path}: goals outside [[categories]] limit nothing: move them into its tables"
     slugs = Counter(each.slug for each in settings.categories)
     for slug in (slug for slug, count in slugs.items() if count > 1):
         yield f"{path}: {slug!r} is in more than one of [[categories]]: keep one of them"

@@ -76,7 +76,13 @@ class Plans:
         if category in self.goals and goal not in self.goals[category]:
             return []
         named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
-        return [plan.leaderboard(category, goal) for plan in named or [self.default]]
+        if named:
+            return [plan.leaderboard(category, goal) for plan in named]
+        alone = self.default.leaderboard(category, goal)
+        if any(p.name == goal and p.category in {"", category} for p in self.named):
+            # A leaderboard of other goals has taken the name.
+            alone = replace(alone, name=f"{goal} (goal)")
+        return [alone]
 
     def counts(self, result: RaceResult) -> bool:
         """Whether a result is one that may be rated once it is recorded."""
@@ -143,6 +149,7 @@ class Settler:
         with self.ledger.transaction():
             stored = self.ledger.race(result.name)
             if stored is not None:
+                result = result.with_accounts_of(stored.result)
                 if stored.fingerprint == result.fingerprint():
                     self.ledger.pending.remove(result.name)  # a backfill may have been first
                     return None
@@ -182,11 +189,12 @@ class Settler:
         rebuild: set[int] = set()
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
-            for result in sorted(results, key=lambda r: (r.ended_at, r.name)):
-                if not result.recorded or not self.plans.counts(result):
+            for given in sorted(results, key=lambda r: (r.ended_at, r.name)):
+                if not given.recorded or not self.plans.counts(given):
                     skipped += 1
                     continue
-                stored = self.ledger.race(result.name)
+                stored = self.ledger.race(given.name)
+                result = given.with_accounts_of(stored.result) if stored else given
                 if stored is not None and stored.fingerprint == result.fingerprint():
                     known += 1
                     continue

@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from websockets.client import backoff
 
 from racebot.announcement import InfoPolicy
 from racebot.delivery import Call, Courier, TokenRefused
-from racebot.errors import ConnectionLost, NotFoundError, SiteError
+from racebot.errors import (
+    ConnectionLost,
+    LedgerError,
+    LedgerUnavailable,
+    NotFoundError,
+    RacebotError,
+    SiteError,
+)
 from racebot.ledger.work import OutboxRow
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Site, TokenSource
@@ -25,6 +32,8 @@ log = logging.getLogger(__name__)
 STAY_AFTER_FINISH = timedelta(hours=6)
 """How long a finished room is watched by its socket; after that its race is polled."""
 LONGEST_BACKOFF = 300.0
+STEADY_AFTER = 60.0
+"""Seconds that a connection must have lasted for the next one to be tried without growing pauses."""
 FAILURES_UNTIL_ASKED = 3
 """Lost connections in a row after which the site is asked whether the room still exists."""
 REFRESH_OPEN = 300.0
@@ -70,6 +79,9 @@ class RoomWatch:
         self._room = Room(name, quiet=quiet)
         self._courier = Courier(name, self._ledger, call, clock, info)
         self._work = asyncio.Event()
+        self._noted = False
+        self._following = 0
+        """How many notices are being followed: until they are, the room is not done."""
         self._reconnect = asyncio.Event()
 
     def nudge(self) -> None:
@@ -81,19 +93,21 @@ class RoomWatch:
         self._reconnect.set()
 
     async def run(self) -> None:
-        """Stay with the room, through any number of lost connections.
+        """Stay with the room, through any number of lost connections and passing faults.
 
         Raises:
-            CredentialsError: the site does not accept the bot's id and secret.
+            LedgerError: the database is not intact.
         """
         delays, failures = _delays(), 0
+        token = ""
         while True:
+            joined_at = time.monotonic()
             try:
                 token = await self._tokens.get()
                 path = self._room.race.websocket_path if self._room.race else None
                 async with join(self._site.url, self.name, path or bot_path(self.name), token) as socket:
                     log.debug("%s: joined", self.name)
-                    delays, failures = _delays(), 0
+                    failures = 0
                     if await self._stay(socket):
                         return
                     continue
@@ -106,6 +120,16 @@ class RoomWatch:
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     await self._call(self._lifecycle.vanished, self.name)
                     return
+            except LedgerUnavailable as error:
+                log.error("%s; trying again", error)
+            except LedgerError:
+                raise
+            except RacebotError as error:
+                log.warning("%s: %s; trying again", self.name, error)
+            except Exception:
+                log.exception("%s: an unexpected error; joining again", self.name)
+            if time.monotonic() - joined_at > STEADY_AFTER:
+                delays = _delays()
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
@@ -155,12 +179,22 @@ class RoomWatch:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.ask_race()
 
-    async def _take(self, notices: Iterable[Notice]) -> None:
-        race = self._room.race
-        if race is not None and race.status == "finished" and not self._room.closed:
-            await self._call(self._lifecycle.observe, race)
-        for notice in notices:
-            await self._follow(notice)
+    async def _take(self, notices: Sequence[Notice]) -> None:
+        self._following += 1
+        try:
+            race = self._room.race
+            if race is not None and not self._room.closed:
+                if race.status == "finished":
+                    await self._call(self._lifecycle.observe, race)
+                elif not self._noted:
+                    await self._call(self._lifecycle.joined, race)
+                self._noted = race.status != "finished"
+            for notice in notices:
+                await self._follow(notice)
+        finally:
+            self._following -= 1
+        if notices:
+            self._work.set()
 
     async def _follow(self, notice: Notice) -> None:
         match notice:
@@ -172,7 +206,6 @@ class RoomWatch:
                 await self._call(lambda: self._lifecycle.observe(race, in_room=True))
             case Over():
                 await self._call(self._lifecycle.over, self.name)
-        self._work.set()
 
     async def _speak(self, socket: RoomSocket) -> None:
         """Deliver the outbox whenever there is work; end when the room needs nobody any more."""
@@ -184,11 +217,12 @@ class RoomWatch:
                 return
 
     async def _may_leave(self) -> bool:
-        race = self._room.race
+        # Looked at first: what closes the room also queues its last messages, before they are counted.
+        closed, race = self._room.closed and not self._following, self._room.race
         open_rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self.name)
         if open_rows or race is None:
             return False
-        if self._room.closed:
+        if closed:
             return True
         ended_at = race.result.ended_at if race.result else None
         return ended_at is not None and self._clock() - ended_at > STAY_AFTER_FINISH

@@ -42,6 +42,10 @@ log = logging.getLogger(__name__)
 LOOK_BACK = timedelta(days=14)
 """How far back the list of past races is read, to see races that are recorded late."""
 SHUTDOWN_WITHIN = 8.0
+REFUSED_FOR_LONG = timedelta(minutes=10)
+"""Credentials that were good are believed to be so no more after this long without a look at a category."""
+BELIEVED_AFTER = 3
+"""Times that the site must say at the start that there is no such category."""
 BACKUP_HOUR = 4
 """Of the night, UTC."""
 
@@ -111,33 +115,37 @@ class CategoryWorker:
         token = await self._tokens.get()
         try:
             category = await self._site.category(self.slug, token)
-        except CredentialsError:
+        except CredentialsError as error:
+            # It was let in when the worker started: a front proxy may refuse, or the token be revoked.
             self._tokens.refuse(token)
-            category = await self._site.category(self.slug, await self._tokens.get())
+            raise SiteError(str(error)) from None
         for room in category.rooms:
             if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
                 self._watch(room.name)
         for pending in await self._call(self._ledger.pending.all, self.slug):
             if self._clock() - pending.ended_at < STAY_AFTER_FINISH:
                 self._watch(pending.race)
-        for name in await self._call(self._ledger.outbox.rooms, self.slug):
-            self._watch(name)
+        for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):
+            for name in await self._call(kept, self.slug):
+                self._watch(name)
         self._alive(self.slug)
 
     async def pending(self) -> None:
         """Look after finished races that are not settled yet, where no socket does."""
         for pending in await self._call(self._ledger.pending.due, self.slug, self._clock()):
             name = pending.race
-            if name not in self._watches:
-                try:
+            try:
+                if name not in self._watches:
                     race = await self._site.race(name)
-                except NotFoundError:
-                    await self._call(self._lifecycle.vanished, name)
-                    continue
-                await self._call(self._lifecycle.observe, race)
-                if race.status == "in_progress":
-                    self._watch(name)
-            await self._call(self._lifecycle.looked_at, name)
+                    await self._call(self._lifecycle.observe, race)
+                    if race.status == "in_progress":
+                        self._watch(name)
+            except NotFoundError:
+                await self._call(self._lifecycle.vanished, name)
+            except Exception as error:
+                self._failed(error)
+            finally:
+                await self._call(self._lifecycle.looked_at, name)
 
     async def past_races(self) -> None:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
@@ -153,11 +161,13 @@ class CategoryWorker:
                 break
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
-            if race.name in self._watches:
-                if race.recorded or race.over:
+            try:
+                if race.name not in self._watches:
+                    await self._call(self._lifecycle.observe, race)
+                elif race.recorded or race.over:
                     await self._watches[race.name][0].inform(race)
-                continue
-            await self._call(self._lifecycle.observe, race)
+            except Exception as error:
+                self._failed(error)
 
     async def token(self) -> None:
         """Renew the token ahead of time; open sockets connect again with the new one."""
@@ -292,23 +302,43 @@ class Worker:
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
 
     async def _patiently(self, check: Callable[[], Awaitable[None]]) -> bool:
-        """Run the first check of a category; a site that is away is waited for. False when stopped."""
-        for delay in backoff(initial_delay=1.0, min_delay=2.0, max_delay=300.0):
+        """Run the first check of a category; a site that is away is waited for. False when stopped.
+
+        What looks like a wrong setting is asked again a few times before it is believed.
+        """
+        doubts = 0
+        for delay in backoff(initial_delay=1.0, min_delay=1.0, max_delay=300.0):
             try:
-                await check()
-            except (CredentialsError, NotFoundError, PayloadError):
+                if not await self._unless_stopped(check()):
+                    return False
+            except CredentialsError:
                 raise
+            except (NotFoundError, PayloadError):
+                doubts += 1
+                if doubts == BELIEVED_AFTER:
+                    raise
             except SiteError as error:
                 log.warning("%s; waiting for the site", error)
             else:
                 return True
-            try:
-                async with asyncio.timeout(delay):
-                    await self._stop.wait()
+            if not await self._unless_stopped(asyncio.sleep(delay)):
                 return False
-            except TimeoutError:
-                continue
         raise AssertionError("unreachable")
+
+    async def _unless_stopped(self, work: Awaitable[None]) -> bool:
+        """Do something unless and until the worker is to stop; whether it was done."""
+        doing = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                return False
+            await doing
+            return True
+        finally:
+            doing.cancel()
+            stopping.cancel()
+            await asyncio.gather(doing, stopping, return_exceptions=True)
 
     async def _guarded(self, job: Callable[[], Awaitable[None]]) -> None:
         """Run a job so that its failure is told and the next run happens, unless nothing can help."""
@@ -326,6 +356,8 @@ class Worker:
         match error:
             case LedgerUnavailable():
                 log.error("%s; trying again", error)
+            case CredentialsError() if not self._refused_for_long():
+                log.error("%s; trying again", error)
             case CredentialsError() | LedgerError():
                 self._fatal = self._fatal or error
                 self._stop.set()
@@ -342,6 +374,11 @@ class Worker:
             beat = heartbeat(self._settings.database)
             beat.touch(mode=0o600)
             os.utime(beat, (oldest, oldest))
+
+    def _refused_for_long(self) -> bool:
+        """Whether the credentials that were good at the start have been refused for a while now."""
+        seen = min(self._seen.values(), default=None)
+        return seen is not None and self._clock() - seen > REFUSED_FOR_LONG
 
     async def _back_up(self, ledger: Ledger) -> None:
         folder = backup.folder_of(ledger.path)

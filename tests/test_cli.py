@@ -18,7 +18,7 @@ import stamina.instrumentation
 from builders import GOAL, entrant_document, listed_document
 
 from racebot import __version__
-from racebot.cli import main
+from racebot.cli import common, main
 
 SECRET = "hush-hush-1234"
 SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
@@ -63,7 +63,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "pairwise-elo")
     monkeypatch.setenv("RACEBOT_PARAMETERS", SIMPLE)
-    monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "races.json").write_text(json.dumps(RACES), encoding="utf-8")
@@ -78,6 +77,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def racebot(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Racebot:
     """Runs a command in this process; an exception that is not an exit fails the test."""
+
+    # The consoles read the width when they are made, which is before a test can set it.
+    for console in (common.console, common.notices):
+        monkeypatch.setattr(console, "_width", 140)
 
     def run(*words: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["racebot", *words])

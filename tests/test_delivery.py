@@ -468,3 +468,17 @@ async def test_the_final_word_goes_out_in_order(ledger: Ledger, courier: Courier
     await deliver(courier, room)
     assert [action for action, _ in room.actions] == ["setmeta", "ping", "setinfo"]
     assert states(ledger) == ["delivered", "delivered"]
+
+
+async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Every `setinfo` makes the site say so in chat."""
+    put(ledger, "g1", "info", blocks=["Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)"])
+    room.deaf = {"setinfo"}
+    for _ in range(3):
+        with pytest.raises(ConnectionLost):
+            await deliver(courier, room)
+    await deliver(courier, room)
+    assert len(room.done("setinfo")) == 3
+    assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])

@@ -400,9 +400,9 @@ def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
     lifecycle.observe(seen(RECORDED))
     lifecycle.observe(seen(FINISHED))
     assert ledger.race("orb/r") is not None, "a stale answer of the site's cache looks the same"
-    clock.now = NOON + timedelta(hours=1)
+    clock.advance(hours=6)
     lifecycle.observe(seen(FINISHED))
-    assert ledger.race("orb/r") is not None
+    assert ledger.race("orb/r") is not None, "it was settled not long ago, whenever it ended"
     clock.advance(seconds=1)
     lifecycle.observe(seen(FINISHED))
     assert ledger.race("orb/r") is None
@@ -417,7 +417,7 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: object
 ) -> None:
     lifecycle.observe(seen(RECORDED))
-    clock.advance(hours=2)
+    clock.advance(hours=7)
     lifecycle.observe(shown)
     assert ledger.race("orb/r") is None
     assert ledger.pending.get("orb/r") is None
@@ -436,7 +436,7 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
         (timedelta(days=2), timedelta(hours=1)),
         (timedelta(days=13, hours=23), timedelta(hours=1)),
         (timedelta(days=14), timedelta(days=1)),
-        (timedelta(days=400), timedelta(days=1)),
+        (timedelta(days=89), timedelta(days=1)),
     ],
 )
 def test_the_older_a_race_the_rarer_the_looks(
@@ -519,3 +519,22 @@ def test_a_pending_race_of_another_session_is_settled(lifecycle: Lifecycle, ledg
     lifecycle.observe(seen(race))
     assert ledger.pending.get("orb/r") is None
     assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_race_that_is_never_recorded_is_given_up_some_day(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    clock.now = NOON + timedelta(days=91)
+    lifecycle.looked_at("orb/r")
+    assert ledger.pending.get("orb/r") is None
+
+
+def test_an_unfinished_race_is_remembered_until_it_is_finished(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.joined(seen(FINISHED))
+    assert ledger.pending.joined("orb") == ["orb/r"]
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.pending.joined("orb") == []
+    lifecycle.joined(seen(FINISHED))
+    lifecycle.over("orb/r")
+    assert ledger.pending.joined("orb") == []

@@ -827,3 +827,24 @@ def test_a_goal_that_is_not_rated_any_more_keeps_its_leaderboard(settler: Settle
     board = board_of(settler)
     Settler(settler.ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"Another"})})).apply_plans()
     assert settler.ledger.leaderboards() == [board]
+
+
+def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Settler) -> None:
+    race = result("r", "ann bo", dnf="cy")
+    settle(settler, race)
+    before = contents(settler)
+    without_bo = replace(
+        race, entrants=tuple(replace(e, user_id=None) if e.name == "Bo" else e for e in race.entrants)
+    )
+    assert settle(settler, without_bo) is None
+    assert settler.merge([without_bo], "backfill").known == 1
+    assert contents(settler) == before
+
+
+def test_a_goal_called_like_a_leaderboard_of_others_gets_one_of_its_own(settler: Settler) -> None:
+    joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
+    both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
+    both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
+    boards = {board.name: settler.ledger.rated_count(board) for board in settler.ledger.leaderboards()}
+    assert boards == {"Another": 1, "Another (goal)": 1}
+    assert all(both.verify(board) == [] for board in settler.ledger.leaderboards())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -350,3 +351,82 @@ async def test_a_site_that_is_away_is_waited_for(sandbox: Bench) -> None:
         room = sandbox.open_race(3)
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1, seconds=60)
+
+
+async def test_a_stop_is_obeyed_while_the_site_is_away(sandbox: Bench) -> None:
+    sandbox.misbehaviour.fail_http(100, 503, retry_after="60")
+    async with sandbox.worker() as worker:
+        await until(lambda: sandbox.site.requests)
+        async with asyncio.timeout(8):
+            assert await worker.terminate() == 0
+
+
+async def test_a_front_proxy_that_refuses_for_a_while_does_not_end_it(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
+        sandbox.misbehaviour.fail_http(4, 403, path=f"/o/{CATEGORY}/data")
+        seen = sandbox.site.counts()[f"/o/{CATEGORY}/data"]
+        await until(lambda: sandbox.site.counts()[f"/o/{CATEGORY}/data"] >= seen + 6)
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        assert await worker.terminate() == 0
+
+
+async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3, unlisted=True)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        with sandbox.ledger() as ledger:
+            ledger.db.conn.execute("BEGIN IMMEDIATE")
+            finish(room, 60, 61)
+            await asyncio.sleep(12)
+            ledger.db.conn.rollback()
+        await until(lambda: len(said(room)) == 1, seconds=30)
+
+
+async def test_an_unlisted_race_that_finishes_while_the_worker_is_down_is_announced(sandbox: Bench) -> None:
+    room = sandbox.open_race(3, unlisted=True)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        await asyncio.sleep(0.5)
+    finish(room, 60, 61)
+    async with sandbox.worker():
+        await until(lambda: len(said(room)) == 1)
+
+
+async def test_one_race_that_cannot_be_looked_at_holds_up_no_other(sandbox: Bench) -> None:
+    rooms = [sandbox.open_race(3) for _ in range(2)]
+    async with sandbox.worker():
+        for room in rooms:
+            finish(room, 60, 61)
+        await until(lambda: all(len(said(room)) == 1 for room in rooms))
+    with sandbox.ledger() as ledger, ledger.transaction():
+        for pending in ledger.pending.all(CATEGORY):
+            # Too old for their sockets to be watched, so that both are polled.
+            ended_at = pending.ended_at - timedelta(hours=7)
+            ledger.pending.save(replace(pending, ended_at=ended_at, next_look=ended_at))
+    for room in rooms:
+        room.unlisted = True
+        assert room.ended_at is not None
+        room.ended_at -= timedelta(days=20)
+        room.record()
+    sandbox.misbehaviour.fail_http(1000, 403, path=f"/{rooms[0].name}/data")
+    async with sandbox.worker():
+        await until(lambda: settled(sandbox, rooms[1]))
+
+
+async def test_a_team_race_that_is_not_recorded_takes_nothing_back(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.site.open_race(team_race=True)
+        for number in range(4):
+            user = sandbox.site.add_user(f"Mate {number}")
+            room.enter(user, team=f"Team {number % 2}")
+            room.ready(user)
+        room.count_down()
+        room.start(ago=timedelta(hours=2))
+        finish(room, 60, 61, 62)
+        await until(lambda: len(said(room)) == 1)
+        room.do_not_record()
+        await asyncio.sleep(0.7)
+    assert len(said(room)) == 1

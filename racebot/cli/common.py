@@ -14,7 +14,14 @@ import typer
 from rich.console import Console
 
 from racebot import __version__, reports, settings as configuration
-from racebot.errors import NoSuchEntryError, RacebotError, SettingsError, SiteError
+from racebot.errors import (
+    CredentialsError,
+    NoSuchEntryError,
+    NotFoundError,
+    RacebotError,
+    SettingsError,
+    SiteError,
+)
 from racebot.ledger.store import Leaderboard, Ledger
 from racebot.settings import Settings
 
@@ -58,7 +65,9 @@ def main() -> None:
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
             notices.print(f"racebot: {line}", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1 if type(error) in {NoSuchEntryError, SiteError} else 2)
+        mend = isinstance(error, (CredentialsError, NotFoundError))
+        passing = isinstance(error, (NoSuchEntryError, SiteError)) and not mend
+        sys.exit(1 if passing else 2)
     except KeyboardInterrupt:
         sys.exit(130)
 

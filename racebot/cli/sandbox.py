@@ -14,6 +14,8 @@ from racebot.cli.common import app, console, log_to_stderr
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 
+DEMO_DATABASE = Path("state/demo.db")
+
 
 @app.command()
 def sandbox(
@@ -49,9 +51,9 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed gives the same races.")] = 1,
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Twice as fast with 2.")] = 1.0,
     model: Annotated[str, typer.Option(help="The rating model.")] = configuration.DEFAULT_MODEL,
-    database: Annotated[Path, typer.Option(help="Where the demo keeps its ledger; it is begun anew.")] = Path(
-        "state/demo.db"
-    ),
+    database: Annotated[
+        Path, typer.Option(help="Where the demo keeps its ledger; it is begun anew.")
+    ] = DEMO_DATABASE,
 ) -> None:
     """Watch the bot at work: a sandbox, simulated racers, and the real worker, within a minute.
 
@@ -61,6 +63,10 @@ def demo(
     from racebot import demo as show  # noqa: PLC0415 - needs an extra of the package
 
     log_to_stderr("warning")
+    if database.exists() and database != DEMO_DATABASE:
+        raise SettingsError(
+            f"--database {database}: the demo begins a new one, and this file is there already"
+        )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
     asyncio.run(show.demo(database, races=races, seed=seed, speed=speed, console=console, model=model))
@@ -76,4 +82,7 @@ def _need_sandbox() -> None:
         import starlette  # noqa: F401, PLC0415 - an extra of the package
         import uvicorn  # noqa: F401, PLC0415
     except ModuleNotFoundError:
-        raise SettingsError("the sandbox is not installed: pip install 'racebot[sandbox]'") from None
+        raise SettingsError(
+            "the sandbox is not installed: pip install 'racebot[sandbox]' "
+            "(in a clone: pip install -e '.[sandbox]')"
+        ) from None

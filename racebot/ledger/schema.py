@@ -113,6 +113,12 @@ def m002_work(db: Database) -> None:
         ) WITHOUT ROWID
         """,
         """
+        CREATE TABLE joined (
+            race TEXT PRIMARY KEY,
+            category TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        """
         CREATE TABLE outbox (
             id INTEGER PRIMARY KEY,
             race TEXT NOT NULL,

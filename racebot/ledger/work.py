@@ -104,6 +104,19 @@ class Pending:
     def remove(self, race: str) -> None:
         self._db.execute("DELETE FROM pending WHERE race = ?", (race,))
 
+    def join(self, race: str, category: str) -> None:
+        """Note an unfinished race that is watched: once it is finished no list may show it."""
+        self._db.execute("INSERT OR IGNORE INTO joined (race, category) VALUES (?, ?)", (race, category))
+
+    def leave(self, race: str) -> None:
+        """Forget what `join` noted."""
+        self._db.execute("DELETE FROM joined WHERE race = ?", (race,))
+
+    def joined(self, category: str) -> list[str]:
+        """Unfinished races that were being watched."""
+        rows = self._db.query("SELECT race FROM joined WHERE category = ?", (category,))
+        return [row["race"] for row in rows]
+
     def _select(self, where: str, *values: Any) -> list[PendingRace]:
         rows = self._db.query(f"SELECT * FROM pending WHERE {where}", values)  # noqa: S608 - `where` is ours
         return [

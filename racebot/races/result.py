@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -73,6 +73,25 @@ class RaceResult:
     def countable(self) -> bool:
         """Whether the site may ever record this race for a goal of the category."""
         return self.recordable and not self.custom_goal
+
+    def with_accounts_of(self, earlier: RaceResult) -> RaceResult:
+        """This result, with entrants whose account was deleted since given the account they raced with.
+
+        The site shows them without one from then on, which changes nothing in how the race ended. They are
+        known by their status, time, place and team; who cannot be told apart ended alike.
+        """
+        present = {e.user_id for e in self.entrants}
+        gone = [e for e in earlier.entrants if e.user_id is not None and e.user_id not in present]
+        entrants = []
+        for entrant in self.entrants:
+            if entrant.user_id is None:
+                facts = replace(entrant, user_id=None, name="")
+                match = next((e for e in gone if replace(e, user_id=None, name="") == facts), None)
+                if match is not None:
+                    gone.remove(match)
+                    entrant = match  # noqa: PLW2901 - the entrant as known before
+            entrants.append(entrant)
+        return replace(self, entrants=tuple(entrants))
 
     def to_json(self) -> str:
         """All facts as compact JSON, for storing; `from_json` reads them back exactly."""

@@ -152,3 +152,23 @@ def test_the_fingerprint_is_the_same_in_every_time_zone_and_session() -> None:
     elsewhere = race.ended_at.astimezone(datetime.fromisoformat("2026-01-01T00:00:00+09:00").tzinfo)
     assert replace(race, ended_at=elsewhere).fingerprint() == race.fingerprint()
     assert replace(race, ended_at=race.ended_at + timedelta(days=1)).fingerprint() != race.fingerprint()
+
+
+def test_an_account_deleted_after_the_race_is_still_known_from_an_earlier_result() -> None:
+    earlier = result("r", "ann bo", dnf="cy di")
+    later = replace(
+        earlier,
+        entrants=tuple(
+            replace(e, user_id=None, name="deleted account") if e.name in {"Bo", "Cy"} else e
+            for e in earlier.entrants
+        ),
+    )
+    assert later.fingerprint() != earlier.fingerprint()
+    assert later.with_accounts_of(earlier).fingerprint() == earlier.fingerprint()
+
+
+def test_an_entrant_who_ended_otherwise_is_not_taken_for_a_deleted_account() -> None:
+    earlier = result("r", "ann bo")
+    first, second = earlier.entrants
+    changed = replace(earlier, entrants=(first, replace(second, user_id=None, status=EntrantStatus.DQ)))
+    assert changed.with_accounts_of(earlier) == changed
