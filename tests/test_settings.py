@@ -9,7 +9,7 @@ from builders import CATEGORY
 from racebot.announcement import InfoPolicy
 from racebot.errors import SettingsError
 from racebot.races.outcome import TeamPolicy
-from racebot.settings import Settings, load
+from racebot.settings import DEFAULT_MODEL, Settings, load
 
 SECRET = "hush-hush-1234"
 
@@ -108,7 +108,7 @@ def test_goals_as_json_or_with_semicolons(
 
 
 def test_parameters_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment(monkeypatch, PARAMETERS='{"rates": [0.6, 0.1, 0.05], "dummy": null}')
+    environment(monkeypatch, MODEL="plackett-luce", PARAMETERS='{"rates": [0.6, 0.1, 0.05], "dummy": null}')
     assert load().parameters == {"rates": [0.6, 0.1, 0.05], "dummy": None}
 
 
@@ -209,8 +209,14 @@ def test_a_bad_value_is_one_line_with_variable_value_and_mend(
             {"MODEL": "trueskill", "PARAMETERS": "betta=1"},
             ["RACEBOT_PARAMETERS", "no parameter 'betta'", "did you mean 'beta'?"],
         ),
-        ({"PARAMETERS": "rates=fast"}, ["RACEBOT_PARAMETERS", "rates='fast' is not a list of numbers"]),
-        ({"PARAMETERS": "points_scale=-1"}, ["RACEBOT_PARAMETERS", "points_scale='-1'", "greater than 0"]),
+        (
+            {"MODEL": "plackett-luce", "PARAMETERS": "rates=fast"},
+            ["RACEBOT_PARAMETERS", "rates='fast' is not a list of numbers"],
+        ),
+        (
+            {"MODEL": "plackett-luce", "PARAMETERS": "points_scale=-1"},
+            ["RACEBOT_PARAMETERS", "points_scale='-1'", "greater than 0"],
+        ),
         (
             {"MODEL": "plackett-luce", "TEAM_RACES": "team"},
             ["RACEBOT_TEAM_RACES='team'", "plackett-luce does not rate teams", "trueskill"],
@@ -374,7 +380,10 @@ def test_a_category_set_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             ["racebot.toml", "'quite_seconds' is not a setting", "did you mean 'quiet_seconds'?"],
         ),
         ("model = 'elo'", ["racebot.toml", "no rating model 'elo'"]),
-        ("parameters = { ratse = [1] }", ["racebot.toml", "no parameter 'ratse'", "'rates'"]),
+        (
+            "model = 'plackett-luce'\nparameters = { ratse = [1] }",
+            ["racebot.toml", "no parameter 'ratse'", "'rates'"],
+        ),
         ("[[leaderboards]]\nname = 'X'", ["racebot.toml", "leaderboards.0.goals"]),
         ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards.0.name"]),
         (
@@ -424,7 +433,7 @@ def test_one_name_in_two_categories(folder: Path) -> None:
         "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
         "[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = 'cup'\nmodel = 'trueskill'\n",
     )
-    assert [plan.model for plan in load().plans().named] == ["plackett-luce", "trueskill"]
+    assert [plan.model for plan in load().plans().named] == [DEFAULT_MODEL, "trueskill"]
 
 
 def test_one_category_in_two_tables(folder: Path) -> None:
