@@ -66,6 +66,39 @@ class Stepwise(Protocol):
         ...
 
 
+@runtime_checkable
+class Carries(Protocol):
+    """A model that can start a season from the ratings of an earlier one."""
+
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """States to start the next season from, shaped like `states`.
+
+        Args:
+            states: at the end of a season, shape [..., n, k].
+            factor: what is left of a rating's distance to a newcomer's, from 0 to 1.
+            most_races: where the model counts races, the most that are still counted; by default all.
+        """
+        ...
+
+
+@runtime_checkable
+class PredictsFinish(Protocol):
+    """A model that knows that not everybody finishes."""
+
+    def finish_probability(self, states: FloatArray) -> FloatArray:
+        """Probability that each player finishes their next race: shape [..., n]."""
+        ...
+
+
+@runtime_checkable
+class PredictsPerformance(Protocol):
+    """A model in which the order of a race is that of independent Gaussian performances."""
+
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance, should they finish: [..., n]."""
+        ...
+
+
 def per_entrant(parameter: Number) -> FloatArray:
     """A parameter with an axis for the entrants: shape [1], or [candidates, 1] in a sweep."""
     return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]

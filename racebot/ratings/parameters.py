@@ -46,6 +46,18 @@ def parameter(
     return field(default=default, metadata=metadata)
 
 
+def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> Any:
+    """Declare a base class's parameter again, with another default.
+
+    Args:
+        base: the class that declares it.
+        name: the parameter.
+        default: the subclass's default.
+        changed: what else differs in its declaration, such as `search`.
+    """
+    return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})
+
+
 def declared(model: type[Any]) -> tuple[Field[Any], ...]:
     """The declared parameters of a model class, in order."""
     return tuple(f for f in fields(model) if "help" in f.metadata)

@@ -13,7 +13,10 @@ from racebot.ratings.multielo import MultiElo
 from racebot.ratings.pairwise import PairwiseElo
 from racebot.ratings.parameters import did_you_mean, from_mapping
 from racebot.ratings.plackett_luce import PlackettLuce
+from racebot.ratings.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.thurstone import Thurstone
+from racebot.ratings.thurstone_filter import ThurstoneFilter
+from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.trueskill import TrueSkill
 
 _CLASSES: tuple[type[Any], ...] = (
@@ -24,8 +27,11 @@ _CLASSES: tuple[type[Any], ...] = (
     MultiElo,
     PairwiseElo,
     PlackettLuce,
+    PlackettLuceHurdle,
     PreviousRank,
     Thurstone,
+    ThurstoneFilter,
+    ThurstoneHurdle,
     TrueSkill,
 )
 

@@ -8,7 +8,7 @@ rate, the floor and the points that people see are the same for all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
+from racebot.ratings.carry import pulled
 from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray, Number, per_entrant
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import inherited_from, parameter
 
 
 def candidate_shape(model: Any) -> tuple[int, ...]:
@@ -118,6 +119,10 @@ class SingleParameterModel(ABC):
             updated = np.maximum(updated, np.minimum(ratings, per_entrant(self.floor)))
         return updated[..., np.newaxis]
 
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """Ratings for the start of a season; there are no races to count."""
+        return pulled(states, self.initial()[..., np.newaxis, :], factor)
+
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
         """Linear between the knots, flat outside (elo §5.2): broadcasts with `ratings` [..., n]."""
         if len(self.rates) == 1:
@@ -152,5 +157,4 @@ def inherited(name: str, default: Any, **changed: Any) -> Any:
         default: the subclass's default.
         changed: what else differs in its declaration, such as `search`.
     """
-    declaration = SingleParameterModel.__dataclass_fields__[name]
-    return field(default=default, metadata={**declaration.metadata, **changed})
+    return inherited_from(SingleParameterModel, name, default, **changed)

@@ -51,6 +51,13 @@ class Thurstone(SingleParameterModel):
         lead = a[..., 0] - b[..., 0]
         return gaussian_win(lead) if self.density == "gaussian" else logistic_win(lead)
 
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance: [..., n].
+
+        Logistic performances are taken for Gaussian ones of their variance.
+        """
+        return states[..., 0], np.ones(states.shape[:-1])
+
 
 def logistic_win(lead: FloatArray) -> FloatArray:
     """Chance that a logistic performance of unit variance beats another, from the lead in rating.

@@ -33,6 +33,7 @@ from scipy import special
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
+from racebot.ratings.carry import pulled, pulled_variance
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.parameters import parameter
 from racebot.ratings.propagation import Comparison, Evidence, along_chain, jointly, through_layers
@@ -176,6 +177,18 @@ class TrueSkill:
         variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
         probability: FloatArray = special.ndtr(gap / np.sqrt(variance))
         return probability
+
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance: [..., n]."""
+        variance = _aligned(self.beta, states.ndim - 1) ** 2 + states[..., 1] ** 2
+        return states[..., 0], np.sqrt(variance)
+
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """Beliefs for the start of a season; there are no races to count."""
+        newcomer = self.initial()[..., np.newaxis, :]
+        mean = pulled(states[..., 0], newcomer[..., 0], factor)
+        variance = pulled_variance(states[..., 1] ** 2, newcomer[..., 1] ** 2, factor)
+        return np.stack([mean, np.sqrt(variance)], -1)
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
         """How likely all would draw, relative to the highest possible chance of it: shape [...], in [0, 1].

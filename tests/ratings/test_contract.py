@@ -21,7 +21,7 @@ from racebot.ratings.registry import MODELS, create
 
 CLOSE = 1e-9
 
-CLOSE_FOR = {"trueskill": 1e-4, "thurstone": 1e-4}
+CLOSE_FOR = dict.fromkeys(["trueskill", "thurstone", "thurstone-filter", "thurstone-hurdle"], 1e-4)
 """Instead of `CLOSE` where a model iterates, or where the candidates share a grid that fits them all."""
 
 UNITS = {"trueskill": 4.0, "multielo": 200.0, "elo-ffa": 200.0, "glicko-ffa": 200.0, "previous-rank": 0.0}
@@ -42,6 +42,10 @@ DOUBT = {
     "last": "any result takes doubt away, which raises a rating that subtracts it",
 }
 
+HURDLE = {
+    "better": "who gives up is compared with nobody, and a favourite's bad place can cost more than that",
+}
+
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
     ("elo-ffa", "tie"): DRAWS,
     ("glicko-ffa", "tie"): DRAWS,
@@ -54,6 +58,9 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
         "last": "any rank in a small race is better than a bad one in a large race",
         "sweep": "there are no numbers to vary",
     },
+    ("plackett-luce-hurdle", ""): HURDLE,
+    ("thurstone-filter", ""): HURDLE,
+    ("thurstone-hurdle", ""): HURDLE,
     ("trueskill", ""): DOUBT,
     ("trueskill", "tie"): {
         **DOUBT,
