@@ -46,7 +46,7 @@ from racebot.ratings.parameters import did_you_mean
 from racebot.settle import LeaderboardPlan, Plans
 
 PREFIX = "RACEBOT_"
-DEFAULT_MODEL = "plackett-luce"
+DEFAULT_MODEL = "thurstone-hurdle"
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
@@ -97,6 +97,20 @@ class CategorySettings(BaseModel):
     goals: list[str] = []
 
 
+class CarryOver(BaseModel):
+    """From which earlier leaderboard players bring their ratings, and how much of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = Field(alias="from", min_length=1)
+    factor: float = Field(default=0.9, ge=0, le=1)
+    most_races: float | None = Field(default=None, ge=0)
+
+    def arguments(self) -> dict[str, Any]:
+        """As `Leaderboard.carry` holds them."""
+        return {"from": self.source, "factor": self.factor, "most_races": self.most_races}
+
+
 class LeaderboardSettings(BaseModel):
     """One leaderboard of `racebot.toml`: which goals it joins and how it is rated."""
 
@@ -110,6 +124,7 @@ class LeaderboardSettings(BaseModel):
     team_races: TeamPolicy | None = None
     minimum_finishes: int | None = Field(default=None, ge=0)
     inactive_days: int | None = Field(default=None, ge=0)
+    carry_over: CarryOver | None = None
 
     _check_model = field_validator("model")(_model_key)
 
@@ -223,6 +238,7 @@ class Settings(BaseSettings):
                 name=board.name,
                 category=board.category,
                 goals=tuple(board.goals),
+                carry=board.carry_over.arguments() if board.carry_over else None,
             )
             for board in self.leaderboards
         )

@@ -21,7 +21,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import FloatArray, RatingModel, Stepwise
+from racebot.ratings.model import Carries, FloatArray, RatingModel, Stepwise
 from racebot.ratings.parameters import as_json
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class LeaderboardPlan:
     name: str = ""
     category: str = ""
     goals: tuple[str, ...] = ()
+    carry: Mapping[str, Any] | None = None
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
         """The leaderboard that a race of this goal counts for, not stored yet."""
@@ -55,6 +56,7 @@ class LeaderboardPlan:
             model=self.model,
             parameters=as_json(registry.create(self.model, self.parameters)),
             teams=self.teams.value,
+            carry=None if self.carry is None else dict(self.carry),
         )
 
 
@@ -243,18 +245,24 @@ class Settler:
                     )
                     rebuilt.append(self.ledger.save_leaderboard(planned))
                     self.rebuild(rebuilt[-1])
-            for category, goal in self.ledger.goals():
-                for planned in self.plans.leaderboards(category, goal):
-                    if self.ledger.leaderboard(category, planned.name) is None:
-                        log.info("leaderboard %s: new, begun with the stored races", planned.name)
-                        rebuilt.append(self.ledger.save_leaderboard(planned))
-                        self.rebuild(rebuilt[-1])
+            missing = [p for goal in self.ledger.goals() for p in self.plans.leaderboards(*goal)]
+            # Those that carry over come last: what they carry over from must be there.
+            for planned in sorted(missing, key=lambda p: p.carry is not None):
+                if self.ledger.leaderboard(planned.category, planned.name) is None:
+                    log.info("leaderboard %s: new, begun with the stored races", planned.name)
+                    rebuilt.append(self.ledger.save_leaderboard(planned))
+                    self.rebuild(rebuilt[-1])
         return rebuilt
 
     def rebuild(self, board: Leaderboard) -> int:
-        """Rate a leaderboard's races anew from the stored results; returns how many there are."""
-        tally = Tally(board)
+        """Rate a leaderboard's races anew from the stored results; returns how many there are.
+
+        Raises:
+            ModelError: it carries over from a leaderboard of another model, or its model cannot carry over.
+        """
         with self.ledger.transaction():
+            self.ledger.replace_carried(board, self._brought(board))
+            tally = self._tally(board)
             rows = [tally.add(stored.result) for stored in self.ledger.races_of(board)]
             self.ledger.replace(board, rows, tally.standings())
         return len(rows)
@@ -266,7 +274,7 @@ class Settler:
             One line for each difference; empty if the ledger is right.
         """
         problems = []
-        tally = Tally(board)
+        tally = self._tally(board)
         stored_rows = {row.race: row for row in self.ledger.rated_rows(board)}
         for stored in self.ledger.races_of(board):
             name = stored.result.name
@@ -294,9 +302,38 @@ class Settler:
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
         """The stored leaderboards of a result's goal, made where they are missing."""
         planned = self.plans.leaderboards(result.category, result.goal)
-        return [
-            self.ledger.leaderboard(p.category, p.name) or self.ledger.save_leaderboard(p) for p in planned
-        ]
+        return [self.ledger.leaderboard(p.category, p.name) or self._begin(p) for p in planned]
+
+    def _begin(self, planned: Leaderboard) -> Leaderboard:
+        board = self.ledger.save_leaderboard(planned)
+        self.ledger.replace_carried(board, self._brought(board))
+        return board
+
+    def _tally(self, board: Leaderboard, *, next_sequence: int = 1) -> Tally:
+        carried = self.ledger.carried(board) if board.carry is not None and board.id is not None else {}
+        return Tally(board, carried, next_sequence=next_sequence)
+
+    def _brought(self, board: Leaderboard) -> dict[str, State]:
+        """What players bring from the leaderboard that this one carries over from, as it stands now."""
+        if board.carry is None:
+            return {}
+        arguments = dict(board.carry)
+        name = arguments.pop("from")
+        source = self.ledger.leaderboard(board.category, name)
+        if source is None:
+            log.warning("leaderboard %s: there is no %s to carry over from yet", board.name, name)
+            return {}
+        model = registry.create(board.model, board.parameters)
+        if source.model != board.model or not isinstance(model, Carries):
+            raise ModelError(
+                f"leaderboard {board.name!r} cannot carry over from {name!r}: they are rated by "
+                f"{board.model} and {source.model}, and must be by one model that can"
+            )
+        standings = self.ledger.standings(source)
+        if not standings:
+            return {}
+        states = model.carried(np.array([s.state for s in standings]), **arguments)
+        return {s.player: tuple(row.tolist()) for s, row in zip(standings, states, strict=True)}
 
     def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
         """A moment after all that the leaderboards hold: a race recorded late counts when it is recorded."""
@@ -304,7 +341,7 @@ class Settler:
         return max([result.ended_at, *(moment + _TICK for moment in last)])
 
     def _rate_on(self, board: Leaderboard, result: RaceResult) -> Rated:
-        tally = Tally(board)
+        tally = self._tally(board)
         if board.id is not None:
             players = [e.user_id for e in result.entrants if e.user_id is not None]
             tally.load(s for p in players if (s := self.ledger.standing(board, p)) is not None)
@@ -316,7 +353,7 @@ class Settler:
         return self._stored(board, result)
 
     def _extend(self, board: Leaderboard, results: Sequence[RaceResult]) -> None:
-        tally = Tally(board, next_sequence=self.ledger.next_sequence(board))
+        tally = self._tally(board, next_sequence=self.ledger.next_sequence(board))
         players = {e.user_id for result in results for e in result.entrants if e.user_id is not None}
         tally.load(s for p in sorted(players) if (s := self.ledger.standing(board, p)) is not None)
         rows = [tally.add(result) for result in results]
@@ -330,11 +367,14 @@ class Settler:
 class Tally:
     """A leaderboard's standings in memory while races are added in order."""
 
-    def __init__(self, board: Leaderboard, *, next_sequence: int = 1) -> None:
+    def __init__(
+        self, board: Leaderboard, carried: Mapping[str, State] | None = None, *, next_sequence: int = 1
+    ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
         self._sequence = next_sequence
         self._standings: dict[str, Standing] = {}
+        self._carried = carried or {}
         self._initial: State = tuple(self.model.initial().tolist())
 
     def load(self, standings: Iterable[Standing]) -> None:
@@ -372,7 +412,12 @@ class Tally:
     def _changes(self, result: RaceResult, race: RatedRace) -> Iterator[Change]:
         players = [str(entrant.user_id) for entrant in race.entrants]
         known = [self._standings.get(player) for player in players]
-        before = np.array([self._initial if s is None else s.state for s in known])
+        before = np.array(
+            [
+                self._carried.get(player, self._initial) if standing is None else standing.state
+                for player, standing in zip(players, known, strict=True)
+            ]
+        )
         steps: Sequence[tuple[str, FloatArray]] = ()
         if isinstance(self.model, Stepwise):
             steps = self.model.steps(before, race.outcome)

@@ -86,7 +86,8 @@ def test_readme_names_no_command_that_does_not_exist() -> None:
 def test_readme_says_what_each_model_is() -> None:
     section = README.split("## Choosing a model")[1].split("\n## ")[0]
     headings = re.findall(r"^(?:\*\*|\| )(`.*?)(?:\*\*| \|)", section, re.MULTILINE)
-    assert sorted(re.findall(r"`(.*?)`", " ".join(headings))) == sorted(MODELS)
+    named = {word for word in re.findall(r"`(.*?)`", " ".join(headings)) if "=" not in word}
+    assert named == set(MODELS)
 
 
 def test_changelog_has_this_version() -> None:

@@ -13,6 +13,7 @@ import pytest
 from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
 from hypothesis import given, settings, strategies as st
 
+from racebot.errors import ModelError
 from racebot.ledger.store import Leaderboard, Ledger
 from racebot.ledger.work import Message, PendingRace
 from racebot.races.outcome import TeamPolicy
@@ -848,3 +849,35 @@ def test_a_goal_called_like_a_leaderboard_of_others_gets_one_of_its_own(settler:
     boards = {board.name: settler.ledger.rated_count(board) for board in settler.ledger.leaderboards()}
     assert boards == {"Another": 1, "Another (goal)": 1}
     assert all(both.verify(board) == [] for board in settler.ledger.leaderboards())
+
+
+def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
+    old = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S1", goals=(GOAL,))
+    carry = {"from": "S1", "factor": 0.5, "most_races": None}
+    new = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
+    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    both.merge([result("r", "ann bo")], "import")
+    assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
+    # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
+    both.merge([result("s", "cy ann", goal="Season 2", after=1)], "import")
+    (change,) = [
+        c for c in both.ledger.rated_race(board_of(both, "S2"), f"{CATEGORY}/s").changes if c.place == 2
+    ]
+    assert (change.player, change.points_before) == ("id-ann", 1050)
+    assert set(points(both, "S2")) == {"Ann", "Cy"}
+    # A late record of the old season does not move what was brought along, until a rebuild.
+    both.merge([result("t", "bo ann", after=0.5)], "import")
+    assert both.verify(board_of(both, "S2")) == []
+    both.rebuild(board_of(both, "S2"))
+    assert both.verify(board_of(both, "S2")) == []
+    brought = both.ledger.carried(board_of(both, "S2"))
+    assert set(brought) == {"id-ann", "id-bo"}
+
+
+def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
+    old = LeaderboardPlan("trueskill", name="S1", goals=(GOAL,))
+    new = LeaderboardPlan("pairwise-elo", name="S2", goals=("Season 2",), carry={"from": "S1", "factor": 1.0})
+    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    both.merge([result("r", "ann bo")], "import")
+    with pytest.raises(ModelError, match="'S2' cannot carry over from 'S1'"):
+        both.merge([result("s", "ann bo", goal="Season 2", after=1)], "import")

@@ -37,7 +37,7 @@ async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_recor
         room = sandbox.open_race(4)
         finish(room, 60, 61, 62)
         await until(lambda: len(said(room)) == 1)
-        assert said(room)[0].startswith("Ratings, once this race is recorded (Sandbox 100%): 1 Racer 0 250→")
+        assert said(room)[0].startswith("Ratings, once this race is recorded (Sandbox 100%): 1 Racer 0 1000→")
         assert "DNF Racer 3" in said(room)[0]
 
         room.disqualify(room.entrant(room.entrants[0].user).user)
@@ -50,7 +50,7 @@ async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_recor
         await until(lambda: settled(sandbox, room))
         assert len(said(room)) == 2
         assert room.info_bot is not None
-        assert room.info_bot.startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 250→")
+        assert room.info_bot.startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 1000→")
         (board,) = room.bot_meta["racebot"]
         assert board["leaderboard"] == "Sandbox 100%"
         winner = next(e.user for e in room.entrants if e.place == 1)
@@ -58,7 +58,7 @@ async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_recor
             (leaderboard,) = ledger.leaderboards()
             standing = ledger.standing(leaderboard, winner.id)
         assert standing is not None
-        assert board["changes"][winner.id] == [250, standing.points]
+        assert board["changes"][winner.id] == [1000, standing.points]
         assert await worker.terminate() == 0
     assert sandbox.racebot("verify").returncode == 0
 

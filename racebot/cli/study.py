@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot import backfill as past, study_tables
+from racebot import backfill as past
 from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, utc
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError
 from racebot.ledger.store import Ledger
@@ -19,10 +18,15 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import declared, defaults, did_you_mean
 from racebot.settings import Settings
-from racebot.study.evaluate import Entry, Evaluation, Report, evaluate as judge
-from racebot.study.history import History
+from racebot.study.objective import Objective
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.tuning import Objective, Progress as Generation, Tuned, tune as search
+
+# What needs scipy's optimisation and statistics is imported where it is used: the worker, which shares this
+# command line, would be half as large again.
+if TYPE_CHECKING:
+    from racebot.study.evaluate import Entry, Evaluation, Report
+    from racebot.study.history import History
+    from racebot.study.tuning import Progress as Generation, Tuned
 
 ALL_PRESETS = "published"
 
@@ -73,6 +77,9 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
+    from racebot import study_tables  # noqa: PLC0415
+    from racebot.study.evaluate import Entry, evaluate as judge  # noqa: PLC0415
+
     settings = load_settings(database=database)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
@@ -125,6 +132,11 @@ def tune(
 
     Example: racebot tune trueskill season-1.json
     """
+    import numpy as np  # noqa: PLC0415
+
+    from racebot import study_tables  # noqa: PLC0415
+    from racebot.study.tuning import tune as search  # noqa: PLC0415
+
     settings = load_settings(database=database)
     (entry,) = _entries([model], param or [])
     history = _history(settings, file, leaderboard, None)
@@ -178,6 +190,8 @@ def _entries(keys: Iterable[str], assignments: Iterable[str]) -> list[Entry]:
     Raises:
         ModelError: an unknown model, an assignment that is none, or one that no model takes.
     """
+    from racebot.study.evaluate import Entry  # noqa: PLC0415
+
     models = {key: type(registry.create(key)) for key in keys}
     parameters: dict[str, dict[str, str]] = {key: {} for key in models}
     for assignment in assignments:
@@ -207,6 +221,8 @@ def _history(
     settings: Settings, file: Path | None, leaderboard: str | None, until: datetime | None
 ) -> History:
     """The recorded races to study, from a file or from the ledger."""
+    from racebot.study.history import History  # noqa: PLC0415
+
     if file is not None:
         results = past.read_races(file, category="", goal=leaderboard)
         teams = settings.team_races

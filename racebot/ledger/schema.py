@@ -49,8 +49,17 @@ def m001_ledger(db: Database) -> None:
             model TEXT NOT NULL,
             parameters TEXT NOT NULL,
             teams TEXT NOT NULL,
+            carry TEXT NOT NULL,
             UNIQUE (category, name)
         )
+        """,
+        """
+        CREATE TABLE carried (
+            leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
+            player TEXT NOT NULL REFERENCES players (id),
+            state TEXT NOT NULL,
+            PRIMARY KEY (leaderboard, player)
+        ) WITHOUT ROWID
         """,
         """
         CREATE TABLE rated (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +27,11 @@ from racebot.races.result import RaceResult
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A leaderboard and how it is rated. `id` is None until it is stored."""
+    """A leaderboard and how it is rated. `id` is None until it is stored.
+
+    `carry` says which earlier leaderboard of the category the players bring their ratings from, as the
+    arguments of `racebot.ratings.model.Carries.carried`; None where everybody starts anew.
+    """
 
     category: str
     name: str
@@ -35,6 +39,7 @@ class Leaderboard:
     model: str
     parameters: dict[str, Any]
     teams: str
+    carry: dict[str, Any] | None = None
     id: int | None = None
 
     @property
@@ -181,10 +186,10 @@ class Ledger:
         """Store a leaderboard's settings, new or changed; returns it with its id. Changes no rating."""
         with self.transaction():
             self.db.execute(
-                "INSERT INTO leaderboards (category, name, goals, model, parameters, teams)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (category, name) DO UPDATE SET"
+                "INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (category, name) DO UPDATE SET"
                 " goals = excluded.goals, model = excluded.model, parameters = excluded.parameters,"
-                " teams = excluded.teams",
+                " teams = excluded.teams, carry = excluded.carry",
                 (
                     board.category,
                     board.name,
@@ -192,6 +197,7 @@ class Ledger:
                     board.model,
                     json.dumps(board.parameters, sort_keys=True),
                     board.teams,
+                    json.dumps(board.carry),
                 ),
             )
             stored = self.leaderboard(board.category, board.name)
@@ -278,6 +284,20 @@ class Ledger:
         return _moment(rows[0]["at"]) if rows else None
 
     # Changes and standings
+
+    def carried(self, board: Leaderboard) -> dict[str, State]:
+        """States that players brought from an earlier leaderboard, as they were when this one was begun."""
+        rows = self._rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
+        return {row["player"]: _state(row["state"]) for row in rows}
+
+    def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
+        """Put these states in place of those that `carried` gives."""
+        with self.transaction():
+            self.db.execute("DELETE FROM carried WHERE leaderboard = ?", (board.key,))
+            self.db.conn.executemany(
+                "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)",
+                [(board.key, player, json.dumps(state)) for player, state in states.items()],
+            )
 
     def next_sequence(self, board: Leaderboard) -> int:
         rows = self._rows("SELECT max(sequence) AS last FROM rated WHERE leaderboard = ?", board.key)
@@ -544,6 +564,7 @@ def _leaderboard(row: dict[str, Any]) -> Leaderboard:
         model=row["model"],
         parameters=json.loads(row["parameters"]),
         teams=row["teams"],
+        carry=json.loads(row["carry"]),
         id=row["id"],
     )
 

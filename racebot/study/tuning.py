@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from racebot.ratings.parameters import as_json, declared, did_you_mean
 from racebot.ratings.registry import create
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
+from racebot.study.objective import Objective
 from racebot.study.replay import newcomers, replay
 
 _DIGITS = 4
@@ -25,15 +25,6 @@ _DIGITS = 4
 _ALIKE = 1e-5
 """A search ends when the objective's standard deviation over the candidates is less."""
 _RESAMPLES = 2000
-
-
-class Objective(StrEnum):
-    """What a search makes small; both are means over all pairs of all races."""
-
-    MISORDERED = "misordered"
-    """The share of pairs in which the lower rated was placed better."""
-    LOG_LOSS = "log-loss"
-    """The surprise at each pair, from win probabilities."""
 
 
 class Dimension(NamedTuple):

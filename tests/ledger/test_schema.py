@@ -71,7 +71,7 @@ def test_what_the_first_schema_held_is_kept(tmp_path: Path) -> None:
         (NOON.isoformat(), NOON.isoformat(), race.to_json(), race.fingerprint()),
     )
     database.execute(
-        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', '[\"Any Orb\"]', 'm', '{}', 'ignore')"
+        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', '[\"Any Orb\"]', 'm', '{}', 'ignore', 'null')"
     )
     database.execute("INSERT INTO rated VALUES (7, 1, 'orb/r', NULL)")
     database.execute("INSERT INTO changes VALUES (7, 1, 'id-ann', 1, '[0.5]', '[0.75]', 500, 750, 0, '[]')")
