@@ -28,6 +28,7 @@ from scipy import stats
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
+from racebot.study.calibration import of_pairs
 from racebot.study.history import History
 
 BINS = 5
@@ -207,6 +208,7 @@ class Figures:
             (elo §5, "Kendall tau").
         log_loss: mean over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
+        calibration_error: expected calibration error of the win probabilities (`calibration`).
         pair_accuracy: share of pairs whose better placed had the better chances, even ones counting half.
         kendall: τ, concordant minus discordant pairs by all pairs; equal ratings are neither.
         accuracy: share of exactly predicted ranks.
@@ -222,6 +224,7 @@ class Figures:
     misordered: float
     log_loss: float
     sse: float
+    calibration_error: float
     pair_accuracy: float
     kendall: float
     accuracy: float
@@ -255,6 +258,7 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
         misordered=mean_of_pairs(wrong),
         log_loss=mean_of_pairs(log_loss(chance)),
         sse=float(np.sum(halves * (1.0 - chance) ** 2)),
+        calibration_error=of_pairs(chance, halves).error,
         pair_accuracy=mean_of_pairs((chance > 0.5) + 0.5 * (chance == 0.5)),
         kendall=mean_of_races(1.0 - 2.0 * wrong, halves, field.pair_race()),
         accuracy=mean_of_races((scores.error == 0).astype(np.float64), once, field.race),

@@ -15,6 +15,7 @@ import numpy as np
 
 from racebot.errors import RacebotError
 from racebot.ratings.model import FloatArray, RatingModel
+from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.history import History
 from racebot.study.metrics import misordered, observed_pairs
 from racebot.study.replay import replay
@@ -73,6 +74,15 @@ def misordered_lately(history: History, model: RatingModel, window: int = 100) -
     return share
 
 
+def pair_reliability(history: History, model: RatingModel) -> Reliability:
+    """How honest a model's pair probabilities were, each race predicted before it was rated."""
+    chances = [np.empty(0)]
+    for step in replay(model, history):
+        better, worse = observed_pairs(step.race.outcome)
+        chances.append(model.win_probability(step.before[better], step.before[worse]))
+    return of_pairs(np.concatenate(chances))
+
+
 def draw_trajectories(history: History, model: RatingModel, players: int = 15, title: str = "") -> Figure:
     """A line for each of the most active players, named at its end.
 
@@ -117,11 +127,36 @@ def draw_misordered(
         axes.plot(times, 100 * misordered_lately(history, model, window), label=label, **_style(number))
     axes.set_ylabel("% of pairs, lower is better", color=_TEXT)
     if models:
-        legend = axes.legend(
-            frameon=False, labelcolor=_TEXT, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+        _legend(axes)
+    return figure
+
+
+def draw_reliability(history: History, models: Sequence[tuple[str, RatingModel]], title: str = "") -> Figure:
+    """A line for each model, labelled as given: how often the favoured of a pair was placed better.
+
+    Honest probabilities lie on the diagonal; points are as large as the pairs that they stand for.
+
+    Raises:
+        RacebotError: matplotlib is not installed.
+    """
+    figure, axes = _canvas(title or "Pairs: how likely, and how often")
+    axes.plot([50, 100], [50, 100], color=_TEXT, linewidth=0.8)
+    for number, (label, model) in enumerate(models):
+        found = pair_reliability(history, model)
+        kept = found.weight > 0
+        predicted, observed = 100 * found.predicted[kept], 100 * found.observed[kept]
+        named = f"{label}: off by {100 * found.error:.1f} points"
+        axes.plot(predicted, observed, label=named, **_style(number))
+        axes.scatter(
+            predicted,
+            observed,
+            s=200 * found.weight[kept] / found.weight.sum(),
+            color=_style(number)["color"],
         )
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+    axes.set_xlabel("% chance given to the favourite", color=_TEXT)
+    axes.set_ylabel("% of pairs that the favourite won", color=_TEXT)
+    if models:
+        _legend(axes)
     return figure
 
 
@@ -151,6 +186,14 @@ def _style(number: int) -> dict[str, Any]:
         "linestyle": _DASHES[number // len(_LINES) % len(_DASHES)],
         "linewidth": 1.3,
     }
+
+
+def _legend(axes: Axes) -> None:
+    legend = axes.legend(
+        frameon=False, labelcolor=_TEXT, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def _canvas(title: str) -> tuple[Figure, Axes]:

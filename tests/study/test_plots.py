@@ -14,6 +14,7 @@ from racebot.ratings.registry import create
 from racebot.study.history import History
 from racebot.study.plots import (
     draw_misordered,
+    draw_reliability,
     draw_trajectories,
     misordered_lately,
     spread_out,
@@ -74,6 +75,8 @@ def test_pictures_can_be_saved_and_take_any_name(season: History) -> None:
         draw_trajectories(History.of([]), model),
         draw_misordered(season, [("site $", model), ("other $", create("plackett-luce"))], window=20),
         draw_misordered(History.of([]), []),
+        draw_reliability(season, [("site $", model), ("other $", create("thurstone-hurdle"))]),
+        draw_reliability(History.of([]), [("site", model)]),
     ]
     for figure in pictures:
         file = io.BytesIO()

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from builders import result
+from scipy.special import ndtr
+
+from racebot.errors import ModelError
+from racebot.ratings.registry import create
+from racebot.study.calibration import fit_finishes, of_finishes, of_pairs, reliability
+from racebot.study.evaluate import Entry, evaluate
+from racebot.study.history import History
+from racebot.study.plots import pair_reliability
+
+
+def test_four_pairs_by_hand() -> None:
+    """Two of .9 and .95, of which one came true; one of .65 against the odds; one even."""
+    found = of_pairs(np.array([0.9, 0.05, 0.35, 0.5]), bins=5)
+    assert found.weight.tolist() == [1, 1, 0, 0, 2]
+    np.testing.assert_allclose(found.predicted, [0.5, 0.65, np.nan, np.nan, 0.925])
+    np.testing.assert_allclose(found.observed, [0.5, 0.0, np.nan, np.nan, 0.5])
+    assert found.error == pytest.approx((0 + 0.65 + 2 * 0.425) / 4)
+
+
+def test_weights_count() -> None:
+    chance = np.array([0.8, 0.2, 0.2])
+    weighted = of_pairs(chance[:2], np.array([1.0, 2.0]))
+    np.testing.assert_allclose(weighted, of_pairs(chance))
+    assert math.isnan(of_pairs(np.empty(0)).error)
+
+
+def test_certain_and_even_predictions_have_a_bin() -> None:
+    found = reliability(np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0]))
+    assert found.weight[[0, -1]].tolist() == [1, 2]
+    assert found.error == pytest.approx(2 * 0.5 / 3)
+
+
+def test_honest_probabilities_have_next_to_no_error_and_boastful_ones_have() -> None:
+    random = np.random.default_rng(1)
+    favourite = random.uniform(0.5, 1.0, 200_000)
+    chance = np.where(random.random(favourite.size) < favourite, favourite, 1 - favourite)
+    assert of_pairs(chance).error < 0.006
+    boast = np.where(chance > 0.5, 1 - (1 - chance) ** 2, chance**2)
+    assert of_pairs(boast).error > 0.08
+
+
+def test_figures_have_the_error_of_all_judged_pairs(season: History) -> None:
+    (evaluation,) = evaluate(season, [Entry("pl", "plackett-luce")]).evaluations
+    alone = pair_reliability(season, create("plackett-luce"))
+    assert evaluation.figures.calibration_error == pytest.approx(alone.error)
+    assert alone.weight.sum() == evaluation.figures.pairs
+
+
+def test_a_forecast_of_finishes_is_fitted(season: History) -> None:
+    """Better than the share alone, honest, and the same wherever the search begins."""
+    found = fit_finishes(season, "thurstone-hurdle")
+    assert found.log_loss < found.base
+    model = create("thurstone-hurdle", {"finish_level": found.level, "finish_width": found.width})
+    assert of_finishes(season, model).error < 0.03
+    again = fit_finishes(season, "thurstone-hurdle", {"finish_level": 0.0, "finish_width": 1.0})
+    assert again == pytest.approx(found, rel=1e-2)
+
+
+def test_a_fitted_forecast_finds_what_was_simulated() -> None:
+    """Players of one rating, whom no race moves: 60 % finish."""
+    random = np.random.default_rng(3)
+    names = [f"p{i}" for i in range(8)]
+    results = []
+    for number in range(400):
+        out = random.random(8) > 0.6
+        finishers = " ".join(n for n, o in zip(names, out, strict=True) if not o)
+        dnf = " ".join(n for n, o in zip(names, out, strict=True) if o)
+        if finishers and dnf:
+            results.append(result(f"r{number}", finishers, dnf=dnf, after=number))
+    still = {"newcomer_spread": 1e-3, "lasting_spread": 1e-3}
+    found = fit_finishes(History.of(results), "thurstone-hurdle", still)
+    assert ndtr(-found.level / found.width) == pytest.approx(0.6, abs=0.03)
+
+
+def test_a_model_without_a_hurdle_forecasts_no_finish(season: History) -> None:
+    with pytest.raises(ModelError, match="does not predict who finishes"):
+        of_finishes(season, create("plackett-luce"))
+    with pytest.raises(ModelError, match="no parameter 'finish_level'"):
+        fit_finishes(season, "trueskill")
+
+
+def test_there_must_be_something_to_fit() -> None:
+    with pytest.raises(ModelError, match="nothing to fit"):
+        fit_finishes(History.of([result("r", "ann bo")]), "thurstone-hurdle")
