@@ -23,7 +23,8 @@ class Complaints:
         unfinished_gains: players who did not finish and gained.
         last_gains: players in the last place of the race, finished or not, who gained.
         winner_losses: winners who lost points.
-        unequal_ties: pairs of one place and one rating with different changes.
+        unequal_ties: pairs of one place and one state with different changes. All that a model keeps of a
+            player makes the state: who has as many points after three races as after thirty is no equal.
         order_dependent: players whose change would have been another, had the entrants been listed in
             the reverse order.
     """
@@ -40,8 +41,8 @@ class Complaints:
         outcome = step.race.outcome
         points = model.points(step.after)
         change = points - model.points(step.before)
-        rating = model.rating(step.before)
-        alike = (outcome.group[:, np.newaxis] == outcome.group) & (rating[:, np.newaxis] == rating)
+        alike = outcome.group[:, np.newaxis] == outcome.group
+        alike &= (step.before[:, np.newaxis] == step.before).all(axis=-1)
         reverse = replace(
             outcome,
             group=outcome.group[::-1],

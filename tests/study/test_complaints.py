@@ -56,6 +56,15 @@ def test_tied_players_of_one_rating() -> None:
     assert complaints("ann=bo cy", "", [7, 7, 7], [2, 2, -4]).unequal_ties == 0
 
 
+def test_equal_points_after_unequally_many_races_are_no_tie() -> None:
+    """Both did not finish and both have 0, but only Bo is new."""
+    (race,) = History.of([result("r", "ann", dnf="bo cy")]).races
+    model, before = create("thurstone-hurdle"), np.array([[1.0, 5.0], [0.0, 0.0], [0.0, 1.0]])
+    after = model.rate(before, race.outcome)
+    assert after[1, 0] < after[2, 0]
+    assert Complaints.of(model, Step(race, before, after)) == Complaints()
+
+
 def test_the_listing_order() -> None:
     # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: Bo alone has the same.
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 3]).order_dependent == 2
