@@ -245,6 +245,16 @@ def test_an_info_block_that_would_be_too_long_tells_how_many_it_leaves_out() -> 
     assert INFO_LIMIT - 60 < len(block) <= INFO_LIMIT
 
 
+def test_an_info_block_may_fill_the_box_to_the_last_character() -> None:
+    race = result("r", "ann")
+    empty = len(info_block(race, "", [change("ann", 1, 1500, 1510)])) - len("?")
+    for room, shown in ((0, True), (1, False)):
+        goal = "x" * (INFO_LIMIT - empty + room)
+        block = info_block(race, goal, [change("ann", 1, 1500, 1510)])
+        assert ("1 Ann 1500→1510" in block) is shown
+        assert ("and 1 more" in block) is not shown
+
+
 @given(st.integers(0, 80), st.integers(1, 60), st.text(max_size=1200))
 @settings(max_examples=50)
 def test_no_info_block_is_too_long(count: int, length: int, goal: str) -> None:
@@ -276,6 +286,8 @@ SEED = "Seed: https://orbs.example/seed/77"
         (f"{SEED}\n\nHash: a b c", APPEND, f"{SEED}\n\nHash: a b c\n{OURS}"),
         (f"{SEED}\n{OURS}", APPEND, None),
         (OURS, WHEN_EMPTY, None),
+        ("x" * (999 - len(OURS)), APPEND, "x" * (999 - len(OURS)) + "\n" + OURS),
+        ("x" * (1000 - len(OURS)), APPEND, None),
         ("x" * 990, APPEND, None),
         ("x" * 990 + "\n", APPEND, None),
         ("", NEVER, None),
