@@ -465,6 +465,22 @@ def test_older_races_are_put_in_before_those_that_are_rated(settler: Settler) ->
     assert_sound(settler)
 
 
+def test_a_race_that_ended_at_the_same_moment_takes_its_place_by_name(settler: Settler) -> None:
+    settler.merge([result("b", "ann bo")], "import")
+    settler.merge([result("a", "bo ann")], "import")
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/a", "orb/b"]
+    assert_sound(settler)
+
+
+def test_a_merge_may_move_a_race_to_another_leaderboard(settler: Settler) -> None:
+    settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    report = settler.merge([result("a", "ann bo", goal="All Orbs")], "import")
+    assert report.changed == 1
+    assert {b.name for b in report.leaderboards} == {"Any Orb", "All Orbs"}
+    assert points(settler) == points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
+    assert_sound(settler)
+
+
 def test_newer_races_are_added_to_those_that_are_rated(settler: Settler) -> None:
     settle(settler, result("old", "ann bo", after=1))
     settler.merge([result("new", "ann bo", after=10)], "backfill")
