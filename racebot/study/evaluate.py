@@ -31,7 +31,7 @@ from racebot.study.metrics import (
     split_predictions,
     tightest,
 )
-from racebot.study.replay import newcomers, replay
+from racebot.study.replay import Earlier, carried_over, newcomers, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ def evaluate(
     entries: Sequence[Entry],
     *,
     since: datetime | None = None,
+    earlier: Earlier | None = None,
     rules: ViewRules | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Report:
@@ -159,15 +160,18 @@ def evaluate(
         history: races, of which those before `since` only train.
         entries: models; their labels should differ.
         since: judge races that ended then or later; by default all.
+        earlier: an earlier history to carry ratings over from; its races are not judged, and its players
+            count as new in their first race of this one. By default everybody starts afresh.
         rules: whom the views count.
         progress: told the entry's label and the races replayed so far, after each race.
 
     Raises:
-        ModelError: an entry that is no model, or that cannot rate a race of the history.
+        ModelError: an entry that is no model, that cannot rate a race of the history, or that cannot carry
+            ratings over.
     """
     whole = Field.of(history)
     first = len(history) - len(history.between(since))
-    runs = [_run(history, whole, entry, first, progress) for entry in entries]
+    runs = [_run(history, entry, first, earlier, progress) for entry in entries]
     return Report(
         races=len(history) - first,
         players=len(history.players),
@@ -191,13 +195,13 @@ class _Run:
 
 def _run(
     history: History,
-    whole: Field,
     entry: Entry,
     first: int,
+    earlier: Earlier | None,
     progress: Callable[[str, int], None] | None,
 ) -> _Run:
     model = create(entry.model, entry.parameters)
-    table = newcomers(model, history)
+    table = newcomers(model, history) if earlier is None else carried_over(model, history, earlier)
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
     tightness = np.full(len(history), np.nan)
     complaints = Complaints()

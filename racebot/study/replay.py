@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from racebot.ratings.model import FloatArray, RatingModel
+from racebot.errors import ModelError
+from racebot.ratings.model import Carries, FloatArray, RatingModel
 from racebot.study.history import History, PastRace
 
 
@@ -30,6 +32,43 @@ def newcomers(model: RatingModel, history: History) -> FloatArray:
     initial = model.initial()
     shape = (*initial.shape[:-1], len(history.players), initial.shape[-1])
     return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Earlier:
+    """An earlier history from whose ratings the next one starts.
+
+    Attributes:
+        history: the earlier races.
+        factor: what is left of a rating's distance to a newcomer's; see `Carries`.
+        most_races: the most races that are still counted; by default all.
+    """
+
+    history: History
+    factor: float = 1.0
+    most_races: float | None = None
+
+
+def carried_over(model: RatingModel, history: History, earlier: Earlier) -> FloatArray:
+    """A table of states, as `newcomers` gives it, of players who come from an earlier history.
+
+    Who did not race there is a newcomer.
+
+    Raises:
+        ModelError: a model that cannot carry ratings over.
+    """
+    if not isinstance(model, Carries):
+        raise ModelError(f"{model.key} cannot carry ratings over")
+    before = newcomers(model, earlier.history)
+    for _ in replay(model, earlier.history, before):
+        pass
+    table = newcomers(model, history)
+    number = {player: i for i, player in enumerate(earlier.history.players)}
+    known = [i for i, player in enumerate(history.players) if player in number]
+    if known:
+        states = before[..., [number[history.players[i]] for i in known], :]
+        table[..., known, :] = model.carried(states, earlier.factor, earlier.most_races)
+    return table
 
 
 def replay(model: RatingModel, history: History, table: FloatArray | None = None) -> Iterator[Step]:

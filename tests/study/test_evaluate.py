@@ -12,7 +12,7 @@ from racebot.errors import ModelError
 from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, ViewRules, evaluate
 from racebot.study.history import History
-from racebot.study.replay import replay
+from racebot.study.replay import Earlier, replay
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),
@@ -131,3 +131,18 @@ def test_ratings_that_run_away_are_named() -> None:
         pytest.raises(ModelError, match="wild: the ratings of trueskill run away"),
     ):
         evaluate(history, [entry])
+
+
+def test_an_earlier_season_is_not_judged_but_known(season: History) -> None:
+    """What was learnt in it shows from the first race on; a model that cannot carry it over says so."""
+    first, second = season.split(0.5)
+    afresh = evaluate(second, ENTRIES[:1]).evaluations[0].figures
+    report = evaluate(second, ENTRIES[:1], earlier=Earlier(first))
+    carried = report.evaluations[0].figures
+    since = second.races[0].ended_at
+    continued = evaluate(season, ENTRIES[:1], since=since).evaluations[0].figures
+    assert report.races == len(second)
+    assert carried.log_loss == pytest.approx(continued.log_loss)
+    assert carried.log_loss < afresh.log_loss
+    with pytest.raises(ModelError, match="cannot carry"):
+        evaluate(second, [Entry("rank", "previous-rank")], earlier=Earlier(first))

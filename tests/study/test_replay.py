@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from builders import result
 
+from racebot.errors import ModelError
 from racebot.ratings.registry import create
+from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.trueskill import TrueSkill
 from racebot.study.history import History
-from racebot.study.replay import newcomers, replay
+from racebot.study.replay import Earlier, carried_over, newcomers, replay
 
 
 def test_each_race_is_seen_before_it_counts() -> None:
@@ -46,3 +49,34 @@ def test_candidates_are_replayed_as_if_alone(season: History) -> None:
         for _ in replay(alone, part, table):
             pass
         np.testing.assert_allclose(together[candidate], table, rtol=1e-7)
+
+
+@pytest.mark.parametrize("key", ["thurstone-hurdle", "trueskill", "plackett-luce"])
+def test_a_season_starts_from_an_earlier_one(key: str) -> None:
+    """With everything kept, two seasons that number their players by themselves are as one."""
+    first = [result("a", "ann bo", dnf="cy", after=1), result("b", "bo ann di", after=2)]
+    second = [result("c", "zoe di", after=3), result("d", "cy ann", dnf="zoe", after=4)]
+    model, history = create(key), History.of(second)
+    together = list(replay(model, History.of([*first, *second])))[2:]
+    table = carried_over(model, history, Earlier(History.of(first)))
+    apart = list(replay(model, history, table))
+    for one, other in zip(apart, together, strict=True):
+        np.testing.assert_allclose(one.after, other.after, rtol=0, atol=1e-12)
+
+
+def test_a_season_starts_nearer_to_the_beginning(season: History) -> None:
+    model = ThurstoneHurdle()
+    kept = carried_over(model, season, Earlier(season))
+    half = carried_over(model, season, Earlier(season, factor=0.5, most_races=20))
+    np.testing.assert_allclose(half[:, 0], kept[:, 0] / 2)
+    np.testing.assert_array_equal(half[:, 1], np.minimum(kept[:, 1], 20))
+    assert kept[:, 1].max() > 20
+    sweep = ThurstoneHurdle(level=np.array([1.95, 1.0]))
+    several = carried_over(sweep, season, Earlier(season, factor=0.5, most_races=20))
+    np.testing.assert_allclose(several[0], half, rtol=0, atol=1e-4)
+    assert several.shape == (2, *half.shape)
+
+
+def test_some_models_carry_nothing_over(season: History) -> None:
+    with pytest.raises(ModelError, match="previous-rank cannot carry ratings over"):
+        carried_over(create("previous-rank"), season, Earlier(season))
