@@ -21,6 +21,7 @@ MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
     "log_loss": "Log loss",
+    "calibration_error": "Calib. error",
     "pair_accuracy": "Pairs right",
     "sse": "SSE",
 }

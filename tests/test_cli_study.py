@@ -118,7 +118,7 @@ def test_races_before_since_only_train(season: Path) -> None:
 
 def test_plots_are_written_beside_the_name(season: Path, tmp_path: Path) -> None:
     run("evaluate", season, "--model", "plackett-luce", "--plot", tmp_path / "plot.png")
-    for name in ("plot-plackett-luce.png", "plot-misordered.png"):
+    for name in ("plot-plackett-luce.png", "plot-misordered.png", "plot-reliability.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
@@ -140,3 +140,14 @@ def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> Non
     ]
     (entry,) = json.loads(run("evaluate", season, "--model", "plackett-luce", *given, "--json"))
     assert entry["parameters"] == tuned["parameters"]
+
+
+def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps(archive(80, seed=4)))
+    fresh, kept, forgotten = (
+        json.loads(run("evaluate", season, "--model", "thurstone-hurdle", "--json", *more))[0]["log_loss"]
+        for more in ([], ["--earlier", earlier], ["--earlier", earlier, "--carry", 0, "--carry-races", 0])
+    )
+    assert kept != fresh
+    assert forgotten == pytest.approx(fresh)

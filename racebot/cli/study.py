@@ -64,9 +64,22 @@ def evaluate(
     until: Annotated[
         datetime | None, typer.Option(help="Leave out races that ended on this day (UTC) or later.")
     ] = None,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(help="A file of an earlier season, whose ratings the models carry over."),
+    ] = None,
+    carry: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="How much of an earlier rating's distance to a newcomer's is kept."),
+    ] = 0.9,
+    carry_races: Annotated[
+        float | None, typer.Option(min=0, help="The most earlier races still counted; all if left out.")
+    ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Write plots beside this name: ratings over time, misordered pairs over time."),
+        typer.Option(
+            help="Write plots beside this name: ratings and misordered pairs over time, and reliability."
+        ),
     ] = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -79,6 +92,7 @@ def evaluate(
     """
     from racebot import study_tables  # noqa: PLC0415
     from racebot.study.evaluate import Entry, evaluate as judge  # noqa: PLC0415
+    from racebot.study.replay import Earlier  # noqa: PLC0415
 
     settings = load_settings(database=database)
     presets = _presets(preset or [])
@@ -98,6 +112,11 @@ def evaluate(
             history,
             entries,
             since=utc(since),
+            earlier=(
+                None
+                if earlier is None
+                else Earlier(_history(settings, earlier, None, None), carry, carry_races)
+            ),
             progress=lambda label, races: progress.update(tasks[label], completed=races),
         )
     if as_json:
@@ -293,7 +312,7 @@ def _draw(history: History, report: Report, path: Path) -> list[Path]:
         figure = plots.draw_trajectories(history, model, title=f"Ratings over time: {label}")
         written.append(path.with_name(f"{path.stem}-{label}{path.suffix or '.png'}"))
         figure.savefig(written[-1])
-    figure = plots.draw_misordered(history, list(models.items()))
-    written.append(path.with_name(f"{path.stem}-misordered{path.suffix or '.png'}"))
-    figure.savefig(written[-1])
+    for name, draw in (("misordered", plots.draw_misordered), ("reliability", plots.draw_reliability)):
+        written.append(path.with_name(f"{path.stem}-{name}{path.suffix or '.png'}"))
+        draw(history, list(models.items())).savefig(written[-1])
     return written
