@@ -75,7 +75,7 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
     )
     console.print(
         "Known: without players in their first race. Best, Frequent: twenty players each. "
-        "Bins: fifths of each race by predicted rank, the best first."
+        "Bins: fifths of each race by place, the best first."
     )
     if len(entries) <= MOST_COMPARED:
         _comparisons(console, document["comparisons"])
@@ -128,7 +128,7 @@ def _table(title: str) -> Table:
         title_justify="left",
         title_style="bold",
         box=None,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
         header_style="dim",
     )
 
@@ -159,7 +159,7 @@ def _figures(
     table = _table(title)
     table.add_column("Model", no_wrap=True)
     for heading in columns.values():
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     best = {name: _best(name, [row[name] for row in rows.values()]) for name in columns}
     for label, row in rows.items():
         cells = []

@@ -10,7 +10,7 @@ from archives import archive
 from typer.testing import CliRunner
 
 from racebot.cli import app
-from racebot.errors import ModelError, NoSuchEntryError
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.study.presets import PRESETS
 
 runner = CliRunner()
@@ -91,6 +91,8 @@ def test_a_parameter_may_be_for_one_model_alone(season: Path) -> None:
         (["--model", "plackett-luce", "--param", "rates"], "not of the form name=value"),
         (["--model", "plackett-luce", "--param", "rates=fast"], "rates='fast' is not a list of numbers"),
         (["--preset", "thurston"], "did you mean 'thurstone'?"),
+        (["--model", "trueskill", "--model", "trueskill"], "there is a 'trueskill' already"),
+        (["--model", "iterated-elo"], "whole history at once"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(season: Path, arguments: list[str], words: str) -> None:
@@ -105,6 +107,7 @@ def test_the_ledger_is_studied_where_no_file_is_given(season: Path) -> None:
     from_file = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
     assert from_ledger == from_file
     assert isinstance(refuse("evaluate", "--leaderboard", "nowhere"), NoSuchEntryError)
+    assert isinstance(refuse("evaluate", season, "--leaderboard", "season"), SettingsError)
 
 
 def test_races_before_since_only_train(season: Path) -> None:
@@ -151,3 +154,54 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
     )
     assert kept != fresh
     assert forgotten == pytest.approx(fresh)
+
+
+def test_one_model_with_two_sets_of_parameters(season: Path) -> None:
+    entries = json.loads(
+        run(
+            "evaluate",
+            season,
+            "--model=tie=trueskill",
+            "--model=trueskill",
+            "--param=tie:unfinished=tie",
+            "--preset=trueskill-tuned",
+            "--json",
+        )
+    )
+    assert [(entry["label"], entry["parameters"]["unfinished"]) for entry in entries] == [
+        ("trueskill-tuned", "tie"),
+        ("tie", "tie"),
+        ("trueskill", "censored"),
+    ]
+
+
+def test_the_configured_model_is_judged_as_it_is_configured(
+    season: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACEBOT_MODEL", "plackett-luce")
+    monkeypatch.setenv("RACEBOT_PARAMETERS", "rates=0.4")
+    (entry,) = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
+    assert entry["parameters"]["rates"] == [0.4]
+
+
+def test_what_cannot_be_written_or_judged_is_said_beforehand(season: Path) -> None:
+    for path in ("nowhere/plot.png", "plot.foo"):
+        assert isinstance(refuse("evaluate", season, "--plot", path), SettingsError)
+    assert isinstance(refuse("evaluate", season, "--since", "2999-01-01"), PayloadError)
+
+
+def test_what_the_objective_does_not_see_is_not_searched(season: Path) -> None:
+    tuned = json.loads(
+        run(
+            "tune",
+            "trueskill",
+            season,
+            "--generations",
+            1,
+            "--candidates",
+            8,
+            "--objective=log-loss",
+            "--json",
+        )
+    )
+    assert tuned["parameters"]["conservative"] == 2.0, "it is for show alone, and changes no probability"

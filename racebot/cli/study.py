@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from racebot import backfill as past
 from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, utc
-from racebot.errors import ModelError, NoSuchEntryError, PayloadError
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
@@ -40,9 +40,10 @@ BoardName = Annotated[
     str | None,
     typer.Option("--leaderboard", help="The leaderboard of the ledger to study, if it has several."),
 ]
+Goal = Annotated[str | None, typer.Option(help="Only this goal's races, of a file that holds several goals.")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--param", help="name=value, for every model that has it; or MODEL:name=value for one."),
+    typer.Option("--param", help="name=value, for every model that has it; or LABEL:name=value for one."),
 ]
 
 
@@ -50,7 +51,7 @@ Parameters = Annotated[
 def evaluate(
     file: File = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="A rating model's key; may be given several times.")
+        list[str] | None, typer.Option(help="A rating model's key, or LABEL=KEY; may be given several times.")
     ] = None,
     param: Parameters = None,
     preset: Annotated[
@@ -58,6 +59,7 @@ def evaluate(
         typer.Option(help="A row of the published figures by name, or `published` for all of them."),
     ] = None,
     leaderboard: BoardName = None,
+    goal: Goal = None,
     since: Annotated[
         datetime | None, typer.Option(help="Judge only races that ended on this day (UTC) or later.")
     ] = None,
@@ -95,11 +97,12 @@ def evaluate(
     from racebot.study.replay import Earlier  # noqa: PLC0415
 
     settings = load_settings(database=database)
+    _check_plot(plot)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    entries += _entries(keys, param or [])
-    history = _history(settings, file, leaderboard, utc(until))
+    entries += _entries(settings, keys, param or [], taken=presets)
+    history = _history(settings, file, leaderboard, goal, utc(until))
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -115,10 +118,12 @@ def evaluate(
             earlier=(
                 None
                 if earlier is None
-                else Earlier(_history(settings, earlier, None, None), carry, carry_races)
+                else Earlier(_history(settings, earlier, None, goal, None), carry, carry_races)
             ),
             progress=lambda label, races: progress.update(tasks[label], completed=races),
         )
+    if not report.races:
+        raise PayloadError("no race left to judge: choose an earlier --since")
     if as_json:
         print_json([_entry_json(each, report, presets.get(each.label)) for each in report.evaluations])
     else:
@@ -144,6 +149,7 @@ def tune(
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Generations at most.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed finds the same.")] = 1,
     leaderboard: BoardName = None,
+    goal: Goal = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,8 +163,8 @@ def tune(
     from racebot.study.tuning import tune as search  # noqa: PLC0415
 
     settings = load_settings(database=database)
-    (entry,) = _entries([model], param or [])
-    history = _history(settings, file, leaderboard, None)
+    (entry,) = _entries(settings, [model], param or [])
+    history = _history(settings, file, leaderboard, goal, None)
     with Progress(
         TextColumn("generation"),
         BarColumn(),
@@ -203,47 +209,75 @@ def _presets(names: Iterable[str]) -> dict[str, Preset]:
     return chosen
 
 
-def _entries(keys: Iterable[str], assignments: Iterable[str]) -> list[Entry]:
-    """Models with the parameters that were given for them.
+def _entries(
+    settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
+) -> list[Entry]:
+    """Models with the parameters that were given for them; the configured one starts from its own.
+
+    Args:
+        settings: for the configured model's parameters.
+        models: each a model's key, or LABEL=KEY.
+        assignments: name=value for every model that has it, LABEL:name=value for one.
+        taken: labels that are not free.
 
     Raises:
-        ModelError: an unknown model, an assignment that is none, or one that no model takes.
+        ModelError: an unknown model, a label twice, an assignment that is none, or one that no model takes.
     """
     from racebot.study.evaluate import Entry  # noqa: PLC0415
 
-    models = {key: type(registry.create(key)) for key in keys}
-    parameters: dict[str, dict[str, str]] = {key: {} for key in models}
+    keys: dict[str, str] = {}
+    for model in models:
+        label, _, key = model.rpartition("=")
+        label = label or (f"{key} (model)" if key in taken else key)
+        if label in keys or label in taken:
+            raise ModelError(
+                f"--model {model}: there is a {label!r} already: name it, as in --model tie={key}"
+            )
+        registry.create(key)
+        keys[label] = key
+    parameters = {
+        label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
+    }
+    names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
     for assignment in assignments:
         name, sign, value = assignment.partition("=")
         only, _, name = name.rpartition(":")
         if not sign or not name:
             raise ModelError(f"--param {assignment!r} is not of the form name=value or MODEL:name=value")
-        takers = [
-            key
-            for key, model in models.items()
-            if only in {"", key} and (only or any(field.name == name for field in declared(model)))
-        ]
+        takers = [label for label in keys if only in {"", label} and name in names[label]]
         if not takers:
-            known = dict.fromkeys(field.name for model in models.values() for field in declared(model))
+            known = dict.fromkeys(each for label in keys for each in names[label])
             raise ModelError(
-                f"--param {assignment!r}: none of {', '.join(models)} has it{did_you_mean(name, known)}; "
+                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
                 f"they have: {', '.join(known)}"
             )
-        for key in takers:
-            parameters[key][name] = value
-    for key, given in parameters.items():
-        registry.create(key, given)
-    return [Entry(key, key, given) for key, given in parameters.items()]
+        for label in takers:
+            parameters[label][name] = value
+    for label, given in parameters.items():
+        registry.create(keys[label], given)
+    return [Entry(label, keys[label], given) for label, given in parameters.items()]
+
+
+def _check_plot(path: Path | None) -> None:
+    """See before the work that the plots can be written."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise SettingsError(f"--plot {path}: there is no folder {path.parent}")
+    if path.suffix.lower() not in {"", ".png", ".svg", ".pdf"}:
+        raise SettingsError(f"--plot {path}: name a .png, .svg or .pdf file")
 
 
 def _history(
-    settings: Settings, file: Path | None, leaderboard: str | None, until: datetime | None
+    settings: Settings, file: Path | None, leaderboard: str | None, goal: str | None, until: datetime | None
 ) -> History:
     """The recorded races to study, from a file or from the ledger."""
     from racebot.study.history import History  # noqa: PLC0415
 
     if file is not None:
-        results = past.read_races(file, category="", goal=leaderboard)
+        if leaderboard is not None:
+            raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
+        results = past.read_races(file, category="", goal=goal)
         teams = settings.team_races
     else:
         with Ledger.open(settings.database, create=False) as ledger:

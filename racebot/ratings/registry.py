@@ -38,6 +38,12 @@ _CLASSES: tuple[type[Any], ...] = (
 MODELS: dict[str, type[Any]] = {model.key: model for model in _CLASSES}
 """Model classes by key."""
 
+OFFLINE = {
+    "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
+    "it is there for studies in Python, as racebot.ratings.iterated_elo"
+}
+"""Models that are no rating system for races as they come, and why."""
+
 
 def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel:
     """Make a model from its key and any parameters that differ from its defaults.
@@ -46,6 +52,8 @@ def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel
         ModelError: an unknown key or parameter, or a value that a parameter cannot take; the text lists
             what is valid.
     """
+    if key in OFFLINE:
+        raise ModelError(f"{key} {OFFLINE[key]}")
     if key not in MODELS:
         raise ModelError(
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"

@@ -203,10 +203,12 @@ def tune(
     if not (len(earlier) and len(later)):
         raise ModelError(f"{len(history)} races cannot be divided into an earlier and a later part")
     space = dimensions(key, parameters, search)
-    if not space:
-        raise ModelError(f"{key} has no parameters to search")
     fixed = dict(parameters or {})
     start = create(key, fixed)
+    if search is None:
+        space = _that_matter(start, earlier, objective, space)
+    if not space:
+        raise ModelError(f"{key} has no parameters to search")
 
     tried = 0
 
@@ -259,6 +261,22 @@ def tune(
         standard_error=standard_error(before[1], after[1], rng),
         evaluations=tried,
     )
+
+
+def _that_matter(
+    start: Any, earlier: History, objective: Objective, space: Sequence[Dimension]
+) -> list[Dimension]:
+    """Those dimensions that change the objective: a search would draw the others by lot."""
+    ends = np.array([[d.start, *(d.start for _ in range(2 * len(space)))] for d in space])
+    for i, dimension in enumerate(space):
+        ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
+    if not space:
+        return []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = tally(type(start)(**_named(start, space, ends)), earlier, objective).mean()
+    return [
+        d for i, d in enumerate(space) if not np.allclose(found[1 + 2 * i : 3 + 2 * i], found[0], rtol=1e-9)
+    ]
 
 
 def tally(
