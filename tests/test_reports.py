@@ -202,6 +202,19 @@ def test_a_player_who_is_not_listed(ledger: Ledger, board: Leaderboard) -> None:
     assert "1200 points, not listed" in shown(tables.player, report)
 
 
+@pytest.mark.parametrize("finishes", [0, 1, 2])
+@pytest.mark.parametrize("days", [0, 1, 2])
+def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes: int, days: int) -> None:
+    board = merge(ledger, [*RACES, result("e", "gus hal", after=6), result("f", "ian joe", after=12)])
+    listing = Listing(finishes, days)
+    report = reports.leaderboard(ledger, board, listing)
+    places = {entry["id"]: entry["place"] for entry in report["players"]}
+    assert len(set(places.values())) < len(places) or finishes == 2 or days
+    for standing in ledger.standings(board):
+        (on,) = reports.player(ledger, standing.player, {board.key: listing})["leaderboards"]
+        assert (on["place"], on["listed"]) == (places.get(standing.player), len(places))
+
+
 def test_a_player_whose_races_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
     report = reports.player(ledger, "Fay", {})
     assert report == {"id": "id-fay", "name": "Fay", "leaderboards": []}

@@ -199,6 +199,23 @@ def test_a_bad_value_is_one_line_with_variable_value_and_mend(
 
 
 @pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("QUIET_SECONDS", (0, 600)),
+        ("ROOMS_EVERY", (0.1, 600)),
+        ("LIST_EVERY", (0.1, 86400)),
+        ("REQUEST_INTERVAL", (0, 60)),
+    ],
+)
+def test_the_ends_of_a_range_are_in_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, values: tuple[float, ...]
+) -> None:
+    for value in values:
+        environment(monkeypatch, **{name: str(value)})
+        assert getattr(load(), name.lower()) == value
+
+
+@pytest.mark.parametrize(
     ("values", "told"),
     [
         (
@@ -384,7 +401,7 @@ def test_a_category_set_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             "model = 'plackett-luce'\nparameters = { ratse = [1] }",
             ["racebot.toml", "no parameter 'ratse'", "'rates'"],
         ),
-        ("[[leaderboards]]\nname = 'X'", ["racebot.toml", "leaderboards.0.goals"]),
+        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards.0.goals is missing: add it"]),
         ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards.0.name"]),
         (
             "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodle = 'trueskill'",
@@ -423,6 +440,18 @@ def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
 def test_two_leaderboards_of_one_name(folder: Path) -> None:
     """They would take turns in overwriting each other."""
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\n[[leaderboards]]\nname = 'X'\ngoals = ['h']\n")
+    (problem,) = problems()
+    assert "'X'" in problem
+
+
+@pytest.mark.parametrize("category", ["", "orb"])
+def test_a_leaderboard_of_all_categories_clashes_with_one_of_its_name(folder: Path, category: str) -> None:
+    other = "" if category else "orb"
+    toml(
+        folder,
+        f"[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = '{category}'\n"
+        f"[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = '{other}'\n",
+    )
     (problem,) = problems()
     assert "'X'" in problem
 
