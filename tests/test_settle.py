@@ -363,6 +363,38 @@ def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
         assert contents(changed) == contents(right)
 
 
+@given(races(goals=["Any Orb", "All Orbs"]), st.data())
+@settings(max_examples=25, deadline=None)
+def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.DataObject) -> None:
+    """Recorded, recorded anew with another result or goal, withdrawn, merged, rated by other settings."""
+    season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
+    narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
+    settings_ = [
+        PLANS,
+        Plans(SIMPLE, (season,)),
+        Plans(SIMPLE, (season, narrow)),
+        Plans(LeaderboardPlan("plackett-luce"), (narrow,)),
+    ]
+    with fresh() as first:
+        settler = first
+        for _ in range(data.draw(st.integers(1, 10))):
+            race = data.draw(st.sampled_from(history))
+            match data.draw(st.sampled_from(["settle", "change", "withdraw", "merge", "settings"])):
+                case "settle":
+                    settle(settler, race)
+                case "change":
+                    other = data.draw(st.sampled_from(history))
+                    settle(settler, replace(race, entrants=other.entrants, goal=other.goal))
+                case "withdraw":
+                    settler.withdraw(race.name)
+                case "merge":
+                    settler.merge(data.draw(st.lists(st.sampled_from(history))), "backfill")
+                case "settings":
+                    settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
+                    settler.apply_plans()
+            assert_sound(settler)
+
+
 # Changed results
 
 
