@@ -84,6 +84,13 @@ def test_what_is_written_is_there_after_opening_again(tmp_path: Path) -> None:
         assert second.race("orb/r") is not None
 
 
+def test_a_closed_ledger_is_closed(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        pass
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.leaderboards()
+
+
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.touch()
@@ -322,6 +329,21 @@ def test_new_settings_keep_a_leaderboards_id(ledger: Ledger) -> None:
     assert ledger.leaderboards() == [other, second]
 
 
+def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: Leaderboard) -> None:
+    other = ledger.save_leaderboard(replace(BOARD, name="Other"))
+    for each in (board, other):
+        ledger.append(each, [A, B, C], [standing("ann")])
+    ledger.remove_leaderboard(board)
+    assert ledger.leaderboards() == [other]
+    assert [ledger.db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in DERIVED] == [
+        3,
+        4,
+        1,
+    ]  # noqa: S608
+    assert ledger.race("orb/a") is not None
+    assert ledger.check() == []
+
+
 def test_a_leaderboard_that_is_not_stored_has_no_key() -> None:
     with pytest.raises(LedgerError, match=f"leaderboard '{GOAL}' is not stored yet"):
         _ = BOARD.key
@@ -452,6 +474,8 @@ def test_when_players_were_seen(ledger: Ledger) -> None:
 
 
 # Changes and standings
+
+DERIVED = ("rated", "changes", "standings")
 
 
 @pytest.fixture

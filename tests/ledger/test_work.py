@@ -56,6 +56,17 @@ def test_pending_races_that_it_is_time_to_look_at(ledger: Ledger) -> None:
     assert ledger.pending.due("cup", NOON + timedelta(days=9)) == []
 
 
+def test_unfinished_races_that_are_watched(ledger: Ledger) -> None:
+    for race in ("orb/a", "orb/b", "orb/a"):
+        ledger.pending.join(race, CATEGORY)
+    ledger.pending.join("cup/x", "cup")
+    assert sorted(ledger.pending.joined(CATEGORY)) == ["orb/a", "orb/b"]
+    ledger.pending.leave("orb/a")
+    ledger.pending.leave("orb/nosuch")
+    assert ledger.pending.joined(CATEGORY) == ["orb/b"]
+    assert ledger.pending.joined("cup") == ["cup/x"]
+
+
 # Outbox
 
 

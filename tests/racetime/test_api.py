@@ -165,6 +165,13 @@ async def test_a_slash_at_the_end_of_the_address_does_not_matter(fake: FakeSite)
     assert fake.paths == ["/orb/data"]
 
 
+async def test_nothing_is_asked_once_the_client_is_closed(fake: FakeSite) -> None:
+    async with Site(URL, interval=0, transport=httpx.MockTransport(fake)) as site:
+        pass
+    with pytest.raises(RuntimeError, match="closed"):
+        await site.category("orb")
+
+
 # Refusals: raised at once
 
 
@@ -404,9 +411,9 @@ async def test_a_token_is_renewed_before_it_expires(
     tokens: TokenSource, fake: FakeSite, hands: Hands
 ) -> None:
     first = await tokens.get()
-    hands.now += 36000 - 900
+    hands.now += 36000 - 600 - 1
     assert await tokens.get() == first
-    hands.now += 600
+    hands.now += 1
     assert await tokens.get() == TOKEN[:-1] + "2"
     assert fake.tokens == 2
 
@@ -416,7 +423,9 @@ async def test_a_short_lived_token_is_not_asked_for_each_time(
 ) -> None:
     fake.failures = [httpx.Response(200, json={"access_token": "brief", "expires_in": 60})]
     assert [await tokens.get() for _ in range(3)] == ["brief"] * 3
-    hands.now += 59
+    hands.now += 29
+    assert await tokens.get() == "brief"
+    hands.now += 1
     assert await tokens.get() == TOKEN
 
 

@@ -178,6 +178,14 @@ def test_entrants_are_not_hidden_any_more_once_ids_are_shown() -> None:
     assert not race.result.hidden
 
 
+@pytest.mark.parametrize("odd", [None, "1", 1.5, [1]])
+def test_a_place_or_version_that_is_no_number_is_left_out(odd: object) -> None:
+    race = parse_race({**race_document("r", [entrant_document("ann") | {"place": odd}]), "version": odd})
+    assert race.version is None
+    assert race.result is not None
+    assert race.result.entrants[0].place is None
+
+
 def test_teams_by_slug_or_else_by_name() -> None:
     race = parse_race(
         listed_document(
