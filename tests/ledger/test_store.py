@@ -339,7 +339,7 @@ def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: L
         3,
         4,
         1,
-    ]  # noqa: S608
+    ]
     assert ledger.race("orb/a") is not None
     assert ledger.check() == []
 
