@@ -1,0 +1,269 @@
+"""How rating models fare in invented categories of many kinds, against what could be known at best.
+
+    python benchmarks/sensitivity.py [--seeds 10] [--races 800] [--only "many DNFs"] [--tune]
+
+Every player has a skill; a performance is the skill plus N(0, 1), and whether a player finishes is drawn by
+the category's rule. Models have their defaults, predict each race before rating it, and are judged on the
+second half of the races. `truth` knows the skills of the day and the rule by which players finish: no model
+can do better but by luck. Printed are means over seeds as a Markdown table: misordered pairs and log loss,
+the best model's in bold. The last column is the standard error of the difference in log loss between the
+first model and any other, the largest of all. With `--tune` there is also the first model with parameters
+tuned for log loss on the first half, as `racebot tune` does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.registry import create
+from racebot.study.history import History, PastRace
+from racebot.study.metrics import log_loss, misordered, observed_pairs
+from racebot.study.objective import Objective
+from racebot.study.replay import replay
+from racebot.study.tuning import tune
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DAY = 86_400.0
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "thurstone-hurdle": ("thurstone-hurdle", {}),
+    "sparing": ("thurstone-hurdle", {"spare_finishers": True}),
+    "thurstone-filter": ("thurstone-filter", {}),
+    "plackett-luce-hurdle": ("plackett-luce-hurdle", {}),
+    "plackett-luce": ("plackett-luce", {}),
+    "trueskill": ("trueskill", {}),
+    "trueskill, tie": ("trueskill", {"unfinished": "tie"}),
+}
+
+
+@dataclass(frozen=True)
+class Category:
+    """What a category is like.
+
+    Attributes:
+        players: how many there are.
+        spread: standard deviation of their skills.
+        entrants: mean number in a race, at least 2.
+        unfinished: share that does not finish, about.
+        slope: how much skill matters for finishing; 0 is pure luck.
+        quitters: share of the field, from the last place, that gives up when it sees where it stands.
+        learning: skill that a player gains over the first dozen races.
+        drift: standard deviation of the change of each skill over the whole history.
+        apart: share of the races that are within one of two groups, if there are two.
+        lead: of the second group's skills over the first's.
+        activity: 0 if all race equally often; the larger, the more a few do.
+    """
+
+    players: int = 150
+    spread: float = 1.3
+    entrants: float = 6.0
+    unfinished: float = 0.14
+    slope: float = 0.8
+    quitters: float = 0.0
+    learning: float = 0.0
+    drift: float = 0.0
+    apart: float | None = None
+    lead: float = 0.0
+    activity: float = 1.0
+
+
+BASE = Category()
+CATEGORIES = {
+    "as season 1": BASE,
+    "few DNFs": replace(BASE, unfinished=0.02),
+    "many DNFs": replace(BASE, unfinished=0.45),
+    "many DNFs, by luck": replace(BASE, unfinished=0.45, slope=0.0),
+    "the last third gives up": replace(BASE, unfinished=0.02, quitters=0.34),
+    "20 players": replace(BASE, players=20),
+    "2,000 players": replace(BASE, players=2000),
+    "two at a time": replace(BASE, entrants=2.0),
+    "thirty at a time": replace(BASE, entrants=30.0),
+    "nearly equal players": replace(BASE, spread=0.3),
+    "improving players": replace(BASE, learning=2.0),
+    "drifting players": replace(BASE, drift=1.5),
+    "two groups, seldom together": replace(BASE, apart=0.97, lead=1.5),
+}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A history and what was true of it.
+
+    Attributes:
+        history: the races.
+        truth: for each race, the skills of its entrants and their chances to finish: shapes [n], [n].
+        mixed: for each race, whether both groups were in it.
+    """
+
+    history: History
+    truth: list[tuple[FloatArray, FloatArray]]
+    mixed: list[bool]
+
+
+def simulate(category: Category, races: int, rng: np.random.Generator) -> Simulated:
+    """Races in which anybody was observed to do better than somebody else."""
+    names = tuple(str(player) for player in range(category.players))
+    skill = rng.normal(0.0, category.spread, category.players)
+    group = np.arange(category.players) % 2
+    skill += category.lead * (group if category.apart is not None else 0)
+    weight = rng.pareto(2.0, category.players) + 0.05 if category.activity else np.ones(category.players)
+    raced = np.zeros(category.players)
+    past: list[PastRace] = []
+    truth, mixed = [], []
+    level = threshold(category, skill)
+    while len(past) < races:
+        skill += category.drift / math.sqrt(races) * rng.standard_normal(category.players)
+        chance = weight.copy()
+        if category.apart is not None and rng.random() < category.apart:
+            chance *= group == rng.integers(2)
+        size = min(2 + rng.poisson(category.entrants - 2), int((chance > 0).sum()))
+        entrants = rng.choice(category.players, size, replace=False, p=chance / chance.sum())
+        today = skill[entrants] + category.learning * (-np.exp(-raced[entrants] / 6.0))
+        finishes = expit(category.slope * today - level)
+        done = rng.random(size) < finishes
+        performance = today + rng.standard_normal(size)
+        if category.quitters:
+            rank = np.argsort(np.argsort(-performance))
+            done &= rank < math.ceil(size * (1.0 - category.quitters))
+        order = np.argsort(np.argsort(-np.where(done, performance, -np.inf)))
+        places = np.where(done, order, done.sum())
+        outcome = Outcome(
+            group=places.astype(np.intp),
+            unfinished=~done,
+            last_group=int(places.max()),
+            last_unfinished=bool((~done).any()),
+            day=19_723.0 + 0.5 * len(past),
+        )
+        if not outcome.rateable:
+            continue
+        ended = START + timedelta(seconds=0.5 * DAY * len(past))
+        past.append(PastRace(f"r{len(past)}", ended, entrants.astype(np.intp), outcome))
+        truth.append((today, finishes))
+        mixed.append(bool(group[entrants].any() and not group[entrants].all()))
+        raced[entrants] += 1
+    return Simulated(History(names, names, tuple(past)), truth, mixed)
+
+
+def threshold(category: Category, skill: FloatArray) -> float:
+    """The level of the finish rule at which so many finish as the category wants."""
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if expit(category.slope * skill - middle).mean() > 1.0 - category.unfinished:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def judged(simulated: Simulated, only_mixed: bool) -> Iterator[int]:
+    """The races that count: of the second half, all or those of both groups."""
+    for number in range(len(simulated.history) // 2, len(simulated.history)):
+        if simulated.mixed[number] or not only_mixed:
+            yield number
+
+
+def by_model(model: RatingModel, simulated: Simulated, *, only_mixed: bool) -> tuple[float, float]:
+    """Misordered pairs and log loss."""
+    counted = set(judged(simulated, only_mixed))
+    wrong, loss = [], []
+    for number, step in enumerate(replay(model, simulated.history)):
+        if number in counted:
+            better, worse = observed_pairs(step.race.outcome)
+            rating = model.rating(step.before)
+            wrong.append(misordered(rating[better], rating[worse]))
+            loss.append(log_loss(model.win_probability(step.before[better], step.before[worse])))
+    return float(np.mean(np.concatenate(wrong))), float(np.mean(np.concatenate(loss)))
+
+
+def by_truth(simulated: Simulated, *, only_mixed: bool) -> tuple[float, float]:
+    """The same for the probability that follows from the skills, given that the two places differ."""
+    wrong, loss = [], []
+    for number in judged(simulated, only_mixed):
+        today, finishes = simulated.truth[number]
+        better, worse = observed_pairs(simulated.history.races[number].outcome)
+        faster = ndtr((today[better] - today[worse]) / math.sqrt(2))
+        a, b = finishes[better], finishes[worse]
+        won = a * (1 - b) + a * b * faster
+        lost = b * (1 - a) + a * b * (1 - faster)
+        wrong.append(misordered(today[better], today[worse]))
+        loss.append(log_loss(won / (won + lost)))
+    return float(np.mean(np.concatenate(wrong))), float(np.mean(np.concatenate(loss)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--races", type=int, default=800)
+    parser.add_argument("--only", help="one category by name")
+    parser.add_argument("--tune", action="store_true", help="takes a quarter of a minute for each history")
+    arguments = parser.parse_args()
+    columns = [*MODELS, *(["tuned"] if arguments.tune else []), "truth", "±"]
+    print(f"| Category | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 1) + "|")
+    for name, category in CATEGORIES.items():
+        if arguments.only not in {None, name}:
+            continue
+        histories = [
+            simulate(category, arguments.races, np.random.default_rng(seed))
+            for seed in range(arguments.seeds)
+        ]
+        models = [[create(key, parameters) for key, parameters in MODELS.values()] for _ in histories]
+        if arguments.tune:
+            for history, own in zip(histories, models, strict=True):
+                own.append(tuned(history))
+        row(name, histories, models, only_mixed=False)
+        if category.apart is not None:
+            row("… their meetings", histories, models, only_mixed=True)
+
+
+def tuned(simulated: Simulated) -> RatingModel:
+    """The first model with parameters that suit the first half of the races."""
+    found = tune(
+        simulated.history,
+        "thurstone-hurdle",
+        objective=Objective.LOG_LOSS,
+        share=0.5,
+        candidates=96,
+        generations=15,
+        rng=np.random.default_rng(1),
+    )
+    return create(found.model, found.parameters)
+
+
+def row(name: str, histories: list[Simulated], models: list[list[RatingModel]], *, only_mixed: bool) -> None:
+    """Print a category's figures, of the models that each history has."""
+    seeds = len(histories)
+    found = np.array(
+        [
+            [
+                *(by_model(model, history, only_mixed=only_mixed) for model in own),
+                by_truth(history, only_mixed=only_mixed),
+            ]
+            for history, own in zip(histories, models, strict=True)
+        ]
+    )
+    mean = found.mean(0)
+    best = mean[:-1].argmin(0)
+    cells = []
+    for number, (wrong, loss) in enumerate(mean.tolist()):
+        texts = [f"{wrong:.3f}"[1:], f"{loss:.3f}".removeprefix("0")]
+        cells.append(" ".join(f"**{t}**" if number == best[i] else t for i, t in enumerate(texts)))
+    relative = found[:, :-1, 1] - found[:, [0], 1]
+    error = float((relative.std(0, ddof=1) / math.sqrt(seeds)).max()) if seeds > 1 else math.nan
+    print(f"| {name} | {' | '.join(cells)} | {error:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
