@@ -161,7 +161,7 @@ class Settler:
             if stored is None:
                 rated = [self._append(board, result) for board in boards]
             else:
-                for board in {b.key: b for b in [*self._boards(stored.result), *boards]}.values():
+                for board in {b.key: b for b in [*self._holding(result.name), *boards]}.values():
                     self.rebuild(board)
                 rated = [self._stored(board, result) for board in boards]
             for message in messages(rated):
@@ -176,8 +176,9 @@ class Settler:
             if stored is None:
                 return
             log.warning("%s: no longer recorded; rebuilding its leaderboards without it", name)
+            boards = self._holding(name)
             self.ledger.remove_race(name)
-            for board in self._boards(stored.result):
+            for board in boards:
                 self.rebuild(board)
 
     def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
@@ -202,7 +203,7 @@ class Settler:
                     continue
                 touched = self._boards(result)
                 if stored is not None:
-                    touched += self._boards(stored.result)
+                    touched += self._holding(result.name)
                 boards.update({board.key: board for board in touched})
                 self.ledger.save_race(result, counted_at=result.ended_at, source=source)
                 if stored is None:
@@ -303,6 +304,10 @@ class Settler:
         """The stored leaderboards of a result's goal, made where they are missing."""
         planned = self.plans.leaderboards(result.category, result.goal)
         return [self.ledger.leaderboard(p.category, p.name) or self._begin(p) for p in planned]
+
+    def _holding(self, race: str) -> list[Leaderboard]:
+        """The stored leaderboards that a race counts on, whether or not the settings still name them."""
+        return [b for b in self.ledger.leaderboards() if self.ledger.rated_race(b, race) is not None]
 
     def _begin(self, planned: Leaderboard) -> Leaderboard:
         board = self.ledger.save_leaderboard(planned)

@@ -435,6 +435,15 @@ def test_a_withdrawn_race_counts_no_more(settler: Settler, caplog: pytest.LogCap
     assert_sound(settler)
 
 
+def test_a_race_is_withdrawn_also_from_a_leaderboard_that_is_not_rated_any_more(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("s", "bo ann", after=1))
+    narrowed = Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
+    Settler(settler.ledger, narrowed).withdraw("orb/r")
+    assert points(settler) == {"Bo": 1100, "Ann": 900}
+    assert_sound(settler)
+
+
 def test_withdrawing_what_is_not_there_changes_nothing(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     before = dump(settler)
