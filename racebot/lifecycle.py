@@ -63,7 +63,7 @@ class Lifecycle:
             in_room: whether we are in its room, and so may give the final word there.
         """
         result = race.result
-        if race.over:
+        if race.over and not race.recorded:
             self.over(race.name)
             self._withdraw(race)
         elif result is None or result.hidden:

@@ -32,8 +32,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Rates the races of a racetime.gg category and tells the racers what each race did to their rating.",
 )
-console = Console()
-notices = Console(stderr=True)
+console = Console(emoji=False)
+notices = Console(stderr=True, emoji=False)
 
 Database = Annotated[
     Path | None,
