@@ -1,0 +1,102 @@
+"""The figures of docs/model.md that `racebot evaluate` does not print.
+
+    python benchmarks/hurdle_figures.py FILE
+
+FILE is an archive or JSON saved from the site. Printed are log losses of pairs by other definitions of their
+chances, how well finishes are forecast, what finishing cost more than giving up, and seasons carried over.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.special import ndtr
+
+from racebot.backfill import read_races
+from racebot.ratings.model import FloatArray
+from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
+from racebot.study.calibration import fit_finishes, of_finishes
+from racebot.study.evaluate import Entry, evaluate
+from racebot.study.history import History
+from racebot.study.metrics import log_loss, observed_pairs
+from racebot.study.replay import Earlier, replay
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path)
+    history = History.of(read_races(parser.parse_args().file, category="", goal=None))
+    model = ThurstoneHurdle()
+    pairs(history, model)
+    finishes(history, model)
+    giving_up(history, model)
+    seasons(history)
+
+
+def pairs(history: History, model: ThurstoneHurdle) -> None:
+    """Chances of pairs: by performance alone, and with chances to finish, given that anybody finishes."""
+    own = replace(model, finish_level=model.level, finish_width=model.width)
+    losses: dict[str, list[FloatArray]] = {}
+    for step in replay(model, history):
+        better, worse = observed_pairs(step.race.outcome)
+        faster = model.win_probability(step.before[better], step.before[worse])
+        found = {"performance alone": faster}
+        for name, forecast in (("forecast of finishes", model), ("hurdle's own chances", own)):
+            chance = forecast.finish_probability(step.before)
+            a, b = chance[better], chance[worse]
+            won, lost = a * (1 - b) + a * b * faster, b * (1 - a) + a * b * (1 - faster)
+            found[f"with the {name}"] = won / (won + lost)
+        for name, value in found.items():
+            losses.setdefault(name, []).append(log_loss(value))
+    print("Log loss of pairs")
+    for name, parts in losses.items():
+        print(f"  {name:<32}{np.mean(np.concatenate(parts)):.4f}")
+
+
+def finishes(history: History, model: ThurstoneHurdle) -> None:
+    """The forecast's two parameters, on the whole history and on its first half."""
+    print("Forecast of finishes")
+    for name, part in (("whole", history), ("first half", history.split(0.5)[0])):
+        print(f"  {name:<12}{fit_finishes(part, model.key)}")
+    print(f"  calibration error {of_finishes(history, model).error:.4f}")
+    states, finished = [], []
+    for step in replay(model, history):
+        states.append(step.before)
+        finished.append(~step.race.outcome.unfinished)
+    rows, done = np.concatenate(states), np.concatenate(finished)
+    chance = ndtr((rows[:, 0] - model.level) / np.sqrt(model.width**2 + model.skill_variance(rows)))
+    print(f"  log loss by the hurdle itself {np.mean(log_loss(np.where(done, chance, 1 - chance))):.4f}")
+
+
+def giving_up(history: History, model: ThurstoneHurdle) -> None:
+    """Finishes that cost more than giving up would have, at the ratings of each race."""
+    spared = replace(model, spare_finishers=True)
+    excess, finished = [], 0
+    for step in replay(model, history):
+        more = spared.rate(step.before, step.race.outcome)[:, 0] - step.after[:, 0]
+        excess.append(model.points_scale * more[more > 0])
+        finished += int((~step.race.outcome.unfinished).sum())
+    points = np.concatenate(excess)
+    half, most = np.percentile(points, [50, 95])
+    print(f"Finishes that cost more than giving up: {points.size} of {finished}")
+    print(f"  by {half:.1f} points in the median, {most:.1f} at the 95th percentile")
+
+
+def seasons(history: History) -> None:
+    """The second half afresh, and from the ratings of the first half."""
+    first, second = history.split(0.5)
+    print("Second half: misordered pairs, log loss")
+    for factor in (None, 1.0, 0.9, 0.7, 0.5):
+        earlier = None if factor is None else Earlier(first, factor)
+        figures = evaluate(second, [Entry("", ThurstoneHurdle.key)], earlier=earlier).evaluations[0].figures
+        name = "afresh" if factor is None else f"factor {factor:g}"
+        print(f"  {name:<12}{figures.misordered:.4f}  {figures.log_loss:.4f}")
+
+
+if __name__ == "__main__":
+    main()
