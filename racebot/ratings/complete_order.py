@@ -96,16 +96,15 @@ def moments_of_one(means: Sequence[float], scales: Sequence[float]) -> tuple[lis
     exponents = [(-0.5 * z * z, -z * d, -0.5 * d * d) for z, d in zip(starts, steps, strict=True)]
     sums, ends = _integrate(np.array(exponents), n, points)
     totals, linears, squares = sums.T.tolist()
-    below, above = ends[:, 0].tolist(), ends[:, 1].tolist()
-    sound = all(
-        total > SOUND * points * a * b for total, a, b in zip(totals, below, reversed(above), strict=True)
-    )
+    below, above = ends.T.tolist()
+    least = SOUND * points
+    for total, a, b in zip(totals, below, reversed(above), strict=True):
+        if not total > least * a * b:
+            return None
     for level, widths in ((below, steps), (above, reversed(steps))):
-        sound = sound and all(
-            after * d > _LEFT * before for before, after, d in zip(level, level[1:], widths, strict=False)
-        )
-    if not sound:
-        return None
+        for before, after, d in zip(level, level[1:], widths, strict=False):
+            if not after * d > _LEFT * before:
+                return None
     at = [linear / total for linear, total in zip(linears, totals, strict=True)]
     first = [z + d * k for z, d, k in zip(starts, steps, at, strict=True)]
     second = [d * d * (s / t - k * k) for d, s, t, k in zip(steps, squares, totals, at, strict=True)]
@@ -197,11 +196,12 @@ def _integrate(exponents: FloatArray, n: int, points: int) -> tuple[FloatArray, 
     both[:, candidates:] = value[::-1, :, ::-1]
     level = np.empty_like(both)
     level[0] = 1.0
-    rise = np.empty_like(both[0])
-    levels = list(level)
-    for own, before, after in zip(both, levels, levels[1:], strict=False):
-        np.multiply(own, before, rise)
-        rise.dot(integration, after)
+    before, rise = level[0], np.empty_like(both[0])
+    multiply, integrate = np.multiply, rise.dot
+    for own, after in zip(both, level[1:], strict=False):
+        multiply(own, before, rise)
+        integrate(integration, after)
+        before = after
     value *= level[:, :candidates]
     value *= level[::-1, candidates:, ::-1]
     return value.reshape(-1, points).dot(columns), level[:, :, -1]

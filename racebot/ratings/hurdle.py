@@ -141,17 +141,17 @@ def order(
         return Beliefs(means, variances)
     centres = [means[i] for i in worst_first]
     scales = [operations.sqrt(1.0 + variances[i]) for i in worst_first]
-    for i, scale, place, first, second in zip(
-        worst_first, scales, places, *_performances(centres, scales, places, operations), strict=True
-    ):
-        # What is true of the exact moments shall not fail by an error of 1e-7.
-        moved = first
-        if place == places[-1]:
-            moved = operations.greatest(first, 0.0)
-        elif place == places[0]:
-            moved = operations.least(first, 0.0)
+    worst, best = places[0], places[-1]
+    moments = _performances(centres, scales, places, operations)
+    for i, scale, place, first, second in zip(worst_first, scales, places, *moments, strict=True):
         gain = variances[i] / scale
-        means[i] = means[i] + gain * moved
+        # What is true of the exact moments shall not fail by an error of the integrals.
+        if place == best:
+            means[i] = means[i] + gain * operations.greatest(first, 0.0)
+        elif place == worst:
+            means[i] = means[i] + gain * operations.least(first, 0.0)
+        else:
+            means[i] = means[i] + gain * first
         variances[i] = variances[i] - gain * gain * (1.0 - second)
     return Beliefs(means, variances)
 
