@@ -102,6 +102,9 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
         f"{result.difference:+.4f} ± {result.standard_error:.4f}",
     )
     console.print(table, end="\n\n")
+    if not result.found_better:
+        console.print("The search found nothing better than the parameters it started from: keep them.")
+        return
     if result.recommended:
         verdict = "Better on races that the search did not see, by more than one standard error: recommended."
     elif result.difference < 0:

@@ -100,9 +100,14 @@ class Tuned:
         return self.later_tuned - self.later_start
 
     @property
+    def found_better(self) -> bool:
+        """Whether anything was better on the earlier races than where the search started."""
+        return self.earlier_tuned < self.earlier_start
+
+    @property
     def recommended(self) -> bool:
-        """Whether the tuned parameters are better on the later races by more than one standard error."""
-        return self.difference < -self.standard_error
+        """Whether they are better on both parts, and on the later races by more than one standard error."""
+        return self.found_better and self.difference < -self.standard_error
 
 
 class Tally(NamedTuple):
@@ -172,7 +177,7 @@ def tune(
     parameters: Mapping[str, Any] | None = None,
     *,
     search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
-    objective: Objective = Objective.MISORDERED,
+    objective: Objective = Objective.LOG_LOSS,
     share: float = 0.7,
     candidates: int = 64,
     generations: int = 40,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from racebot.ratings.registry import create
 from racebot.ratings.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.tuning import Objective, Progress, Tally, dimensions, standard_error, tally, tune
+from racebot.study.tuning import Objective, Progress, Tally, Tuned, dimensions, standard_error, tally, tune
 
 BOTH = list(Objective)
 
@@ -91,8 +92,61 @@ def test_the_start_is_among_the_candidates(season: History) -> None:
     told: list[Progress] = []
     tune(**searched(season, parameters=start, generations=1, progress=told.append))
     earlier, _ = season.split(0.7)
-    at_start = tally(create("trueskill", start), earlier, Objective.MISORDERED).mean()
+    at_start = tally(create("trueskill", start), earlier, Objective.LOG_LOSS).mean()
     assert told[0].best <= at_start
+
+
+def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
+    """Figures before the search are .5 on both parts."""
+    return Tuned(
+        model="trueskill",
+        parameters={},
+        searched=("sigma",),
+        objective=Objective.LOG_LOSS,
+        earlier_races=70,
+        later_races=30,
+        earlier_start=0.5,
+        earlier_tuned=earlier,
+        later_start=0.5,
+        later_tuned=later,
+        standard_error=standard_error,
+        evaluations=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "error", "recommended"),
+    [
+        (0.4, 0.375, 0.0625, True),
+        (0.4, 0.375, 0.125, False),  # better by one standard error, and not by more
+        (0.4, 0.375, 0.25, False),
+        (0.4, 0.5, 0.0, False),
+        (0.4, 0.75, 0.125, False),
+        (0.5, 0.375, 0.0625, False),  # nothing that the search saw speaks for them
+    ],
+)
+def test_only_what_is_better_by_more_than_a_standard_error_is_recommended(
+    earlier: float, later: float, error: float, recommended: bool
+) -> None:
+    assert outcome_of_a_search(earlier, later, error).recommended is recommended
+
+
+def test_where_a_search_starts_far_off_its_find_is_recommended(season: History) -> None:
+    """From newcomers of whom all is believed to be known, so that ratings hardly move."""
+    start = {"newcomer_spread": 0.01, "lasting_spread": 0.01}
+    found = tune(
+        season,
+        "thurstone-hurdle",
+        start,
+        search=["newcomer_spread"],
+        candidates=12,
+        generations=2,
+        rng=np.random.default_rng(5),
+    )
+    assert found.objective is Objective.LOG_LOSS
+    assert found.later_start == pytest.approx(math.log(2), abs=0.01)
+    assert found.recommended
+    assert found.parameters["newcomer_spread"] >= 0.5
 
 
 def test_dimensions_are_what_the_model_declares() -> None:
