@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 
-def archive(races: int, seed: int = 3) -> list[dict[str, Any]]:
+def archive(races: int, seed: int = 3, year: int = 2025) -> list[dict[str, Any]]:
     """A season of invented races with DNFs, deleted accounts and races that were not recorded."""
     rng = random.Random(seed)
-    start = datetime(2025, 1, 1, tzinfo=UTC)
+    start = datetime(year, 1, 1, tzinfo=UTC)
     season = []
     for number in range(races):
         field = rng.sample(range(40), rng.randint(2, 9))

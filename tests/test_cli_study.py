@@ -145,15 +145,28 @@ def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> Non
     assert entry["parameters"] == tuned["parameters"]
 
 
+def test_a_search_that_found_nothing_better_gives_nothing_to_paste(season: Path) -> None:
+    """In this season giving up is no matter of chance, as the default has it."""
+    arguments = ("tune", "thurstone-hurdle", season, "--only", "lapse", "--generations", 1, "--candidates", 8)
+    tuned = json.loads(run(*arguments, "--json"))
+    assert tuned["parameters"]["lapse"] == 0.0
+    text = run(*arguments)
+    assert "nothing better" in text
+    assert "RACEBOT_PARAMETERS" not in text
+
+
 def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path: Path) -> None:
     earlier = tmp_path / "earlier.json"
-    earlier.write_text(json.dumps(archive(80, seed=4)))
+    earlier.write_text(json.dumps(archive(80, seed=4, year=2024)))
     fresh, kept, forgotten = (
         json.loads(run("evaluate", season, "--model", "thurstone-hurdle", "--json", *more))[0]["log_loss"]
         for more in ([], ["--earlier", earlier], ["--earlier", earlier, "--carry", 0, "--carry-races", 0])
     )
     assert kept != fresh
     assert forgotten == pytest.approx(fresh)
+    error = refuse("evaluate", earlier, "--earlier", season)
+    assert isinstance(error, PayloadError)
+    assert "the earlier season still had a race on 2025-01-24" in str(error)
 
 
 def test_one_model_with_two_sets_of_parameters(season: Path) -> None:

@@ -26,6 +26,7 @@ from racebot.study.presets import PRESETS, Preset
 if TYPE_CHECKING:
     from racebot.study.evaluate import Entry, Evaluation, Report
     from racebot.study.history import History
+    from racebot.study.replay import Earlier
     from racebot.study.tuning import Progress as Generation, Tuned
 
 ALL_PRESETS = "published"
@@ -103,6 +104,8 @@ def evaluate(
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
     entries += _entries(settings, keys, param or [], taken=presets)
     history = _history(settings, file, leaderboard, goal, utc(until))
+    before = None if earlier is None else _history(settings, earlier, None, goal, None)
+    season = None if before is None else Earlier(before, carry, carry_races)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -115,11 +118,7 @@ def evaluate(
             history,
             entries,
             since=utc(since),
-            earlier=(
-                None
-                if earlier is None
-                else Earlier(_history(settings, earlier, None, goal, None), carry, carry_races)
-            ),
+            earlier=season,
             progress=lambda label, races: progress.update(tasks[label], completed=races),
         )
     if not report.races:
@@ -129,7 +128,7 @@ def evaluate(
     else:
         study_tables.evaluation(console, report, presets)
     if plot is not None:
-        for path in _draw(history, report, plot):
+        for path in _draw(history, report, season, plot):
             notices.print(f"written: {path}", markup=False)
 
 
@@ -305,6 +304,7 @@ def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -
         **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
         "views": {name: view for name, view in whole["views"].items() if name != "all"},
         "known": whole["known"],
+        "reliability": whole["reliability"],
         "comparisons": [
             each
             for each in report.as_json()["comparisons"]
@@ -336,17 +336,20 @@ def _differing(tuned: Tuned) -> Mapping[str, Any]:
     return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}
 
 
-def _draw(history: History, report: Report, path: Path) -> list[Path]:
-    """Plots of ratings over time for each entry, and one of misordered pairs, named after `path`."""
+def _draw(history: History, report: Report, earlier: Earlier | None, path: Path) -> list[Path]:
+    """Ratings over time for each entry; misordered pairs and reliability of all; named after `path`."""
     from racebot.study import plots  # noqa: PLC0415 - needs matplotlib, an extra of the package
 
+    models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
+    figures = [
+        (label, plots.draw_trajectories(history, model, title=f"Ratings over time: {label}", earlier=earlier))
+        for label, model in models
+    ]
+    figures.append(("misordered", plots.draw_misordered(history, models, earlier=earlier)))
+    reliability = [(e.label, e.reliability) for e in report.evaluations]
+    figures.append(("reliability", plots.draw_reliability(reliability)))
     written = []
-    models = {e.label: registry.create(e.model, e.parameters) for e in report.evaluations}
-    for label, model in models.items():
-        figure = plots.draw_trajectories(history, model, title=f"Ratings over time: {label}")
-        written.append(path.with_name(f"{path.stem}-{label}{path.suffix or '.png'}"))
-        figure.savefig(written[-1])
-    for name, draw in (("misordered", plots.draw_misordered), ("reliability", plots.draw_reliability)):
+    for name, figure in figures:
         written.append(path.with_name(f"{path.stem}-{name}{path.suffix or '.png'}"))
-        draw(history, list(models.items())).savefig(written[-1])
+        figure.savefig(written[-1])
     return written

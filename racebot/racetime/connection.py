@@ -13,21 +13,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
 from racebot.errors import ConnectionLost, PayloadError
-from racebot.races.document import read_json
-from racebot.racetime.api import USER_AGENT, certificate_problem
+from racebot.racetime.api import USER_AGENT
 from racebot.racetime.payload import Event, Unreadable, parse_event
 
 log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
 """Bytes; a race of a few hundred entrants with its rendered page stays far below."""
-
-
-class _Direct(connect):
-    """A connection to the site itself: where it leads elsewhere, the token must not follow."""
-
-    def process_redirect(self, exc: Exception) -> Exception | str:
-        return exc
 
 
 class RoomSocket:
@@ -55,8 +47,8 @@ class RoomSocket:
         except ConnectionClosed as error:
             raise self._lost(error) from None
         try:
-            return parse_event(read_json(frame))
-        except PayloadError as error:
+            return parse_event(json.loads(frame))
+        except (PayloadError, ValueError, RecursionError) as error:
             log.warning("%s: unreadable frame: %s", self.name, error)
             return Unreadable()
 
@@ -109,7 +101,7 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
     """
     url = "ws" + site_url.removeprefix("http") + path
     try:
-        socket = await _Direct(
+        socket = await connect(
             url,
             additional_headers={"Authorization": f"Bearer {token}"},
             user_agent_header=USER_AGENT,
@@ -118,8 +110,9 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
             close_timeout=2,
         )
     except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
-        reason = certificate_problem(error) or type(error).__name__
-        raise ConnectionLost(f"{name}: the room's socket cannot be opened ({reason})") from error
+        raise ConnectionLost(
+            f"{name}: the room's socket cannot be opened ({type(error).__name__})"
+        ) from error
     async with socket:
         yield RoomSocket(name, socket)
 

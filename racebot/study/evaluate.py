@@ -11,11 +11,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from racebot.errors import ModelError
+from racebot.errors import ModelError, PayloadError
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
+from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import Complaints
 from racebot.study.history import History
 from racebot.study.metrics import (
@@ -31,7 +32,7 @@ from racebot.study.metrics import (
     split_predictions,
     tightest,
 )
-from racebot.study.replay import Earlier, carried_over, newcomers, replay
+from racebot.study.replay import Earlier, at_start, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Evaluation:
         complaints: what players must never see.
         views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
         known: the same with players in their first race left out.
+        reliability: of the chances given to all judged pairs.
     """
 
     label: str
@@ -78,6 +80,7 @@ class Evaluation:
     complaints: Complaints
     views: Mapping[str, Figures]
     known: Mapping[str, Figures]
+    reliability: Reliability
 
     @property
     def figures(self) -> Figures:
@@ -168,7 +171,15 @@ def evaluate(
     Raises:
         ModelError: an entry that is no model, that cannot rate a race of the history, or that cannot carry
             ratings over.
+        PayloadError: an earlier history that is not over when this one begins.
     """
+    if earlier is not None and len(earlier.history) and len(history):
+        last, begin = earlier.history.races[-1].ended_at, history.races[0].ended_at
+        if last >= begin:
+            raise PayloadError(
+                f"the earlier season still had a race on {last:%Y-%m-%d}, "
+                f"and the races to judge begin on {begin:%Y-%m-%d}: ratings would know the future"
+            )
     whole = Field.of(history)
     first = len(history) - len(history.between(since))
     runs = [_run(history, entry, first, earlier, progress) for entry in entries]
@@ -201,7 +212,7 @@ def _run(
     progress: Callable[[str, int], None] | None,
 ) -> _Run:
     model = create(entry.model, entry.parameters)
-    table = newcomers(model, history) if earlier is None else carried_over(model, history, earlier)
+    table = at_start(model, history, earlier)
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
     tightness = np.full(len(history), np.nan)
     complaints = Complaints()
@@ -229,7 +240,7 @@ def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) ->
 
 
 def _judge(history: History, whole: Field, run: _Run, first: int, rules: ViewRules) -> Evaluation:
-    part = whole.without_newcomers()
+    part, judged = whole.without_newcomers(), whole.pair_race() >= first
     return Evaluation(
         label=run.entry.label,
         model=run.entry.model,
@@ -237,6 +248,7 @@ def _judge(history: History, whole: Field, run: _Run, first: int, rules: ViewRul
         complaints=run.complaints,
         views=_views(history, whole, run.predictions, run.final, first, rules),
         known=_views(history, part.field, run.predictions.of(part), run.final, first, rules),
+        reliability=of_pairs(run.predictions.probability[judged]),
     )
 
 
@@ -290,6 +302,10 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> Comparison:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Reliability):
+        value = value._asdict()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

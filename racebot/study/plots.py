@@ -15,10 +15,10 @@ import numpy as np
 
 from racebot.errors import RacebotError
 from racebot.ratings.model import FloatArray, RatingModel
-from racebot.study.calibration import Reliability, of_pairs
+from racebot.study.calibration import Reliability
 from racebot.study.history import History
 from racebot.study.metrics import misordered, observed_pairs
-from racebot.study.replay import replay
+from racebot.study.replay import Earlier, at_start, replay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,12 +45,14 @@ class Trajectory:
     points: tuple[int, ...]
 
 
-def trajectories(history: History, model: RatingModel, players: int = 15) -> list[Trajectory]:
+def trajectories(
+    history: History, model: RatingModel, players: int = 15, earlier: Earlier | None = None
+) -> list[Trajectory]:
     """How the points of the most active players went, the most active first."""
     active = np.argsort(-history.races_of_players(), kind="stable")[:players]
     times: dict[int, list[datetime]] = {int(player): [] for player in active}
     points: dict[int, list[int]] = {int(player): [] for player in active}
-    for step in replay(model, history):
+    for step in replay(model, history, at_start(model, history, earlier)):
         for player, value in zip(step.race.players.tolist(), model.points(step.after).tolist(), strict=True):
             if player in times:
                 times[player].append(step.race.ended_at)
@@ -58,13 +60,15 @@ def trajectories(history: History, model: RatingModel, players: int = 15) -> lis
     return [Trajectory(history.names[p], tuple(times[p]), tuple(points[p])) for p in times]
 
 
-def misordered_lately(history: History, model: RatingModel, window: int = 100) -> FloatArray:
+def misordered_lately(
+    history: History, model: RatingModel, window: int = 100, earlier: Earlier | None = None
+) -> FloatArray:
     """Share of misordered pairs in the last `window` races up to each race: shape [races].
 
     It is NaN until the window is full.
     """
     wrong, pairs = np.zeros(len(history) + 1), np.zeros(len(history) + 1)
-    for number, step in enumerate(replay(model, history), start=1):
+    for number, step in enumerate(replay(model, history, at_start(model, history, earlier)), start=1):
         better, worse = observed_pairs(step.race.outcome)
         rating = model.rating(step.before)
         wrong[number] = wrong[number - 1] + misordered(rating[better], rating[worse]).sum()
@@ -74,23 +78,20 @@ def misordered_lately(history: History, model: RatingModel, window: int = 100) -
     return share
 
 
-def pair_reliability(history: History, model: RatingModel) -> Reliability:
-    """How honest a model's pair probabilities were, each race predicted before it was rated."""
-    chances = [np.empty(0)]
-    for step in replay(model, history):
-        better, worse = observed_pairs(step.race.outcome)
-        chances.append(model.win_probability(step.before[better], step.before[worse]))
-    return of_pairs(np.concatenate(chances))
-
-
-def draw_trajectories(history: History, model: RatingModel, players: int = 15, title: str = "") -> Figure:
+def draw_trajectories(
+    history: History,
+    model: RatingModel,
+    players: int = 15,
+    title: str = "",
+    earlier: Earlier | None = None,
+) -> Figure:
     """A line for each of the most active players, named at its end.
 
     Raises:
         RacebotError: matplotlib is not installed.
     """
     figure, axes = _canvas(title or f"Points of the {players} most active players: {model.key}")
-    lines = [line for line in trajectories(history, model, players) if line.times]
+    lines = [line for line in trajectories(history, model, players, earlier) if line.times]
     for number, line in enumerate(lines):
         times: Any = line.times
         axes.plot(times, line.points, drawstyle="steps-post", **_style(number))
@@ -114,7 +115,11 @@ def draw_trajectories(history: History, model: RatingModel, players: int = 15, t
 
 
 def draw_misordered(
-    history: History, models: Sequence[tuple[str, RatingModel]], window: int = 100, title: str = ""
+    history: History,
+    models: Sequence[tuple[str, RatingModel]],
+    window: int = 100,
+    title: str = "",
+    earlier: Earlier | None = None,
 ) -> Figure:
     """A line for each model, labelled as given: its share of misordered pairs in the last races.
 
@@ -124,14 +129,15 @@ def draw_misordered(
     figure, axes = _canvas(title or f"Misordered pairs in the last {window} races")
     times: Any = [race.ended_at for race in history.races]
     for number, (label, model) in enumerate(models):
-        axes.plot(times, 100 * misordered_lately(history, model, window), label=label, **_style(number))
+        share = 100 * misordered_lately(history, model, window, earlier)
+        axes.plot(times, share, label=label, **_style(number))
     axes.set_ylabel("% of pairs, lower is better", color=_TEXT)
     if models:
         _legend(axes)
     return figure
 
 
-def draw_reliability(history: History, models: Sequence[tuple[str, RatingModel]], title: str = "") -> Figure:
+def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "") -> Figure:
     """A line for each model, labelled as given: how often the favoured of a pair was placed better.
 
     Honest probabilities lie on the diagonal; points are as large as the pairs that they stand for.
@@ -141,8 +147,7 @@ def draw_reliability(history: History, models: Sequence[tuple[str, RatingModel]]
     """
     figure, axes = _canvas(title or "Pairs: how likely, and how often")
     axes.plot([50, 100], [50, 100], color=_TEXT, linewidth=0.8)
-    for number, (label, model) in enumerate(models):
-        found = pair_reliability(history, model)
+    for number, (label, found) in enumerate(models):
         kept = found.weight > 0
         predicted, observed = 100 * found.predicted[kept], 100 * found.observed[kept]
         named = f"{label}: off by {100 * found.error:.1f} points"

@@ -49,6 +49,15 @@ class Earlier:
     most_races: float | None = None
 
 
+def at_start(model: RatingModel, history: History, earlier: Earlier | None) -> FloatArray:
+    """The table of states with which a history begins: that of an earlier one, if there is one.
+
+    Raises:
+        ModelError: a model that cannot carry ratings over.
+    """
+    return newcomers(model, history) if earlier is None else carried_over(model, history, earlier)
+
+
 def carried_over(model: RatingModel, history: History, earlier: Earlier) -> FloatArray:
     """A table of states, as `newcomers` gives it, of players who come from an earlier history.
 

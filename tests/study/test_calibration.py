@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from builders import result
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from racebot.errors import ModelError
 from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes, of_finishes, of_pairs, reliability
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.plots import pair_reliability
+from racebot.study.replay import replay
 
 
 def test_four_pairs_by_hand() -> None:
@@ -48,9 +49,17 @@ def test_honest_probabilities_have_next_to_no_error_and_boastful_ones_have() -> 
 
 def test_figures_have_the_error_of_all_judged_pairs(season: History) -> None:
     (evaluation,) = evaluate(season, [Entry("pl", "plackett-luce")]).evaluations
-    alone = pair_reliability(season, create("plackett-luce"))
+    chances = []
+    for step in replay(create("plackett-luce"), season):
+        group, rating = step.race.outcome.group, step.before[:, 0]
+        chances += [
+            float(expit(rating[i] - rating[j]))
+            for i, j in itertools.permutations(range(group.size), 2)
+            if group[i] < group[j]
+        ]
+    alone = of_pairs(np.array(chances))
     assert evaluation.figures.calibration_error == pytest.approx(alone.error)
-    assert alone.weight.sum() == evaluation.figures.pairs
+    np.testing.assert_allclose(evaluation.reliability, alone)
 
 
 def test_a_forecast_of_finishes_is_fitted(season: History) -> None:

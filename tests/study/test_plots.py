@@ -11,6 +11,8 @@ from hypothesis import given, strategies as st
 
 from racebot.errors import RacebotError
 from racebot.ratings.registry import create
+from racebot.study.calibration import of_pairs
+from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.plots import (
     draw_misordered,
@@ -20,7 +22,7 @@ from racebot.study.plots import (
     spread_out,
     trajectories,
 )
-from racebot.study.replay import newcomers, replay
+from racebot.study.replay import Earlier, newcomers, replay
 
 
 def test_trajectories_end_where_the_replay_does(season: History) -> None:
@@ -34,6 +36,27 @@ def test_trajectories_end_where_the_replay_does(season: History) -> None:
     for line in lines:
         assert line.points[-1] == model.points(table[season.names.index(line.name)])
         assert list(line.times) == sorted(line.times)
+
+
+def test_pictures_begin_with_the_ratings_of_an_earlier_season(season: History) -> None:
+    """As if the two were one; the last windows know nothing of the first season's races."""
+    model = create("trueskill")
+    first, second = season.split(0.5)
+    whole = {line.name: line for line in trajectories(season, model, players=20)}
+    for line in trajectories(second, model, players=20, earlier=Earlier(first)):
+        assert line.points == whole[line.name].points[-len(line.points) :]
+    apart = misordered_lately(second, model, 30, Earlier(first))
+    np.testing.assert_allclose(apart[29:], misordered_lately(season, model, 30)[-len(second) + 29 :])
+
+
+def test_reliability_is_of_the_races_that_are_judged(season: History) -> None:
+    first, second = season.split(0.6)
+    since = second.races[0].ended_at
+    entry = Entry("pl", "plackett-luce")
+    for report in (evaluate(season, [entry], since=since), evaluate(second, [entry], earlier=Earlier(first))):
+        (found,) = report.evaluations
+        assert found.reliability.weight.sum() == found.figures.pairs
+        assert found.reliability.error == pytest.approx(found.figures.calibration_error)
 
 
 def test_misordered_pairs_of_the_last_races() -> None:
@@ -75,8 +98,8 @@ def test_pictures_can_be_saved_and_take_any_name(season: History) -> None:
         draw_trajectories(History.of([]), model),
         draw_misordered(season, [("site $", model), ("other $", create("plackett-luce"))], window=20),
         draw_misordered(History.of([]), []),
-        draw_reliability(season, [("site $", model), ("other $", create("thurstone-hurdle"))]),
-        draw_reliability(History.of([]), [("site", model)]),
+        draw_reliability([("site $", of_pairs(np.linspace(0, 1, 30))), ("other $", of_pairs(np.ones(3)))]),
+        draw_reliability([("site", of_pairs(np.empty(0)))]),
     ]
     for figure in pictures:
         file = io.BytesIO()
