@@ -3,7 +3,8 @@
     python benchmarks/hurdle_figures.py FILE
 
 FILE is an archive or JSON saved from the site. Printed are log losses of pairs by other definitions of their
-chances, how well finishes are forecast, what finishing cost more than giving up, and seasons carried over.
+chances, how well finishes and winners are forecast, what finishing cost more than giving up, and seasons
+carried over.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from racebot.backfill import read_races
+from racebot.ratings.field import win_chances
 from racebot.ratings.model import FloatArray
 from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
-from racebot.study.calibration import fit_finishes, of_finishes
+from racebot.study.calibration import fit_finishes, of_finishes, reliability
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, observed_pairs
@@ -34,6 +36,7 @@ def main() -> None:
     model = ThurstoneHurdle()
     pairs(history, model)
     finishes(history, model)
+    winners(history, model)
     giving_up(history, model)
     seasons(history)
 
@@ -71,6 +74,23 @@ def finishes(history: History, model: ThurstoneHurdle) -> None:
     rows, done = np.concatenate(states), np.concatenate(finished)
     chance = ndtr((rows[:, 0] - model.level) / np.sqrt(model.width**2 + model.skill_variance(rows)))
     print(f"  log loss by the hurdle itself {np.mean(log_loss(np.where(done, chance, 1 - chance))):.4f}")
+
+
+def winners(history: History, model: ThurstoneHurdle) -> None:
+    """Each entrant's chance to win the field, against who won; of several winners each won a share."""
+    chances, won = [], []
+    for step in replay(model, history):
+        group = step.race.outcome.group
+        first = group == group.min()
+        chances.append(win_chances(model, step.before))
+        won.append(first / first.sum())
+    chance, share = np.concatenate(chances), np.concatenate(won)
+    surprise = share * log_loss(chance) + (1 - share) * log_loss(1 - chance)
+    even = np.concatenate([np.full(each.size, 1 / each.size) for each in won])
+    base = share * log_loss(even) + (1 - share) * log_loss(1 - even)
+    print("Forecast of winners")
+    print(f"  log loss {surprise.mean():.4f}, with even chances for all {base.mean():.4f}")
+    print(f"  calibration error {reliability(chance, share).error:.4f}")
 
 
 def giving_up(history: History, model: ThurstoneHurdle) -> None:
