@@ -5,7 +5,6 @@ Nothing is said in any room.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import is_archive, read_archive
+from racebot.races.document import read_json
 from racebot.races.result import RaceResult
 from racebot.racetime.api import Site
 from racebot.racetime.payload import parse_race
@@ -92,12 +92,11 @@ def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResul
         PayloadError: the file cannot be read as either; the text says what is wrong and where.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise PayloadError(f"{path}: not JSON: {error}") from None
     try:
+        document = read_json(content)
         if is_archive(document):
             return read_archive(document, category=category, goal=goal or path.stem)
         results = [race.result for race in map(parse_race, _site_races(document)) if race.result is not None]

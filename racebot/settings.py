@@ -173,6 +173,12 @@ class Settings(BaseSettings):
     backups: int = Field(
         7, ge=0, le=1000, description="how many nightly copies of the database to keep, 0 for none"
     )
+    keep_days: int = Field(
+        90,
+        ge=1,
+        le=36500,
+        description="for how many days to keep messages that were delivered and backfills left unfinished",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )

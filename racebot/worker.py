@@ -19,7 +19,7 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from websockets.client import backoff
 
-from racebot import backup
+from racebot import backup, retention
 from racebot.announcement import InfoPolicy
 from racebot.errors import (
     CredentialsError,
@@ -298,6 +298,15 @@ class Worker:
                 max_instances=1,
                 misfire_grace_time=None,
             )
+        scheduler.add_job(
+            partial(self._guarded, partial(self._clear_away, settler.ledger)),
+            IntervalTrigger(hours=24, timezone=UTC),
+            id="retention",
+            next_run_time=self._clock(),
+            coalesce=True,
+            max_instances=1,
+            misfire_grace_time=None,
+        )
         scheduler.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
 
@@ -384,6 +393,12 @@ class Worker:
         folder = backup.folder_of(ledger.path)
         work = partial(backup.back_up, ledger, folder, keep=self._settings.backups, now=self._clock())
         log.info("backed up to %s", await self._call(work))
+
+    async def _clear_away(self, ledger: Ledger) -> None:
+        keep = timedelta(days=self._settings.keep_days)
+        work = partial(retention.clear_away, ledger, keep=keep, now=self._clock())
+        if cleared := await self._call(work):
+            log.info("forgot %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 
     async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
         if scheduler.running:

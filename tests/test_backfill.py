@@ -303,7 +303,8 @@ def test_one_goal_of_a_file_of_the_site(tmp_path: Path) -> None:
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[NaN]", "NaN is not a number"),
         ("5", "neither an archive nor races saved from the site"),
         ('"races"', "neither an archive nor races"),
         ("null", "neither an archive nor races"),

@@ -141,6 +141,7 @@ def m002_work(db: Database) -> None:
             updated_at TEXT NOT NULL
         )
         """,
+        "CREATE INDEX outbox_by_race ON outbox (race, id)",
         "CREATE INDEX outbox_open ON outbox (race, id) WHERE state IN ('waiting', 'sent')",
         """
         CREATE TABLE backfills (
@@ -157,6 +158,12 @@ def m002_work(db: Database) -> None:
         ) WITHOUT ROWID
         """,
     )
+
+
+def unknown(db: Database) -> list[str]:
+    """Migrations that a database has been through and this version does not have: a newer one made them."""
+    known = {migration.name for migration in migrations._migrations}
+    return [migration.name for migration in migrations.applied(db) if migration.name not in known]
 
 
 def _run(db: Database, *statements: str) -> None:

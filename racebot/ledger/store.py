@@ -19,7 +19,7 @@ from typing import Any
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
-from racebot.ledger.schema import migrations
+from racebot.ledger.schema import migrations, unknown
 from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
@@ -103,7 +103,8 @@ class Ledger:
         """Open the ledger at `path`, bringing its schema up to date; a new file is its owner's alone.
 
         Raises:
-            LedgerError: no such file (with `create` false), no permission, or not an SQLite database.
+            LedgerError: no such file (with `create` false), no permission, not an SQLite database, or
+                written by a newer version.
         """
         try:
             path.stat()
@@ -129,6 +130,11 @@ class Ledger:
                     raise LedgerError(
                         f"{path} is not a ledger but another program's database: "
                         "set RACEBOT_DATABASE to a file of its own"
+                    )
+                if unknown(db):
+                    raise LedgerError(
+                        f"{path} was written by a newer racebot (it holds {', '.join(unknown(db))}): "
+                        "update racebot, or restore a backup that this version made"
                     )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")

@@ -185,6 +185,19 @@ class Outbox:
         """Every message ever queued for a room, in order."""
         return self._select("race = ?", race)
 
+    def clear(self, before: datetime) -> int:
+        """Forget messages that were done with before a moment, unless their race is still looked after.
+
+        Returns:
+            How many there were.
+        """
+        cursor = self._db.execute(
+            "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
+            " AND race NOT IN (SELECT race FROM pending)",
+            (_text(before),),
+        )
+        return int(cursor.rowcount)
+
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:
         rows = self._db.query(f"SELECT * FROM outbox WHERE {where} ORDER BY id", values)  # noqa: S608
         return [
@@ -240,7 +253,13 @@ class Staging:
         rows = list(self._db.query("SELECT count(*) AS n FROM fetched WHERE category = ?", (category,)))
         return int(rows[0]["n"])
 
+    def abandoned(self, before: datetime) -> list[str]:
+        """Categories whose backfill was begun before a moment and never came to its end."""
+        rows = self._db.query("SELECT category FROM backfills WHERE started_at < ?", (_text(before),))
+        return [row["category"] for row in rows]
+
     def clear(self, category: str) -> None:
+        """Forget a category's backfill with all that it fetched."""
         self._db.execute("DELETE FROM backfills WHERE category = ?", (category,))
         self._db.execute("DELETE FROM fetched WHERE category = ?", (category,))
 

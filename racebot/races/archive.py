@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
 
 UNFINISHED_PLACE = 9999
+YEARS = range(1970, 3000)
 
 
 def is_archive(document: object) -> bool:
@@ -49,7 +50,7 @@ def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[R
                     category=category,
                     goal=goal,
                     ended_at=_ended_at(race),
-                    entrants=tuple(_entrant(entrant) for entrant in _field(race, "entrants", list)),
+                    entrants=_entrants(race),
                     recorded=_field(race, "recorded", bool),
                 )
             )
@@ -62,11 +63,13 @@ def timestamp(text: object) -> datetime:
     """An ISO 8601 time with its offset, in UTC.
 
     Raises:
-        ValueError: not a time, or one without an offset.
+        ValueError: not a time, one without an offset, or one so far off that it could not be reckoned with.
     """
     try:
         if isinstance(text, str) and (moment := datetime.fromisoformat(text)).tzinfo is not None:
-            return moment.astimezone(UTC)
+            moment = moment.astimezone(UTC)
+            if moment.year in YEARS:
+                return moment
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{reprlib.repr(text)} is not a time with its offset from UTC")
@@ -90,6 +93,13 @@ def _ended_at(race: object) -> datetime:
         return timestamp(text)
     except ValueError as error:
         raise ValueError(f"ended_at {error}") from None
+
+
+def _entrants(race: object) -> tuple[Entrant, ...]:
+    entrants = _field(race, "entrants", list)
+    if len(entrants) > MOST_ENTRANTS:
+        raise ValueError(f"{len(entrants)} entrants are more than the {MOST_ENTRANTS} that can be rated")
+    return tuple(_entrant(entrant) for entrant in entrants)
 
 
 def _entrant(entrant: object) -> Entrant:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
+MOST_ENTRANTS = 2_000
+"""A larger race is refused where results are read: time and memory of the models grow with its square."""
+
 
 class EntrantStatus(StrEnum):
     """How an entrant stands; only the first three are results."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from pydantic import SecretStr
 
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.races.document import read_json
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 
 log = logging.getLogger(__name__)
@@ -29,6 +32,12 @@ USER_AGENT = f"racebot/{__version__} (httpx)"
 RENEW_BEFORE = 600.0
 """A token is renewed this many seconds before it expires."""
 LONGEST_PAUSE = 300.0
+LARGEST_ANSWER = 32 * 1024 * 1024
+"""Bytes, unpacked; a page of a hundred races with two hundred entrants each has some ten million."""
+ANSWER_WITHIN = 120.0
+"""Seconds for a whole answer: a site that sends a byte now and then must not hold up everything else."""
+
+_TOKEN = re.compile(r"[!-~]{1,4096}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +124,10 @@ class Site:
         if not isinstance(answer, Mapping):
             raise PayloadError("the site's token answer is not an object")
         token, lifetime = answer.get("access_token"), answer.get("expires_in")
-        if not isinstance(token, str) or not isinstance(lifetime, (int, float)):
-            raise PayloadError("the site's token answer has no access_token and expires_in")
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise PayloadError("the site's token answer has no usable access_token")
+        if isinstance(lifetime, bool) or not isinstance(lifetime, (int, float)) or lifetime <= 0:
+            raise PayloadError("the site's token answer has no usable expires_in")
         return token, float(lifetime)
 
     async def category(self, slug: str, token: str | None = None) -> Category:
@@ -158,26 +169,56 @@ class Site:
         raise AssertionError("unreachable")
 
     async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
+        where = f"{self.url}{path}"
         try:
             async with self._gate:
                 await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
                 self._last_start = time.monotonic()
-                response = await self._client.request(method, path, **kwargs)
+                async with (
+                    asyncio.timeout(ANSWER_WITHIN),
+                    self._client.stream(method, path, **kwargs) as answer,
+                ):
+                    body = await _body(answer, where) if answer.status_code == 200 else b""
         except httpx.RequestError as error:
+            if (distrust := certificate_problem(error)) is not None:
+                raise SiteError(f"{self.url} is not trusted: {distrust}") from error
             raise Transient(f"{self.url} cannot be reached ({type(error).__name__})") from error
-        status = response.status_code
+        except TimeoutError:
+            raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
+        status = answer.status_code
         if status in {401, 403} and path.startswith("/o/"):  # elsewhere it is a front proxy that refuses
-            raise CredentialsError(f"{self.url}{path} refuses the credentials ({status})")
+            raise CredentialsError(f"{where} refuses the credentials ({status})")
         if status == 404:
-            raise NotFoundError(f"{self.url}{path} does not exist")
+            raise NotFoundError(f"{where} does not exist")
         if status == 429 or status >= 500:
-            raise Transient(f"{self.url}{path} answered {status}", _retry_after(response))
+            raise Transient(f"{where} answered {status}", _retry_after(answer))
+        if answer.has_redirect_location:
+            # Where to is not told: it may repeat what was sent.
+            raise SiteError(f"{where} answered {status}, to look elsewhere: check RACEBOT_SITE")
         if status != 200:
-            raise SiteError(f"{self.url}{path} answered {status}")
+            raise SiteError(f"{where} answered {status}")
         try:
-            return response.json()
-        except (ValueError, RecursionError) as error:
-            raise Transient(f"{self.url}{path} answered something that is not JSON") from error
+            return read_json(body)
+        except PayloadError as error:
+            raise Transient(f"{where} answered something that is not JSON") from error
+
+
+async def _body(answer: httpx.Response, where: str) -> bytes:
+    body = bytearray()
+    async for part in answer.aiter_bytes():
+        body += part
+        if len(body) > LARGEST_ANSWER:
+            raise SiteError(f"{where} answered more than {LARGEST_ANSWER // 1024**2} MiB")
+    return bytes(body)
+
+
+def certificate_problem(error: BaseException | None) -> str | None:
+    """Why a connection's certificate was not accepted, in words; None where that was not the trouble."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its TLS certificate was refused ({error.verify_message})"
+        error = error.__cause__ or error.__context__
+    return None
 
 
 class TokenSource:
@@ -230,6 +271,6 @@ def _retry_after(response: httpx.Response) -> float | None:
         return min(float(text), LONGEST_PAUSE)
     try:
         delay = parsedate_to_datetime(text).timestamp() - time.time()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return min(max(delay, 0.0), LONGEST_PAUSE)

@@ -13,13 +13,21 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
 from racebot.errors import ConnectionLost, PayloadError
-from racebot.racetime.api import USER_AGENT
+from racebot.races.document import read_json
+from racebot.racetime.api import USER_AGENT, certificate_problem
 from racebot.racetime.payload import Event, Unreadable, parse_event
 
 log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
 """Bytes; a race of a few hundred entrants with its rendered page stays far below."""
+
+
+class _Direct(connect):
+    """A connection to the site itself: where it leads elsewhere, the token must not follow."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
 
 
 class RoomSocket:
@@ -47,8 +55,8 @@ class RoomSocket:
         except ConnectionClosed as error:
             raise self._lost(error) from None
         try:
-            return parse_event(json.loads(frame))
-        except (PayloadError, ValueError, RecursionError) as error:
+            return parse_event(read_json(frame))
+        except PayloadError as error:
             log.warning("%s: unreadable frame: %s", self.name, error)
             return Unreadable()
 
@@ -101,7 +109,7 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
     """
     url = "ws" + site_url.removeprefix("http") + path
     try:
-        socket = await connect(
+        socket = await _Direct(
             url,
             additional_headers={"Authorization": f"Bearer {token}"},
             user_agent_header=USER_AGENT,
@@ -110,9 +118,8 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
             close_timeout=2,
         )
     except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
-        raise ConnectionLost(
-            f"{name}: the room's socket cannot be opened ({type(error).__name__})"
-        ) from error
+        reason = certificate_problem(error) or type(error).__name__
+        raise ConnectionLost(f"{name}: the room's socket cannot be opened ({reason})") from error
     async with socket:
         yield RoomSocket(name, socket)
 

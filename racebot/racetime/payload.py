@@ -11,12 +11,12 @@ import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import timestamp
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +25,15 @@ RACING_STATUS = {"not_ready", "ready", "in_progress"}
 ABSENT_STATUS = {"requested", "invited", "declined", "partitioned"}
 RACE_STATUS = {"open", "invitational", "pending", "in_progress", "finished", "cancelled", "partitioned"}
 
+LONGEST_TEXT = 1_000
+"""Characters in a name, id or word; the site's longest is a goal of 255."""
+LONGEST_MESSAGE = 20_000
+"""Characters of chat; the site takes 1,000, and says a little more itself."""
+
+_RACE_NAME = re.compile(r"[\w-]{1,100}/[\w-]{1,100}", re.ASCII)
+_PATH = re.compile(r"/[\w./-]{1,500}", re.ASCII)
 _DURATION = re.compile(
-    r"P(?:(?P<days>\d{1,9})D)?T(?=\d)"
+    r"P(?:(?P<days>\d{1,6})D)?T(?=\d)"
     r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})(?:\.(?P<fraction>\d{1,9}))?S)?",
     re.ASCII,
 )
@@ -174,12 +181,19 @@ def parse_event(frame: object) -> Event:
             )
         case "error":
             errors = message.get("errors")
-            return Refusal(tuple(str(text) for text in (errors if isinstance(errors, list) else [errors])))
+            return Refusal(
+                tuple(
+                    text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text)
+                    for text in (errors if isinstance(errors, list) else [errors])
+                )
+            )
         case "pong":
             return Pong()
-    if not isinstance(kind, str) or kind not in _IGNORED_EVENTS:
-        _log_once("event type", str(kind))
-    return Unread(str(kind))
+    if isinstance(kind, str) and kind in _IGNORED_EVENTS:
+        return Unread(kind)
+    shown = reprlib.repr(kind)
+    _log_once("event type", shown)
+    return Unread(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
 
 
 def parse_race(document: object) -> Race:
@@ -189,13 +203,11 @@ def parse_race(document: object) -> Race:
         PayloadError: a missing or wrong field, named with the race.
     """
     race = _mapping(document, "race")
-    name = _text(race, "name", "race")
+    name = _race_name(race, "race")
     category, _, slug = name.partition("/")
-    if not category or not slug:
-        raise PayloadError(f"race name {name!r} is not of the form category/race")
     status = _text(_mapping(race.get("status"), f"race {name}: status"), "value", f"race {name}: status")
     if status not in RACE_STATUS:
-        _log_once("race status", status)
+        _log_once("race status", reprlib.repr(status))
     goal = _mapping(race.get("goal"), f"race {name}: goal")
     recordable = bool(race.get("recordable", True))
     recorded = bool(race.get("recorded", False))
@@ -203,16 +215,17 @@ def parse_race(document: object) -> Race:
     if status == "finished":
         if "entrants" not in race:
             raise PayloadError(f"race {name}: finished but listed without entrants")
+        entrants = _list(race["entrants"], f"race {name}: entrants")
+        if len(entrants) > MOST_ENTRANTS:
+            raise PayloadError(
+                f"race {name}: {len(entrants)} entrants are more than the {MOST_ENTRANTS} that can be rated"
+            )
         result = RaceResult(
             name=name,
             category=category,
             goal=_text(goal, "name", f"race {name}: goal"),
             ended_at=_time(race, "ended_at", name),
-            entrants=tuple(
-                entrant
-                for item in _list(race["entrants"], f"race {name}: entrants")
-                if (entrant := _entrant(item, name)) is not None
-            ),
+            entrants=tuple(entrant for item in entrants if (entrant := _entrant(item, name)) is not None),
             recorded=recorded,
             recordable=recordable,
             custom_goal=bool(goal.get("custom", False)),
@@ -220,7 +233,7 @@ def parse_race(document: object) -> Race:
                 isinstance(item, Mapping)
                 and isinstance(item.get("user"), Mapping)
                 and not item["user"].get("id")
-                for item in race["entrants"]
+                for item in entrants
             ),
         )
     path = race.get("websocket_bot_url")
@@ -232,12 +245,12 @@ def parse_race(document: object) -> Race:
         category=category,
         slug=slug,
         status=status,
-        goal=str(goal.get("name") or ""),
+        goal=_word(goal, "name", f"race {name}: goal"),
         version=version if isinstance(version, int) else None,
         recordable=recordable,
         recorded=recorded,
         result=result,
-        websocket_path=path if isinstance(path, str) and path.startswith("/") else None,
+        websocket_path=path if isinstance(path, str) and _PATH.fullmatch(path) else None,
         info_bot=info if isinstance(info, str) else "",
         bot_meta=meta if isinstance(meta, Mapping) else {},
     )
@@ -257,13 +270,19 @@ def parse_category(document: object) -> Category:
         goal = _mapping(room.get("goal"), "current race: goal")
         rooms.append(
             RoomSummary(
-                _text(room, "name", "current race"), str(status.get("value")), str(goal.get("name") or "")
+                _race_name(room, "current race"),
+                _word(status, "value", "current race: status"),
+                _word(goal, "name", "current race: goal"),
             )
         )
+    slug = _text(category, "slug", "category")
+    goals = _list(category.get("goals"), "category: goals")
+    if not all(isinstance(goal, str) and len(goal) <= LONGEST_TEXT for goal in goals):
+        raise PayloadError("category: goals are not all names")
     return Category(
-        slug=_text(category, "slug", "category"),
-        name=str(category.get("name") or category["slug"]),
-        goals=tuple(str(goal) for goal in _list(category.get("goals"), "category: goals")),
+        slug=slug,
+        name=_word(category, "name", "category") or slug,
+        goals=tuple(goals),
         rooms=tuple(rooms),
     )
 
@@ -306,15 +325,18 @@ def parse_duration(text: object) -> int:
 
 
 def _entrant(document: object, race: str) -> Entrant | None:
-    entrant = _mapping(document, f"race {race}: entrant")
-    status = str(_mapping(entrant.get("status"), f"race {race}: entrant status").get("value"))
+    where = f"race {race}: entrant"
+    entrant = _mapping(document, where)
+    status = _mapping(entrant.get("status"), f"{where} status").get("value")
+    if not isinstance(status, str):
+        status = reprlib.repr(status)
     if status in RACING_STATUS:
         standing = EntrantStatus.RACING
     elif status in RESULT_STATUS:
         standing = RESULT_STATUS[status]
     else:
         if status not in ABSENT_STATUS:
-            _log_once("entrant status", status)
+            _log_once("entrant status", reprlib.repr(status))
         return None
     user = entrant.get("user")
     user = None if user is None else _mapping(user, f"race {race}: user")
@@ -326,13 +348,18 @@ def _entrant(document: object, race: str) -> Entrant | None:
     except PayloadError as error:
         raise PayloadError(f"race {race}: finish_time {error}") from None
     return Entrant(
-        user_id=(_storable(user.get("id") or "") or None) if user is not None else None,
-        name=_storable(user.get("name") or "") if user is not None else "deleted account",
+        user_id=(_word(user, "id", f"race {race}: user") or None) if user is not None else None,
+        name=_word(user, "name", f"race {race}: user") if user is not None else "deleted account",
         status=standing,
         finish_time=finish_time,
-        place=place if isinstance(place, int) else None,
-        team=_storable(team.get("slug") or team.get("name")) if isinstance(team, Mapping) else None,
+        place=place if type(place) is int else None,
+        team=_team(team, race) if isinstance(team, Mapping) else None,
     )
+
+
+def _team(team: Mapping[str, Any], race: str) -> str:
+    where = f"race {race}: team"
+    return _word(team, "slug", where) or _text(team, "name", where)
 
 
 def _chat_message(document: object) -> ChatMessage:
@@ -344,14 +371,14 @@ def _chat_message(document: object) -> ChatMessage:
     except ValueError as error:
         raise PayloadError(f"chat message: posted_at: {error}") from None
     return ChatMessage(
-        id=str(message.get("id") or ""),
-        text=str(message.get("message") or ""),
+        id=_word(message, "id", "chat message"),
+        text=_word(message, "message", "chat message", longest=LONGEST_MESSAGE),
         posted_at=posted_at,
-        user_id=str(user["id"]) if user.get("id") else None,
-        user_name=str(user.get("name") or ""),
-        can_moderate=bool(user.get("can_moderate", False)),
-        bot=str(message["bot"]) if message.get("bot") else None,
-        is_system=bool(message.get("is_system", False)),
+        user_id=_word(user, "id", "chat message: user") or None,
+        user_name=_word(user, "name", "chat message: user"),
+        can_moderate=user.get("can_moderate") is True,
+        bot=_word(message, "bot", "chat message") or None,
+        is_system=message.get("is_system") is True,
     )
 
 
@@ -367,16 +394,30 @@ def _list(value: object, what: str) -> list[Any]:
     return value
 
 
+def _race_name(document: Mapping[str, Any], what: str) -> str:
+    """A race's name, which becomes part of addresses and messages."""
+    name = _text(document, "name", what)
+    if not _RACE_NAME.fullmatch(name):
+        raise PayloadError(f"{what}: name {reprlib.repr(name)} is not of the form category/race")
+    return name
+
+
 def _text(document: Mapping[str, Any], key: str, what: str) -> str:
-    value = document.get(key)
-    if not isinstance(value, str) or not value:
+    """Text that must be there."""
+    text = _word(document, key, what)
+    if not text:
         raise PayloadError(f"{what}: {key} is missing")
-    return _storable(value)
+    return text
 
 
-def _storable(value: object) -> str:
-    """Text without the halves of surrogate pairs that JSON may carry and no database takes."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+def _word(document: Mapping[str, Any], key: str, what: str, *, longest: int = LONGEST_TEXT) -> str:
+    """Text that may be absent or null, and then is empty."""
+    value = document.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > longest:
+        raise PayloadError(f"{what}: {key} {reprlib.repr(value)} is not text of at most {longest} characters")
+    return value
 
 
 def _time(document: Mapping[str, Any], key: str, race: str) -> Any:
@@ -386,6 +427,6 @@ def _time(document: Mapping[str, Any], key: str, race: str) -> Any:
         raise PayloadError(f"race {race}: {key}: {error}") from None
 
 
-@cache
+@lru_cache(maxsize=256)
 def _log_once(what: str, value: str) -> None:
-    log.warning("unknown %s %r from the site: ignored (logged once)", what, value)
+    log.warning("unknown %s %s from the site: ignored (logged once)", what, value)

@@ -71,12 +71,15 @@ class Control:
             "revoke_tokens": lambda given: self._site.revoke_tokens(),
             "token_seconds": self._token_seconds,
             "forget_rooms": self._forget_rooms,
+            "forget_guids": lambda given: self._site.forget_guids(),
+            "skew_clock": self._skew_clock,
             "clear_requests": lambda given: self._site.requests.clear(),
             "fail_http": self._fail_http,
             "refuse_handshakes": self._refuse_handshakes,
             "spoil_frames": self._spoil_frames,
             "drop_sockets": self._drop_sockets,
             "delay": self._delay,
+            "stall": lambda given: self._misbehaviour.stall(float(given.pop("seconds"))),
             "relent": lambda given: self._misbehaviour.relent(),
         }
         self._commands |= {name: self._by_racer(do) for name, do in _BY_RACER.items()}
@@ -142,6 +145,7 @@ class Control:
             {
                 "race": render.race(room),
                 "held": room.held,
+                "refused": room.refused,
                 "chat": [render.message(room, message) for message in room.chat],
                 "notes": [render.note(message) for message in room.notes],
             }
@@ -202,6 +206,9 @@ class Control:
 
     def _token_seconds(self, given: Arguments) -> None:
         self._site.token_seconds = int(given.pop("seconds"))
+
+    def _skew_clock(self, given: Arguments) -> None:
+        self._site.skew = timedelta(seconds=float(given.pop("seconds")))
 
     def _forget_rooms(self, given: Arguments) -> object:
         self._site.forget_rooms()

@@ -1,12 +1,14 @@
 """Everything that the sandbox can do wrong on purpose.
 
-Faults are planned ahead and used up one by one. What concerns tokens and lost rooms is the site's own:
-`Site.revoke_tokens`, `Site.token_seconds`, `Site.forget_rooms`.
+Faults are planned ahead and used up one by one. What concerns tokens, lost rooms and the clock is the
+site's own: `Site.revoke_tokens`, `Site.token_seconds`, `Site.forget_rooms`, `Site.forget_guids`, `Site.skew`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,10 +35,14 @@ class FrameFault(StrEnum):
     """Sent twice."""
     LATE = "late"
     """Held back until the next frame has gone out."""
+    OVERTAKEN = "overtaken"
+    """Held back until the next frame of its type has gone out."""
     LOST = "lost"
     """Not sent."""
     CUT = "cut"
     """Not sent, and the connection breaks instead."""
+    CUT_SHORT = "cut_short"
+    """The connection breaks when the first half of its bytes has gone out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class Misbehaviour:
         """Seconds that every HTTP answer takes."""
         self.handshake_delay = 0.0
         """Seconds before a socket opens."""
+        self._stalled_until = float("-inf")
         self._http: deque[_Planned] = deque()
         self._handshakes: deque[int] = deque()
         self._frames: deque[_Planned] = deque()
@@ -101,8 +108,13 @@ class Misbehaviour:
             drop(code)
         return len(chosen)
 
+    def stall(self, seconds: float) -> None:
+        """Do nothing at all for a while: no answer, no frame, and no look at what bots send."""
+        self._stalled_until = time.monotonic() + seconds
+
     def relent(self) -> None:
         """Forget every planned fault."""
+        self._stalled_until = float("-inf")
         self.delay = self.handshake_delay = 0.0
         self._http.clear()
         self._handshakes.clear()
@@ -113,6 +125,11 @@ class Misbehaviour:
     @property
     def open_sockets(self) -> int:
         return len(self._drops)
+
+    async def stalled(self) -> None:
+        """Wait until the site does something again."""
+        while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `relent` may end it
+            await asyncio.sleep(min(left, 0.1))
 
     def next_http(self, path: str) -> HttpFault | None:
         fault: HttpFault | None = _take(self._http, lambda where: where in path)
@@ -149,16 +166,21 @@ class FrameWriter:
     def __init__(self, misbehaviour: Misbehaviour) -> None:
         self._misbehaviour = misbehaviour
         self._held: list[str | bytes | None] = []
+        self._overtaken: dict[str, list[str]] = {}
 
     def write(self, frame: dict[str, Any]) -> list[str | bytes | None]:
         text = json.dumps(frame)
-        fault = self._misbehaviour.next_frame(frame["type"])
+        kind = frame["type"]
+        fault = self._misbehaviour.next_frame(kind)
         if fault is FrameFault.LATE:
             self._held.append(text)
             return []
+        if fault is FrameFault.OVERTAKEN:
+            self._overtaken.setdefault(kind, []).append(text)
+            return []
         sent = _spoil(fault, text, frame)
         held, self._held = self._held, []
-        return sent + held
+        return [*sent, *held, *self._overtaken.pop(kind, [])]
 
 
 class NotUtf8(str):
@@ -168,6 +190,12 @@ class NotUtf8(str):
 
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
         return super().encode(encoding, errors) + b"\xff\xfe"
+
+
+class CutShort(str):
+    """A text of which half the bytes are sent, and then the connection breaks."""
+
+    __slots__ = ()
 
 
 def _spoil(fault: FrameFault | None, text: str, frame: dict[str, Any]) -> list[str | bytes | None]:
@@ -188,5 +216,7 @@ def _spoil(fault: FrameFault | None, text: str, frame: dict[str, Any]) -> list[s
             return []
         case FrameFault.CUT:
             return [None]
+        case FrameFault.CUT_SHORT:
+            return [CutShort(text)]
         case _:
             return [text]

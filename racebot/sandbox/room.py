@@ -151,6 +151,8 @@ class Room:
         self.chat: list[Message] = []
         self.notes: list[Message] = []
         """Private messages; no part of the chat that everybody reads."""
+        self.refused: list[str] = []
+        """Why bots' actions were refused, one text for each."""
         self._listeners: list[Callable[[Frame], None]] = []
 
     # ── who is in it ──

@@ -7,7 +7,7 @@ import contextlib
 import html
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from racebot.sandbox import history, page, render
 from racebot.sandbox.control import Control
-from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
+from racebot.sandbox.misbehaviour import CutShort, FrameWriter, Misbehaviour
 from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site, Visit
@@ -170,6 +171,7 @@ class SandboxServer:
 
     async def socket(self, ws: WebSocket) -> None:
         await asyncio.sleep(self.misbehaviour.handshake_delay)
+        await self.misbehaviour.stalled()
         refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
         if refusal is None and room is None:
@@ -193,7 +195,11 @@ class SandboxServer:
 
         session = BotSession(room, _bearer(ws), send)
         self.misbehaviour.opened(room.slug, drop)
-        tasks = [asyncio.create_task(_read(ws, session)), asyncio.create_task(_write(ws, outgoing))]
+        stalled = self.misbehaviour.stalled
+        tasks = [
+            asyncio.create_task(_read(ws, session, stalled)),
+            asyncio.create_task(_write(ws, outgoing, stalled)),
+        ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -206,19 +212,24 @@ class SandboxServer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _read(ws: WebSocket, session: BotSession) -> None:
+async def _read(ws: WebSocket, session: BotSession, stalled: Callable[[], Awaitable[None]]) -> None:
     while True:
         message = await ws.receive()
+        await stalled()
         if message["type"] == "websocket.disconnect":
             return
         text = message.get("text")
         session.receive(message["bytes"].decode(errors="replace") if text is None else text)
 
 
-async def _write(ws: WebSocket, outgoing: asyncio.Queue[Outgoing]) -> None:
+async def _write(
+    ws: WebSocket, outgoing: asyncio.Queue[Outgoing], stalled: Callable[[], Awaitable[None]]
+) -> None:
     with contextlib.suppress(WebSocketDisconnect):
         while True:
-            match await outgoing.get():
+            item = await outgoing.get()
+            await stalled()
+            match item:
                 case Break(code=None):
                     # Returning without a close frame ends the TCP connection under the client.
                     return
@@ -250,6 +261,7 @@ class _Front:
         site.requests.append(Visit(site.clock(), method, path, connection.url.query, agent))
         if scope["type"] == "http":
             await asyncio.sleep(misbehaviour.delay)
+            await misbehaviour.stalled()
             fault = misbehaviour.next_http(path)
             if fault is not None:
                 body = _page(f"{fault.status}") if fault.body is None else fault.body
@@ -276,6 +288,20 @@ def _page(title: str) -> str:
 
 
 # ── running it ──
+
+
+class _Socket(WebSocketsSansIOProtocol):
+    """uvicorn's protocol, which can also break off in the middle of a frame."""
+
+    async def send(self, message: Any) -> None:
+        text = message.get("text")
+        if not isinstance(text, CutShort):
+            await super().send(message)
+            return
+        self.conn.send_text(text.encode())
+        data = b"".join(self.conn.data_to_send())
+        self.transport.write(data[: len(data) // 2])
+        self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -307,7 +333,7 @@ async def serve(
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     config = uvicorn.Config(
         app,
-        ws="websockets-sansio",
+        ws=_Socket,
         lifespan="off",
         log_config=None,
         log_level="warning",

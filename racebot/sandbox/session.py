@@ -54,6 +54,7 @@ class BotSession:
         try:
             self._perform(text)
         except _RefusedError as refusal:
+            self._room.refused += refusal.args
             self._send(render.errors(self._site.clock(), *refusal.args))
 
     def _relay(self, frame: Frame) -> None:

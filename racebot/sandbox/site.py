@@ -52,7 +52,9 @@ class Site:
         clock: Clock = utc_now,
         rng: random.Random | None = None,
     ) -> None:
-        self.clock = clock
+        self.skew = timedelta(0)
+        """By how much the site's clock is wrong."""
+        self._clock = clock
         self.rng = random.Random() if rng is None else rng  # noqa: S311
         self.category = Category(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
         self.users: dict[str, User] = {}
@@ -63,11 +65,17 @@ class Site:
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, the control API's and the pages' left out."""
+        self.issued_tokens: list[str] = []
+        """Every token that was ever given out, also those that are worthless by now."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
         self._guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
         self.moderator = self.add_user(MODERATOR)
         self.category.owners.append(self.moderator)
+
+    def clock(self) -> datetime:
+        """The time by the site's clock."""
+        return self._clock() + self.skew
 
     # ── people ──
 
@@ -163,6 +171,7 @@ class Site:
         if bot is None or bot.client_secret != client_secret:
             return None
         token = "".join(self.rng.choices(_ID, k=30))
+        self.issued_tokens.append(token)
         self._tokens[token] = (bot, self.clock() + timedelta(seconds=self.token_seconds))
         return token
 
@@ -183,6 +192,10 @@ class Site:
             return False
         self._guids[guid] = now
         return True
+
+    def forget_guids(self) -> None:
+        """Lose the memory of guids, as though what keeps it had been restarted."""
+        self._guids.clear()
 
     # ── making things up ──
 

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders import NOON, result
+from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
+from racebot.errors import LedgerError
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.ledger.work import Message, PendingRace
+from racebot.ledger.work import Delivery, Message, PendingRace
+from racebot.races.outcome import outcome_of
+from racebot.ratings import registry
+from racebot.ratings.parameters import as_json
+from racebot.settle import LeaderboardPlan, Plans, Settler
 
 NAMES = [migration.name for migration in migrations._migrations]
 
@@ -60,38 +68,117 @@ def test_every_older_schema_leads_to_the_same_one(tmp_path: Path, stop: str) -> 
     assert schema(old) == schema(new)
 
 
-def test_what_the_first_schema_held_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    race = result("r", "ann", dnf="bo")
-    database = Database(path)
-    migrations.apply(database, stop_before="m002_work")
-    database.execute("INSERT INTO players VALUES ('id-ann', 'Ann', '2026-01-01', '2026-01-02')")
+def fill_m001(database: Database) -> None:
+    """What the first schema could hold: one race, rated on a leaderboard."""
+    before = registry.create("elo-ffa").initial()
+    after = registry.create("elo-ffa").rate(np.array([before, before]), outcome_of(RACE).outcome)
+    points = registry.create("elo-ffa").points(np.array([before, *after])).tolist()
+    ids = [entrant.user_id for entrant in RACE.entrants]
+    noon = "2026-03-01T12:00:00.000000+00:00"
+    for user_id, name in zip(ids, ("Ann", "Bo"), strict=True):
+        database.execute("INSERT INTO players VALUES (?, ?, ?, ?)", (user_id, name, noon, noon))
     database.execute(
         "INSERT INTO races VALUES ('orb/r', 'orb', 'Any Orb', ?, ?, 'live', ?, ?)",
-        (NOON.isoformat(), NOON.isoformat(), race.to_json(), race.fingerprint()),
+        (noon, noon, STORED_RESULT, RACE.fingerprint()),
     )
+    parameters = json.dumps(as_json(registry.create("elo-ffa")))
     database.execute(
-        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', '[\"Any Orb\"]', 'm', '{}', 'ignore', 'null')"
+        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', ?, 'elo-ffa', ?, 'ignore', 'null')",
+        ('["Any Orb"]', parameters),
     )
     database.execute("INSERT INTO rated VALUES (7, 1, 'orb/r', NULL)")
-    database.execute("INSERT INTO changes VALUES (7, 1, 'id-ann', 1, '[0.5]', '[0.75]', 500, 750, 0, '[]')")
+    for row, (user_id, place) in enumerate(zip(ids, (1, None), strict=True)):
+        state, new = json.dumps(before.tolist()), json.dumps(after[row].tolist())
+        database.execute(
+            "INSERT INTO changes VALUES (7, 1, ?, ?, ?, ?, ?, ?, 0, '[]')",
+            (user_id, place, state, new, points[0], points[row + 1]),
+        )
+        rating = float(registry.create("elo-ffa").rating(after)[row])
+        won = int(place == 1)
+        database.execute(
+            "INSERT INTO standings VALUES (7, ?, ?, ?, ?, 1, ?, ?, ?)",
+            (user_id, new, rating, points[row + 1], won, won, noon),
+        )
+
+
+def read_m001(ledger: Ledger) -> None:
+    stored = ledger.race("orb/r")
+    assert stored is not None
+    assert stored.result == RACE
+    board = ledger.leaderboard("orb", "Any Orb")
+    assert board is not None
+    assert board.key == 7
+    assert Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).verify(board) == []
+    assert [(s.name, s.races) for s in ledger.standings(board)] == [("Ann", 1), ("Bo", 1)]
+
+
+def fill_m002(database: Database) -> None:
+    """What the second added: a race to look after, one that is watched, a message, half a backfill."""
+    noon = "2026-03-01T12:00:00.000000+00:00"
+    database.execute("INSERT INTO pending VALUES ('orb/q', 'orb', ?, ?, 'abc', 2)", (noon, noon))
+    database.execute("INSERT INTO joined VALUES ('orb/s', 'orb')")
     database.execute(
-        "INSERT INTO standings VALUES (7, 'id-ann', '[0.75]', 0.75, 750, 1, 1, 1, '2026-01-02T00:00+00:00')"
+        "INSERT INTO outbox VALUES (3, 'orb/q', 'orb', 'chat', 'g-1', ?, 'sent', NULL, ?, ?)",
+        ('{"text":"hi"}', noon, noon),
     )
+    database.execute("INSERT INTO backfills VALUES ('orb', 4, ?)", (noon,))
+    database.execute("INSERT INTO fetched VALUES ('orb/r', 'orb', ?)", (STORED_RESULT,))
+
+
+def read_m002(ledger: Ledger) -> None:
+    assert ledger.pending.get("orb/q") == PendingRace("orb/q", "orb", NOON, NOON, "abc", 2)
+    assert ledger.pending.joined("orb") == ["orb/s"]
+    (row,) = ledger.outbox.open_for("orb/q")
+    assert row.message == Message("orb/q", "orb", "chat", "g-1", {"text": "hi"})
+    assert (row.id, row.state, row.created_at) == (3, Delivery.SENT, NOON)
+    assert ledger.staging.next_page("orb", not_before=NOON) == 4
+    assert ledger.staging.results("orb") == [RACE]
+
+
+RACE = result("r", "ann", dnf="bo")
+STORED_RESULT = (
+    '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
+    '{"user_id":"id-ann","name":"Ann","status":"done","finish_time":3600000000},'
+    '{"user_id":"id-bo","name":"Bo","status":"dnf"}],'
+    '"recorded":true,"recordable":true,"custom_goal":false,"hidden":false}'
+)
+"""As it was first written; what is written today must not be needed to read it."""
+
+DATA = {"m001_ledger": (fill_m001, read_m001), "m002_work": (fill_m002, read_m002)}
+"""For each migration: rows as that schema held them, and how the present code must find them."""
+
+
+def test_each_migration_has_data_to_be_tried_with() -> None:
+    assert list(DATA) == NAMES
+
+
+@pytest.mark.parametrize("last", NAMES)
+def test_what_every_earlier_schema_held_is_kept(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "old.db"
+    database = Database(path)
+    held = NAMES[: NAMES.index(last) + 1]
+    for name in held:
+        migrations.apply(database, stop_before=set(NAMES) - set(NAMES[: NAMES.index(name) + 1]))
+        DATA[name][0](database)
     database.close()
     with Ledger.open(path) as ledger:
-        stored = ledger.race("orb/r")
-        assert stored is not None
-        assert stored.result == race
-        board = ledger.leaderboard("orb", "Any Orb")
-        assert board is not None
-        assert board.key == 7
-        (row,) = ledger.rated_rows(board)
-        assert row.changes[0].after == (0.75,)
-        assert [s.name for s in ledger.standings(board)] == ["Ann"]
-        ledger.pending.save(PendingRace("orb/q", "orb", NOON, NOON))
-        ledger.outbox.put(Message("orb/q", "orb", "chat", "g", {"text": "hi"}), NOON)
+        for name in held:
+            DATA[name][1](ledger)
         assert ledger.check() == []
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger.open(path).close()
+    database = Database(path)
+    newer = Migrations("racebot")
+    newer(name="m900_later")(lambda db: db.execute("CREATE TABLE later (thing TEXT)"))
+    newer.apply(database)
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=r"written by a newer racebot \(it holds m900_later\): update"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
 
 
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:

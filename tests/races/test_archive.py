@@ -89,6 +89,8 @@ def test_a_missing_field_of_an_entrant_is_named_with_its_race(field: str) -> Non
         ("ended_at", "2025-06-01T10:20:30"),
         ("ended_at", 1748773230),
         ("ended_at", "0001-01-01T00:00:00+23:00"),
+        ("ended_at", "0001-01-01T00:00:00+00:00"),
+        ("ended_at", "3000-01-01T00:00:00+00:00"),
         ("ended_at", "9999-12-31T23:59:59-23:00"),
         ("recorded", None),
         ("recorded", "false"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 import time
 import traceback
@@ -21,12 +22,14 @@ from builders import entrant_document, listed_document, race_document
 from pydantic import SecretStr
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.racetime.api import Credentials, Site, TokenSource
+from racebot.racetime import api
+from racebot.racetime.api import LARGEST_ANSWER, Credentials, Site, TokenSource
 
 URL = "https://orbs.example"
 SECRET = "hush-hush-1234"
 TOKEN = "token-of-the-bot-1"
 CREDENTIALS = Credentials("orb-bot", SecretStr(SECRET))
+HUGE_YEAR = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
 HTML = "<!DOCTYPE html><title>oops</title>"
 
 
@@ -231,12 +234,48 @@ async def test_a_bad_request_is_not_repeated(site: Site, fake: FakeSite) -> None
         "{}",
         '{"access_token": 5, "expires_in": 9}',
         '{"access_token": "x", "expires_in": "9"}',
+        '{"access_token": "x", "expires_in": true}',
+        '{"access_token": "x", "expires_in": 0}',
+        '{"access_token": "x", "expires_in": -36000}',
+        '{"access_token": "", "expires_in": 36000}',
+        '{"access_token": "x\\r\\nHost: elsewhere.example", "expires_in": 36000}',
+        '{"access_token": "☃", "expires_in": 36000}',
+        f'{{"access_token": "{"x" * 5000}", "expires_in": 36000}}',
     ],
 )
 async def test_a_token_answer_of_the_wrong_shape(site: Site, fake: FakeSite, answer: str) -> None:
     fake.failures = [httpx.Response(200, text=answer)]
     with pytest.raises(PayloadError, match="token"):
         await site.token(CREDENTIALS)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
+async def test_a_number_that_is_none_makes_an_answer_no_json(site: Site, fake: FakeSite, number: str) -> None:
+    """A token that expires then would never be renewed."""
+    answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
+    assert await pause_after(site, fake, answer) > 0
+
+
+async def test_an_answer_is_read_no_further_than_is_sensible(site: Site, fake: FakeSite) -> None:
+    """A few kilobytes can unpack to as much as one likes."""
+    bomb = gzip.compress(b" " * (LARGEST_ANSWER + 1))
+    assert len(bomb) < LARGEST_ANSWER / 500
+    fake.failures = [httpx.Response(200, content=bomb, headers={"Content-Encoding": "gzip"})]
+    with pytest.raises(SiteError, match=r"/orb/data answered more than 32 MiB"):
+        await site.category("orb")
+    assert len(fake.requests) == 1
+
+
+async def test_an_answer_that_never_ends_is_given_up(
+    site: Site, fake: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.001)
+
+    monkeypatch.setattr(api, "ANSWER_WITHIN", 0.05)
+    assert await pause_after(site, fake, httpx.Response(200, content=drip())) > 0
 
 
 async def test_an_answer_of_the_wrong_shape(site: Site, fake: FakeSite) -> None:
@@ -338,7 +377,7 @@ async def test_a_date_that_has_passed_means_now(site: Site, fake: FakeSite) -> N
     assert await pause_after(site, fake, failure) == 0
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026"])
+@pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR])
 async def test_a_retry_after_that_cannot_be_read_is_left_out(site: Site, fake: FakeSite, text: str) -> None:
     failure = httpx.Response(503, headers={"Retry-After": text.encode("latin-1")})
     assert 0.5 < await pause_after(site, fake, failure) < 10

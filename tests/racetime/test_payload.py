@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 from datetime import UTC, datetime
 from typing import Any
@@ -79,7 +78,20 @@ def test_a_list_entry_reads_like_the_detail() -> None:
     assert (listed.info_bot, listed.bot_meta) == ("", {})
 
 
-@pytest.mark.parametrize("path", [None, "", 5, "@elsewhere.example/x", ".elsewhere.example"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        None,
+        "",
+        5,
+        "@elsewhere.example/x",
+        ".elsewhere.example",
+        "/ws?x",
+        "/ws/o/bot/r\r\nHost: elsewhere.example",
+        "/ws o",
+        "/" + "x" * 501,
+    ],
+)
 def test_the_token_goes_to_no_other_host_than_the_sites(path: object) -> None:
     assert parse_race(race_document(websocket_bot_url=path)).websocket_path is None
 
@@ -225,6 +237,10 @@ def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
         ({"name": "first"}, "'first'"),
         ({"name": "orb/"}, "'orb/'"),
         ({"name": 5}, "name"),
+        ({"name": "orb/../../o/token"}, "not of the form category/race"),
+        ({"name": "orb/r?x=1"}, "not of the form category/race"),
+        ({"name": "orb/r\r\nHost: elsewhere.example"}, "not of the form category/race"),
+        ({"name": "orb/" + "r" * 101}, "not of the form category/race"),
         ({"status": "finished"}, "orb/r: status"),
         ({"status": {"value": None}}, "orb/r: status"),
         ({"status": {"value": ["finished"]}}, "orb/r: status"),
@@ -233,6 +249,15 @@ def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
         ({"ended_at": None}, "orb/r: ended_at"),
         ({"ended_at": "noon"}, "orb/r: ended_at"),
         ({"ended_at": "0001-01-01T00:00:00+10:00"}, "orb/r: ended_at"),
+        ({"ended_at": "0001-01-01T00:00:00Z"}, "orb/r: ended_at"),
+        ({"ended_at": "1969-12-31T23:59:59Z"}, "orb/r: ended_at"),
+        ({"ended_at": "3000-01-01T00:00:00Z"}, "orb/r: ended_at"),
+        ({"ended_at": "9999-12-31T23:59:59Z"}, "orb/r: ended_at"),
+        ({"entrants": [entrant_document("ann")] * 2_001}, "orb/r: 2001 entrants are more than the 2000"),
+        ({"goal": {"name": "x" * 1_001}}, "orb/r: goal: name .* is not text of at most 1000 characters"),
+        ({"goal": {"name": ["x"]}}, "orb/r: goal: name"),
+        ({"entrants": [entrant_document("ann") | {"user": {"id": 5, "name": "Ann"}}]}, "orb/r: user: id 5"),
+        ({"entrants": [entrant_document("ann") | {"team": {}}]}, "orb/r: team: name is missing"),
         ({"entrants": None}, "orb/r: entrants"),
         ({"entrants": {"a": 1}}, "orb/r: entrants"),
         ({"entrants": ["ann"]}, "orb/r: entrant"),
@@ -276,15 +301,6 @@ def test_an_entrant_with_an_unknown_status_is_left_out_and_logged_once(
 def test_an_entrant_status_of_a_strange_kind_is_left_out(value: object) -> None:
     document = race_document("r", [*FINISHED, entrant_document("di") | {"status": {"value": value}}])
     assert statuses(document) == ["done", "done", "dnf"]
-
-
-def test_text_that_cannot_be_stored_is_made_storable() -> None:
-    """JSON can carry half a surrogate pair, which no database takes."""
-    document = json.loads('{"name": "An\\ud800n", "id": "id-\\udfff"}')
-    race = parse_race(race_document("r", [entrant_document("ann", "done", "PT1H", user=document)]))
-    assert race.result is not None
-    assert race.result.to_json().encode()
-    assert race.result.entrants[0].name == "An?n"
 
 
 # Durations
@@ -333,7 +349,7 @@ def test_what_is_not_a_duration(text: object) -> None:
         parse_duration(text)
 
 
-@given(st.integers(0, 10**6), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59_999_999))
+@given(st.integers(0, 999_999), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59_999_999))
 def test_durations_are_exact_to_the_microsecond(days: int, hours: int, minutes: int, micros: int) -> None:
     text = f"P{days}DT{hours:02}H{minutes:02}M{micros // 10**6:02}.{micros % 10**6:06}S"
     assert parse_duration(text) == ((days * 24 + hours) * 60 + minutes) * 60_000_000 + micros

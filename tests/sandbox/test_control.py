@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -10,9 +12,10 @@ import pytest
 
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import SandboxServer
+from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
 from racebot.sandbox.site import Site
 
-from .conftest import places
+from .conftest import Clock, places
 
 
 class Control:
@@ -131,6 +134,40 @@ async def test_misbehaviour_by_command(control: Control, site: Site, misbehaviou
     token = site.issue_token("sandbox", "sandbox-secret")
     await control("revoke_tokens")
     assert site.bot_for(token) is None
+    assert site.issued_tokens == [token]
+    assert site.use_guid("g-1")
+    assert not site.use_guid("g-1")
+    await control("forget_guids")
+    assert site.use_guid("g-1")
+
+
+async def test_the_clock_can_be_wrong(control: Control, site: Site, clock: Clock) -> None:
+    before = site.clock()
+    token = site.issue_token("sandbox", "sandbox-secret")
+    await control("skew_clock", seconds=-90)
+    assert site.clock() - before == timedelta(seconds=-90)
+    assert site.open_race().opened_at == site.clock()
+    await control("skew_clock", seconds=36_000)
+    assert site.bot_for(token) is None
+    await control("skew_clock", seconds=0)
+    assert site.clock() == clock()
+
+
+async def test_a_stall_by_command(control: Control, misbehaviour: Misbehaviour) -> None:
+    await control("stall", seconds=60)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(misbehaviour.stalled(), 0.05)
+    await control("relent")
+    await asyncio.wait_for(misbehaviour.stalled(), 5)
+
+
+async def test_refusals_are_remembered(control: Control, site: Site) -> None:
+    room = site.open_race()
+    session = BotSession(room, "nonsense", lambda frame: None)
+    session.receive('{"action": "getrace"}')
+    session.receive('{"action": "dance"}')
+    shown = (await control.client.get(f"/sandbox/control/{room.slug}")).json()
+    assert shown["refused"] == [PERMISSION_DENIED, UNKNOWN_ACTION]
 
 
 async def test_what_is_wrong_is_said(control: Control) -> None:

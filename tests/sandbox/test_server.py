@@ -260,6 +260,23 @@ async def test_slowness(served: Served) -> None:
     assert (await served.client.get("/sandbox/data")).status_code == 200
 
 
+async def test_a_stall_holds_up_answers_and_frames_until_it_is_over(served: Served) -> None:
+    room = served.site.open_race()
+    token = await served.token()
+    async with served.join(room.slug, token) as ws:
+        await receive(ws, 2)
+        served.misbehaviour.stall(60)
+        await ws.send(json.dumps({"action": "message", "data": {"message": "hello", "guid": "g-1"}}))
+        room.say("Ann", "hello?")
+        asking = asyncio.create_task(served.client.get("/sandbox/data"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(ws.recv(), 0.3)
+        assert not asking.done()
+        served.misbehaviour.relent()
+        assert (await asking).status_code == 200
+        assert [frame["message"]["message"] for frame in await receive(ws, 2)] == ["hello?", "hello"]
+
+
 async def test_refused_handshakes(served: Served) -> None:
     room = served.site.open_race()
     served.misbehaviour.refuse_handshakes(1, 503)
@@ -309,10 +326,26 @@ async def test_spoiled_frames(served: Served) -> None:
         assert json.loads(first) == {"type": "chat.message"}
         assert texts(await heard(FrameFault.REPEATED, 3)) == ["one", "one", "two"]
         assert texts(await heard(FrameFault.LATE, 2)) == ["two", "one"]
+        assert texts(await heard(FrameFault.OVERTAKEN, 2)) == ["two", "one"]
         assert texts(await heard(FrameFault.LOST, 1)) == ["two"]
+        spoil(FrameFault.OVERTAKEN, kind="race.data")
+        room.enter("Ann")
+        room.enter("Bo")
+        heard_frames = await receive(ws, 6)
+        assert [frame["type"] for frame in heard_frames] == [
+            "chat.message",
+            "race.renders",
+            "chat.message",
+            "race.data",
+            "race.data",
+            "race.renders",
+        ]
+        assert [len(f["race"]["entrants"]) for f in heard_frames if f["type"] == "race.data"] == [2, 1]
 
 
-@pytest.mark.parametrize(("fault", "code"), [(FrameFault.CUT, 1006), (FrameFault.NOT_UTF8, 1007)])
+@pytest.mark.parametrize(
+    ("fault", "code"), [(FrameFault.CUT, 1006), (FrameFault.CUT_SHORT, 1006), (FrameFault.NOT_UTF8, 1007)]
+)
 async def test_frames_that_end_the_connection(served: Served, fault: FrameFault, code: int) -> None:
     room = served.site.open_race()
     async with served.join(room.slug, await served.token()) as ws:
