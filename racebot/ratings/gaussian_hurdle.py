@@ -63,10 +63,15 @@ class GaussianHurdleModel(ABC):
         search=(0.0, 0.4),
     )
     finish_level: Number = parameter(
-        0.0, help="of the forecast whether a player finishes: the rating at which it is even"
+        0.0,
+        help="of the forecast whether a player finishes: the rating at which it is even",
+        search=(-8.0, 6.0),
     )
     finish_width: Number = parameter(
-        1.0, help="of that forecast: the larger, the less the rating matters", positive=True
+        1.0,
+        help="of that forecast: the larger, the less the rating matters",
+        positive=True,
+        search=(0.3, 12.0),
     )
     newcomer_points: Number = parameter(1000.0, help="points that people see of a newcomer")
     points_scale: Number = parameter(250.0, help="points that people see per unit of rating", positive=True)

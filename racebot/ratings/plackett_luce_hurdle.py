@@ -47,10 +47,15 @@ class PlackettLuceHurdle(SingleParameterModel):
         1.37, help="b of the hurdle: the larger, the less a finish tells", positive=True, search=(0.3, 5.0)
     )
     finish_level: Number = parameter(
-        -0.66, help="of the forecast whether a player finishes: the rating at which it is even"
+        -0.66,
+        help="of the forecast whether a player finishes: the rating at which it is even",
+        search=(-6.0, 5.0),
     )
     finish_width: Number = parameter(
-        1.59, help="of that forecast: the larger, the less the rating matters", positive=True
+        1.59,
+        help="of that forecast: the larger, the less the rating matters",
+        positive=True,
+        search=(0.3, 6.0),
     )
     newcomer_points: Number = parameter(1000.0, help="points that people see of a newcomer")
     points_scale: Number = inherited("points_scale", 250.0)

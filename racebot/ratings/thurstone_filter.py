@@ -58,7 +58,7 @@ class ThurstoneFilter(GaussianHurdleModel):
     level: Number = inherited_from(GaussianHurdleModel, "level", -5.28, search=(-12.0, 4.0))
     width: Number = inherited_from(GaussianHurdleModel, "width", 2.01)
     lapse: Number = inherited_from(GaussianHurdleModel, "lapse", 0.0744)
-    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -8.71)
+    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -8.71, search=(-24.0, 6.0))
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 5.92)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 100.0)
 

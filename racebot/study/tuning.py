@@ -12,13 +12,13 @@ from scipy.optimize import Bounds, OptimizeResult, differential_evolution
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray
-from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import as_json, declared, did_you_mean
 from racebot.ratings.registry import create
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.objective import Objective
-from racebot.study.replay import newcomers, replay
+from racebot.study.replay import Step, newcomers, replay
 
 _DIGITS = 4
 """Significant digits of a tuned parameter: what is given out is what was judged."""
@@ -114,7 +114,7 @@ class Tally(NamedTuple):
     """The objective race by race, to be added up or resampled.
 
     Attributes:
-        cost: shape [races], or [races, candidates]; sum over the race's pairs.
+        cost: shape [races], or [races, candidates]; sum over the race's pairs, or entrants.
         pairs: shape [races]; number of them.
     """
 
@@ -193,7 +193,8 @@ def tune(
         history: the races.
         key: of the model.
         parameters: where they differ from the model's defaults; the search starts from them.
-        search: what to vary; see `dimensions`.
+        search: what to vary; see `dimensions`. By default all that the objective hangs on; for finishes
+            without what moves ratings.
         objective: what to make small.
         share: of the races that the search sees.
         candidates: parameter sets of a generation, about; all are replayed at once.
@@ -202,7 +203,8 @@ def tune(
         progress: told after each generation.
 
     Raises:
-        ModelError: see `dimensions`; also a history too short to divide.
+        ModelError: see `dimensions`; also a history too short to divide, or finishes of a model that does
+            not predict them.
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
@@ -210,8 +212,13 @@ def tune(
     space = dimensions(key, parameters, search)
     fixed = dict(parameters or {})
     start = create(key, fixed)
+    if objective is Objective.FINISHES and not isinstance(start, PredictsFinish):
+        raise ModelError(f"{key} does not predict who finishes")
     if search is None:
         space = _that_matter(start, earlier, objective, space)
+        if objective is Objective.FINISHES:
+            moving = _that_matter(start, earlier, Objective.LOG_LOSS, space)
+            space = [dimension for dimension in space if dimension not in moving]
     if not space:
         raise ModelError(f"{key} has no parameters to search")
 
@@ -297,16 +304,23 @@ def tally(
     """
     costs, pairs = [], []
     for step in replay(model, history, table):
-        better, worse = observed_pairs(step.race.outcome)
-        if objective is Objective.MISORDERED:
-            rating = model.rating(step.before)
-            cost = misordered(rating[..., better], rating[..., worse])
-        else:
-            before = step.before
-            cost = log_loss(model.win_probability(before[..., better, :], before[..., worse, :]))
+        cost = _costs(model, step, objective)
         costs.append(cost.sum(axis=-1))
-        pairs.append(better.size)
+        pairs.append(cost.shape[-1])
     return Tally(np.array(costs), np.array(pairs, dtype=np.intp))
+
+
+def _costs(model: RatingModel, step: Step, objective: Objective) -> FloatArray:
+    """The objective of each observed pair of a race, or of each entrant: shape [..., cases]."""
+    before = step.before
+    if objective is Objective.FINISHES and isinstance(model, PredictsFinish):
+        chance = model.finish_probability(before)
+        return log_loss(np.where(step.race.outcome.unfinished, 1.0 - chance, chance))
+    better, worse = observed_pairs(step.race.outcome)
+    if objective is Objective.MISORDERED:
+        rating = model.rating(before)
+        return misordered(rating[..., better], rating[..., worse])
+    return log_loss(model.win_probability(before[..., better, :], before[..., worse, :]))
 
 
 def standard_error(before: Tally, after: Tally, rng: np.random.Generator) -> float:
