@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from racebot import announcement
@@ -28,8 +28,6 @@ ANSWER_WITHIN = 10.0
 """Seconds after which a connection that does not show what we sent counts as lost."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """Connections over which one message is tried: what the site never shows must not be repeated for ever."""
-CLOCK_SKEW = timedelta(minutes=2)
-"""How far the site's clock may be behind ours when the history is searched for our own message."""
 
 Call = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on the ledger's own thread."""
@@ -123,10 +121,7 @@ class Courier:
         text = str(row.message.body["text"])
         if row.state is Delivery.SENT:
             history = await self._exchange(socket.ask_history(), lambda e: isinstance(e, ChatHistory))
-            since = (row.created_at - CLOCK_SKEW).timestamp()
-            if isinstance(history, ChatHistory) and any(
-                _is_ours(m, text) and m.posted_at >= since for m in history.messages
-            ):
+            if isinstance(history, ChatHistory) and await self._call(self._arrived, row, history):
                 await self._mark(row, Delivery.DELIVERED, "found in the chat history")
                 return
         elif self._race is not None and self._race.recorded:
@@ -138,6 +133,19 @@ class Courier:
             socket.say(text, row.message.guid), lambda e: isinstance(e, ChatMessage) and _is_ours(e, text)
         )
         await self._conclude(row, answer, "chat message")
+
+    def _arrived(self, row: OutboxRow, history: ChatHistory) -> bool:
+        """Whether the chat shows a message beside those of the same words that were delivered before it.
+
+        When it was posted is not asked: the site's clock, or ours, may be wrong.
+        """
+        text = str(row.message.body["text"])
+        delivered = [
+            each
+            for each in self._ledger.outbox.of(self._name)
+            if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
+        ]
+        return sum(_is_ours(message, text) for message in history.messages) > len(delivered)
 
     async def _meta(self, socket: RoomSocket, row: OutboxRow) -> None:
         race = await self._current_race()

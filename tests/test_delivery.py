@@ -284,23 +284,38 @@ async def test_a_message_that_was_lost_is_said_again_with_the_same_guid(
     assert states(ledger) == ["delivered"]
 
 
-async def test_the_same_words_of_somebody_else_or_of_long_ago_are_not_ours(
-    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+async def test_the_same_words_of_somebody_else_are_not_ours(
+    ledger: Ledger, courier: Courier, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    room.chat = [room.wrote("text of g1", bot=None), room.wrote("text of g1", ago=121)]
+    room.chat = [room.wrote("text of g1", bot=None)]
     await deliver(courier, room)
     assert room.done("message") == [("text of g1", "g1")]
     assert states(ledger) == ["delivered"]
 
 
-async def test_a_site_whose_clock_is_a_little_behind(
+async def test_the_same_words_of_an_earlier_message_are_not_this_one(
     ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1", text="the same")
+    await deliver(courier, room)
+    put(ledger, "g2", text="the same")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    await deliver(courier, room)
+    assert room.said == ["the same"] * 2
+    await deliver(courier, room)
+    assert room.said == ["the same"] * 2
+    assert states(ledger) == ["delivered"] * 2
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
+    ledger: Ledger, courier: Courier, room: FakeRoom, seconds: float
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    room.chat = [room.wrote("text of g1", ago=119)]
+    room.chat = [room.wrote("text of g1", ago=seconds)]
     await deliver(courier, room)
     assert room.done("message") == []
     assert states(ledger) == ["delivered"]

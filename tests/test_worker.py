@@ -340,7 +340,7 @@ async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> N
 async def test_health_follows_the_worker(sandbox: Bench) -> None:
     assert sandbox.racebot("health").returncode == 1
     async with sandbox.worker():
-        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
+        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 3)
         assert sandbox.racebot("health").returncode == 0
 
 

@@ -19,7 +19,7 @@ from racebot.ledger.store import Ledger
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import Room
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.site import CATEGORY, Site
 
 QUIET = 0.05
 
@@ -34,6 +34,12 @@ class Bench:
     misbehaviour: Misbehaviour
     info: InfoPolicy = InfoPolicy.WHEN_EMPTY
     extra: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = ("-m", "racebot")
+
+    @property
+    def log(self) -> Path:
+        """All that the workers printed, one after the other."""
+        return self.database.with_name("worker.log")
 
     def environment(self) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")}
@@ -41,8 +47,8 @@ class Bench:
             **clean,
             "RACEBOT_SITE": self.address,
             "RACEBOT_CATEGORY": CATEGORY,
-            "RACEBOT_CLIENT_ID": CLIENT_ID,
-            "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
+            "RACEBOT_CLIENT_ID": self.site.bot.client_id,
+            "RACEBOT_CLIENT_SECRET": self.site.bot.client_secret,
             "RACEBOT_DATABASE": str(self.database),
             "RACEBOT_QUIET_SECONDS": str(QUIET),
             "RACEBOT_ROOMS_EVERY": "0.2",
@@ -55,21 +61,27 @@ class Bench:
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[WorkerProcess]:
         """`racebot run` as a process of its own, killed at the end if it still runs."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "racebot",
-            "run",
-            env=self.environment(),
-            cwd=self.database.parent,
-            stderr=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        worker = WorkerProcess(process)
+        worker = await self.start()
         try:
             yield worker
         finally:
             await worker.kill()
+
+    async def start(self, command: str = "run") -> WorkerProcess:
+        """A command of racebot as a process of its own, which the caller ends; `log` has what it prints."""
+        with self.log.open("ab") as output:
+            begin = output.tell()
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *self.program,
+                command,
+                env=self.environment(),
+                cwd=self.database.parent,
+                stdin=asyncio.subprocess.DEVNULL,
+                stderr=output,
+                stdout=output,
+            )
+        return WorkerProcess(process, self.log, begin)
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.database, create=False)
@@ -104,15 +116,33 @@ class Bench:
 class WorkerProcess:
     """A running `racebot run`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, begin: int) -> None:
         self._process = process
-        self.output = ""
+        self._log = log
+        self._begin = begin
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.returncode is None
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self._log.read_bytes()[self._begin :].decode()
 
     async def kill(self) -> None:
         """SIGKILL, as when the power fails."""
         if self._process.returncode is None:
             self._process.kill()
-        await self._finish()
+        await self._process.wait()
 
     async def terminate(self) -> int:
         """SIGTERM; the exit code."""
@@ -121,13 +151,7 @@ class WorkerProcess:
 
     async def ended(self) -> int:
         async with asyncio.timeout(20):
-            await self._finish()
-        assert self._process.returncode is not None
-        return self._process.returncode
-
-    async def _finish(self) -> None:
-        out, err = await self._process.communicate()
-        self.output += out.decode() + err.decode()
+            return await self._process.wait()
 
 
 @contextlib.asynccontextmanager

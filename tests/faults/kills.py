@@ -1,0 +1,88 @@
+"""Kills of the worker, some at any moment and some at those that matter."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .harness import Run
+
+PATIENCE = 3.0
+"""Seconds that a kill waits for its moment, which may not come."""
+
+
+class Killer:
+    """Kills the worker of a run and starts it again."""
+
+    def __init__(self, run: Run, *, seed: int) -> None:
+        self._run = run
+        self._rng = random.Random(f"kills {seed}")
+
+    async def strike(self, times: int, count: Counter[str]) -> None:
+        """Kill so many times, counting each by its moment."""
+        moments: dict[str, Callable[[], Awaitable[None]]] = {
+            "at any time": self._any_time,
+            "while starting": self._starting,
+            "as the database is written": self._writing,
+            "as a message arrives": self._speaking,
+            "during a backup": self._backing_up,
+        }
+        names = self._rng.choices(list(moments), (30, 15, 30, 20, 5), k=times)
+        for name in names:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await moments[name]()
+            worker = self._run.worker
+            assert worker is not None
+            if worker.running:
+                count[name] += 1
+            await worker.kill()
+            if worker.returncode != -signal.SIGKILL:
+                raise AssertionError(f"the worker had ended by itself: {worker.output[-500:]}")
+            await self._run.start_worker()
+
+    async def _any_time(self) -> None:
+        await asyncio.sleep(self._rng.uniform(0.3, PATIENCE))
+
+    async def _starting(self) -> None:
+        await asyncio.sleep(self._rng.uniform(0, 1.0))
+
+    async def _writing(self) -> None:
+        """Wait for the next change of the write-ahead log once the worker is at work, or a little longer."""
+        await asyncio.sleep(self._rng.uniform(0.5, 1.5))
+        log = self._run.bench.database.with_name(self._run.bench.database.name + "-wal")
+
+        def state() -> tuple[int, int]:
+            with suppress(FileNotFoundError):
+                found = log.stat()
+                return found.st_size, found.st_mtime_ns
+            return 0, 0
+
+        before = state()
+        while state() == before:  # noqa: ASYNC110 - it is another process that writes
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.005, 0.02)))
+
+    async def _speaking(self) -> None:
+        """Wait for the bot to be heard in any room."""
+        await asyncio.sleep(self._rng.uniform(0.5, 1.0))
+
+        def heard() -> int:
+            return sum(len(chronicle.said) for chronicle in self._run.chronicles.values())
+
+        before = heard()
+        while heard() == before:  # noqa: ASYNC110 - it is another process that speaks
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.01)))
+
+    async def _backing_up(self) -> None:
+        """Kill a backup on the way, and the worker with it."""
+        backup = await self._run.bench.start("backup")
+        await asyncio.sleep(self._rng.uniform(0.3, 1.2))
+        await backup.kill()

@@ -1,0 +1,187 @@
+"""What people do on the site: the life of each race, drawn by lot from a seed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from racebot.sandbox.people import User
+from racebot.sandbox.room import Entrant, RaceStatus, Room, RuleError, Standing
+from racebot.sandbox.site import Site
+
+GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",)}
+"""Each goal of the site and the leaderboards that its races count on."""
+
+NOTICED_WITHIN = 120.0
+"""Seconds in which the worker must notice a room that is open."""
+
+
+class Story:
+    """One race, over one or more acts: it is raced in the first, and its fate is sealed in the last.
+
+    Args:
+        site: where.
+        number: of the race; with the seed it decides all that happens.
+        acts: of the whole run; the last one has only late records.
+        people: to draw the entrants from.
+        opened: told of the room when it is opened.
+        recording: told of the room just before it is recorded.
+        noticed: whether the worker has noted an open room.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        number: int,
+        *,
+        seed: int,
+        acts: int,
+        people: Sequence[User],
+        opened: Callable[[Room], None],
+        recording: Callable[[Room], None],
+        noticed: Callable[[Room], bool],
+    ) -> None:
+        self._site = site
+        self._rng = random.Random(f"{seed} {number}")
+        self._opened = opened
+        self._recording = recording
+        self._noticed = noticed
+        self._slug = f"faulty-race-{number:04d}"
+        self._people = people
+        self.room: Room | None = None
+        length = self._rng.choice((1, 2, 2, 2, 3, 3))
+        self.first = self._rng.randrange(max(1, acts - length))
+        self.last = min(self.first + length - 1, acts - 2)
+        self.fate = self._rng.choices(
+            ("record", "late", "never", "do not record", "cancel", "give up", "go on", "alter"),
+            (56, 12, 8, 8, 4, 3, 3, 6),
+        )[0]
+        if self.fate == "late":
+            self.last = acts - 1
+
+    async def perform(self, act: int, seconds: float) -> None:
+        """Do what belongs into an act, within so many seconds or little more."""
+        if not self.first <= act <= self.last:
+            return
+        with suppress(RuleError):  # a room that a restart lost, or a finish that is taken back too late
+            await self._pause(seconds * 0.6)
+            if act == self.first:
+                await self._race(seconds)
+            elif self.room is not None and self.room.slug in self._site.rooms:
+                await self._edit(self.room, seconds)
+            if act == self.last and self.room is not None and self.room.slug in self._site.rooms:
+                await self._pause(seconds * 0.2)
+                self._seal(self.room)
+
+    async def _pause(self, longest: float) -> None:
+        await asyncio.sleep(self._rng.uniform(0, longest))
+
+    # ── the race ──
+
+    async def _race(self, seconds: float) -> None:
+        rng, little = self._rng, seconds * 0.01
+        goal = rng.choice(list(GOALS))
+        team_race = rng.random() < 0.04
+        kind = rng.choices(("plain", "unlisted", "hidden", "custom"), (76, 10, 10, 4))[0]
+        self.room = room = self._site.open_race(
+            goal,
+            slug=self._slug,
+            unlisted=kind == "unlisted",
+            hide_entrants=kind == "hidden",
+            custom_goal=kind == "custom",
+            team_race=team_race,
+        )
+        self._opened(room)
+        for index, user in enumerate(rng.sample(self._people, rng.randint(2, 12))):
+            room.enter(user, team=f"Team {index // 2}" if team_race else None)
+            room.ready(user)
+        await self._pause(little)
+        if room.unlisted:
+            # It is on no list once it is over, and real races take longer than any fault here.
+            async with asyncio.timeout(NOTICED_WITHIN):
+                while not self._noticed(room):  # noqa: ASYNC110 - it is another process that notices
+                    await asyncio.sleep(0.2)
+        room.count_down()
+        room.start(ago=timedelta(hours=2))
+        if self.fate == "cancel":
+            await self._pause(seconds * 0.3)
+            room.cancel()
+            return
+        for entrant in rng.sample(room.entrants, len(room.entrants) - (self.fate == "go on")):
+            if rng.random() < 0.3:
+                await self._pause(little)
+            self._leave_race(room, entrant)
+
+    def _leave_race(self, room: Room, entrant: Entrant) -> None:
+        last = sum(e.standing is Standing.IN_PROGRESS for e in room.entrants) == 1
+        nobody_yet = not any(e.standing is Standing.DONE for e in room.entrants)
+        way = self._rng.random()
+        if self.fate == "give up" or (way < 0.2 and not (last and nobody_yet)):
+            room.forfeit(entrant.user)
+        elif way < 0.25 and not (last and nobody_yet):
+            room.disqualify(entrant.user)
+        else:
+            room.finish(entrant.user, self._time())
+
+    def _time(self) -> timedelta:
+        return timedelta(minutes=60, microseconds=self._rng.randrange(3_000_000_000))
+
+    # ── what comes afterwards ──
+
+    async def _edit(self, room: Room, seconds: float) -> None:
+        for _ in range(self._rng.randint(0, 3)):
+            if room.status is not RaceStatus.FINISHED or not room.recordable:
+                break
+            with suppress(RuleError, IndexError):
+                await self._edit_once(room, seconds)
+            await self._pause(seconds * 0.15)
+        await self._go_on(room)
+
+    async def _edit_once(self, room: Room, seconds: float) -> None:
+        rng = self._rng
+        done = [e for e in room.entrants if e.standing is Standing.DONE]
+        match rng.choice(("disqualify", "reinstate", "time", "time", "tie", "undone", "unforfeit", "hold")):
+            case "disqualify":
+                room.disqualify(rng.choice([e for e in room.entrants if e.standing is not Standing.DQ]).user)
+            case "reinstate":
+                room.undisqualify(rng.choice([e for e in room.entrants if e.standing is Standing.DQ]).user)
+            case "time":
+                room.edit_time(rng.choice(done).user, self._time())
+            case "tie":
+                time = rng.choice(done).finish_time
+                assert time is not None
+                room.edit_time(rng.choice(done).user, time)
+            case "undone":
+                room.undone(rng.choice(done).user)
+                await self._pause(seconds * 0.2)
+            case "unforfeit":
+                room.unforfeit(rng.choice([e for e in room.entrants if e.standing is Standing.DNF]).user)
+                await self._pause(seconds * 0.2)
+            case "hold":
+                room.hold()
+
+    async def _go_on(self, room: Room) -> None:
+        """Whoever took the finish or the forfeit back is out again, one way or the other."""
+        if room.status is RaceStatus.IN_PROGRESS and self.fate != "go on":
+            for entrant in [e for e in room.entrants if not e.standing.final]:
+                self._leave_race(room, entrant)
+
+    def _seal(self, room: Room) -> None:
+        if room.status is not RaceStatus.FINISHED:
+            return
+        match self.fate:
+            case "record" | "late":
+                self._recording(room)
+                room.record()
+            case "alter":
+                # At the last moment, and so that nobody in the room is told before the record.
+                done = [e for e in room.entrants if e.standing is Standing.DONE]
+                if done:
+                    room.edit_time(self._rng.choice(done).user, self._time(), quiet=True)
+                self._recording(room)
+                room.record()
+            case "do not record":
+                room.do_not_record()
