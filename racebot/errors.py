@@ -10,6 +10,7 @@ RacebotError
 │   └── ConnectionLost     a room's socket closed, or could not be opened
 ├── LedgerError        the database cannot be used as a ledger
 │   └── LedgerUnavailable  … just now: the disk is full, read-only, or locked
+├── ExportError        the pages cannot be written as files
 └── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
 """
 
@@ -56,6 +57,10 @@ class LedgerError(RacebotError):
 
 class LedgerUnavailable(LedgerError):  # noqa: N818 - a state that passes
     """The database cannot be written just now; nothing half-done was kept, and the next try may succeed."""
+
+
+class ExportError(RacebotError):
+    """The pages cannot be written into their folder."""
 
 
 class NoSuchEntryError(RacebotError):

@@ -25,10 +25,20 @@ class Listing:
     inactive_days: int = 0
 
 
-def leaderboard(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, Any]:
-    """A leaderboard with its players by place; equal ratings share one."""
+def leaderboard(
+    ledger: Ledger, board: Leaderboard, listing: Listing, everybody: list[Standing] | None = None
+) -> dict[str, Any]:
+    """A leaderboard with its players by place; equal ratings share one.
+
+    Args:
+        ledger: where it is.
+        board: which.
+        listing: who is listed.
+        everybody: all standings, best first, where they are known already.
+    """
     latest = ledger.latest_race(board)
-    standings = [s for s in ledger.standings(board) if _listed(s, listing, latest)]
+    everybody = ledger.standings(board) if everybody is None else everybody
+    standings = [s for s in everybody if listed(s, listing, latest)]
     entries: list[dict[str, Any]] = []
     for index, standing in enumerate(standings):
         tied = index > 0 and standings[index - 1].rating == standing.rating
@@ -82,18 +92,11 @@ def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int =
         if standing is None:
             continue
         listing = listings.get(board.key, Listing())
-        latest = ledger.latest_race(board)
-        since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
-        above, listed = (
-            ledger.listed(board, finishes=listing.minimum_finishes, since=since, above=rating)
-            for rating in (standing.rating, float("-inf"))
-        )
         boards.append(
             {
                 "leaderboard": board.name,
                 "category": board.category,
-                "place": above + 1 if _listed(standing, listing, latest) else None,
-                "listed": listed,
+                **place_of(ledger, board, standing, listing),
                 **_standing(standing),
                 "history": [
                     {
@@ -110,6 +113,17 @@ def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int =
             }
         )
     return {"id": player_id, "name": current, "leaderboards": boards}
+
+
+def place_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> dict[str, Any]:
+    """A player's `place` on a leaderboard, None for one who is not listed, and how many are `listed`."""
+    latest = ledger.latest_race(board)
+    since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
+    above, all_listed = (
+        ledger.listed(board, finishes=listing.minimum_finishes, since=since, above=rating)
+        for rating in (standing.rating, float("-inf"))
+    )
+    return {"place": above + 1 if listed(standing, listing, latest) else None, "listed": all_listed}
 
 
 def race(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -190,7 +204,8 @@ def _standing(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _listed(standing: Standing, listing: Listing, latest: datetime | None) -> bool:
+def listed(standing: Standing, listing: Listing, latest: datetime | None) -> bool:
+    """Whether a player is listed on a leaderboard whose last race ended at `latest`."""
     if standing.finishes < listing.minimum_finishes:
         return False
     if listing.inactive_days and latest is not None:

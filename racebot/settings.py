@@ -179,6 +179,15 @@ class Settings(BaseSettings):
         le=36500,
         description="for how many days to keep messages that were delivered and backfills left unfinished",
     )
+    provisional_races: int = Field(
+        5, ge=0, description="a number of races below which pages mark a rating, 0 to mark none"
+    )
+    pages_dir: Path | None = Field(None, description="the path of a folder for the pages")
+    pages_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
+        description="the address where the pages are, such as https://ratings.example.org",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )
@@ -190,7 +199,7 @@ class Settings(BaseSettings):
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", mode="before")(_pairs)
 
-    @field_validator("site", mode="before")
+    @field_validator("site", "pages_url", mode="before")
     @classmethod
     def _bare(cls, value: object) -> object:
         return value.rstrip("/") if isinstance(value, str) else value

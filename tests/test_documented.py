@@ -79,7 +79,7 @@ def test_each_command_has_help_with_an_example_and_is_in_the_readme(command: str
 
 
 def test_readme_names_no_command_that_does_not_exist() -> None:
-    table = re.findall(r"^\| `([a-z]+)", README.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
+    table = re.findall(r"^\| `([a-z-]+)", README.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
     assert sorted(table) == sorted(COMMANDS)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
+from racebot.ledger.pages import PageQueries
 from racebot.ledger.schema import migrations, unknown
 from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
@@ -97,6 +98,9 @@ class Ledger:
         self.pending = Pending(db)
         self.outbox = Outbox(db)
         self.staging = Staging(db)
+        self.pages = PageQueries(db)
+        self.revision = 0
+        """Grows with every writing of ratings through this object, also with one that was rolled back."""
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True) -> Ledger:
@@ -125,17 +129,7 @@ class Ledger:
             connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
             try:
                 db = Database(connection, execute_plugins=False)
-                others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
-                if connection.execute(others).fetchone() and not migrations.applied(db):
-                    raise LedgerError(
-                        f"{path} is not a ledger but another program's database: "
-                        "set RACEBOT_DATABASE to a file of its own"
-                    )
-                if unknown(db):
-                    raise LedgerError(
-                        f"{path} was written by a newer racebot (it holds {', '.join(unknown(db))}): "
-                        "update racebot, or restore a backup that this version made"
-                    )
+                _refuse_what_is_not_ours(db, path)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -148,6 +142,49 @@ class Ledger:
                 connection.close()
                 raise
         return cls(db, path)
+
+    @classmethod
+    def open_to_read(cls, path: Path) -> Ledger:
+        """Open the ledger at `path` without ever writing to it, also while a worker does.
+
+        Raises:
+            LedgerError: no such file, no permission, not a ledger, or one of another version of racebot.
+        """
+        if not path.exists():
+            raise LedgerError(
+                f"no database at {path}: run `racebot backfill` or `racebot import` first, "
+                "or set RACEBOT_DATABASE to where it is"
+            )
+        with _translated(path):
+            address = f"{path.absolute().as_uri()}?mode=ro"
+            connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
+            db = Database(connection, execute_plugins=False)
+            try:
+                _refuse_what_is_not_ours(db, path)
+                if migrations.pending(db):
+                    raise LedgerError(
+                        f"{path} was written by an older racebot: run `racebot verify`, which brings it "
+                        "up to date"
+                    )
+            except BaseException:
+                connection.close()
+                raise
+        return cls(db, path)
+
+    @contextmanager
+    def snapshot(self) -> Generator[None]:
+        """All reads inside see the ledger as it is at the first of them."""
+        with _translated(self.path):
+            self.db.conn.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.db.conn.rollback()
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has written to the database."""
+        with _translated(self.path):
+            return int(self.db.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
         self.db.close()
@@ -212,6 +249,7 @@ class Ledger:
 
     def remove_leaderboard(self, board: Leaderboard) -> None:
         """Forget a leaderboard with its changes and standings; the races stay."""
+        self.revision += 1
         with self.transaction():
             self.db.execute("DELETE FROM leaderboards WHERE id = ?", (board.key,))
 
@@ -228,9 +266,10 @@ class Ledger:
         Raises:
             NoSuchEntryError: none, or more than one, is called so.
         """
-        rows = self._rows(
-            "SELECT * FROM races WHERE name = :name OR substr(name, instr(name, '/') + 1) = :name", name=name
-        )
+        stored = self.race(name)
+        if stored is not None:
+            return stored
+        rows = self._rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
         if len(rows) != 1:
             names = ", ".join(row["name"] for row in rows)
             raise NoSuchEntryError(
@@ -311,12 +350,14 @@ class Ledger:
 
     def append(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
         """Write rated races at the end of a leaderboard's sequence, and the standings they led to."""
+        self.revision += 1
         with self.transaction():
             self._write_rated(board, rated)
             self._write_standings(board, standings)
 
     def replace(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
         """Put a leaderboard's whole sequence and all its standings in place of what is there."""
+        self.revision += 1
         with self.transaction():
             for table in ("changes", "rated", "standings"):
                 self.db.execute(f"DELETE FROM {table} WHERE leaderboard = ?", (board.key,))  # noqa: S608
@@ -508,10 +549,25 @@ class Ledger:
             for row in cursor:
                 yield _named(cursor, row)
 
-    def _rows(self, sql: str, *values: Any, **named: Any) -> list[dict[str, Any]]:
+    def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
         with _translated(self.path):
-            cursor = self.db.execute(sql, named or values)
+            cursor = self.db.execute(sql, values)
             return [_named(cursor, row) for row in cursor.fetchall()]
+
+
+def _refuse_what_is_not_ours(db: Database, path: Path) -> None:
+    """Raise `LedgerError` for another program's database, or a ledger that this version does not know."""
+    others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
+    if db.execute(others).fetchone() and not migrations.applied(db):
+        raise LedgerError(
+            f"{path} is not a ledger but another program's database: "
+            "set RACEBOT_DATABASE to a file of its own"
+        )
+    if unknown(db):
+        raise LedgerError(
+            f"{path} was written by a newer racebot (it holds {', '.join(unknown(db))}): "
+            "update racebot, or restore a backup that this version made"
+        )
 
 
 @contextmanager

@@ -604,3 +604,46 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="no such table: standings: run `racebot verify`"):
         ledger.standings(replace(BOARD, id=1))
     assert issubclass(sqlite3.OperationalError, sqlite3.DatabaseError)
+
+
+# Reading alone
+
+
+def test_a_ledger_is_read_while_another_writes_it(ledger: Ledger) -> None:
+    board = ledger.save_leaderboard(BOARD)
+    with Ledger.open_to_read(ledger.path) as reader:
+        assert reader.leaderboards() == [board]
+        with ledger.transaction():
+            ledger.remove_leaderboard(board)
+            assert reader.leaderboards() == [board]
+        assert reader.leaderboards() == []
+
+
+def test_a_snapshot_stays_as_it_is(ledger: Ledger) -> None:
+    ledger.save_leaderboard(BOARD)
+    with Ledger.open_to_read(ledger.path) as reader:
+        version = reader.data_version()
+        with reader.snapshot():
+            before = reader.leaderboards()
+            ledger.remove_leaderboard(before[0])
+            assert reader.leaderboards() == before
+        assert reader.leaderboards() == []
+        assert reader.data_version() != version
+
+
+def test_a_ledger_opened_to_read_cannot_be_written(ledger: Ledger) -> None:
+    with (
+        Ledger.open_to_read(ledger.path) as reader,
+        pytest.raises(LedgerUnavailable, match="readonly"),
+    ):
+        reader.save_leaderboard(BOARD)
+
+
+def test_nothing_is_made_where_there_is_no_ledger_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "none.db"
+    with pytest.raises(LedgerError, match="no database"):
+        Ledger.open_to_read(path)
+    path.touch()
+    with pytest.raises(LedgerError, match="older"):
+        Ledger.open_to_read(path)
+    assert path.stat().st_size == 0

@@ -1,0 +1,87 @@
+"""Commands for pages: serve them, or write them as files."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from racebot.cli.common import Database, app, console, listing, load_settings
+from racebot.errors import SettingsError
+from racebot.ledger.store import Ledger
+from racebot.settings import Settings
+
+if TYPE_CHECKING:
+    from racebot.web.view import Publication
+
+
+@app.command()
+def web(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8080,
+    database: Database = None,
+) -> None:
+    """Serve leaderboards, players and races as pages and as JSON, also while the bot runs.
+
+    Example: racebot web --port 8080
+    """
+    _need_web()
+    from racebot.web import server  # noqa: PLC0415 - an extra of the package
+
+    settings = load_settings(database=database)
+    Ledger.open_to_read(settings.database).close()
+    try:
+        server.serve(
+            settings.database,
+            _publication(settings),
+            host,
+            port,
+            tell=lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True),
+        )
+    except OSError as error:
+        raise SettingsError(f"{host}, port {port}: {error.strerror}: choose another with --port") from None
+
+
+@app.command("export-site")
+def export_site(
+    folder: Annotated[Path, typer.Argument(help="Where to write; made where it is missing.")],
+    database: Database = None,
+) -> None:
+    """Write the pages as files, for any host that serves files. Repeated, it writes what changed.
+
+    Example: racebot export-site public
+    """
+    _need_web()
+    from racebot.web.export import export  # noqa: PLC0415 - an extra of the package
+
+    settings = load_settings(database=database)
+    with Ledger.open_to_read(settings.database) as ledger:
+        done = export(ledger, _publication(settings), folder)
+    console.print(
+        f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _publication(settings: Settings) -> Publication:
+    from racebot.web.view import Publication  # noqa: PLC0415 - an extra of the package
+
+    return Publication(partial(listing, settings), settings.provisional_races, settings.site)
+
+
+def _need_web() -> None:
+    try:
+        import jinja2  # noqa: F401, PLC0415 - an extra of the package
+        import pygal  # noqa: F401, PLC0415
+        import starlette  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ModuleNotFoundError:
+        raise SettingsError(
+            "the pages are not installed: pip install 'racebot[web]' (in a clone: pip install -e '.[web]')"
+        ) from None

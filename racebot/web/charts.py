@@ -1,0 +1,133 @@
+"""Graphs as SVG to be put into a page. Their colours and fonts are those of the page's style sheet.
+
+pygal draws; its own styles, scripts and remarks are taken out, so that a page needs nothing from elsewhere,
+follows light and dark, and stays the same while its data do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pygal
+from markupsafe import Markup
+from pygal.style import Style
+
+from racebot.web.templating import day
+
+# It lets plugins be imported in a way that Python no longer knows, and warns of at every other import.
+sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
+
+SVG = "http://www.w3.org/2000/svg"
+MOST_POINTS = 300
+"""More races than this are drawn by the highest and the lowest of each few."""
+MOST_DOTS = 50
+"""Up to so many races have a dot each, which says what it stands for when pointed at."""
+_MARKS = 6
+
+_COMMON: dict[str, Any] = {
+    "width": 760,
+    "height": 300,
+    "margin": 4,
+    "max_scale": 6,
+    "show_legend": False,
+    "js": [],
+    "css": [],
+    "no_prefix": True,
+    # Room for the labels; phones show them larger than the rest.
+    "style": Style(label_font_size=17, font_family="sans-serif"),
+}
+
+
+def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> Markup:
+    """Points over time, the first being those before the first race.
+
+    Args:
+        moments: when each race ended, oldest first; at least two.
+        points: after each.
+        label: what the graph shows, for those who do not see it.
+    """
+    shown = _thinned(list(zip(moments, points, strict=True)))
+    chart = pygal.DateTimeLine(
+        **_COMMON,
+        show_dots=len(shown) <= MOST_DOTS,
+        dots_size=3,
+        x_labels=_marks(moments[0], moments[-1]),
+        x_value_formatter=_mark_format(moments[0], moments[-1]),
+        truncate_label=-1,
+    )
+    chart.add("Points", [{"value": (at.astimezone(UTC), value)} for at, value in shown])
+    return _cleaned(chart, label, [f"{day(at)}: {value}" for at, value in shown])
+
+
+def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
+    """How many there are of each, as bars.
+
+    Args:
+        counts: what a bar stands for, and how many there are.
+        label: what the graph shows, for those who do not see it.
+    """
+    chart = pygal.Bar(**_COMMON, x_labels=[name for name, _ in counts], truncate_label=-1)
+    chart.add("Players", [count for _, count in counts])
+    return _cleaned(chart, label, [f"{name}: {count}" for name, count in counts])
+
+
+def _thinned(points: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
+    """Few enough points to draw: of every few the highest and the lowest, and the first and the last."""
+    size = -(-2 * len(points) // MOST_POINTS)
+    if size <= 2:
+        return points
+    kept = {0, len(points) - 1}
+    for start in range(0, len(points), size):
+        part = range(start, min(start + size, len(points)))
+        kept |= {max(part, key=lambda i: points[i][1]), min(part, key=lambda i: points[i][1])}
+    return [points[i] for i in sorted(kept)]
+
+
+def _marks(first: datetime, last: datetime) -> list[datetime]:
+    """Moments to label below a time line: firsts of months where there are enough, days otherwise."""
+    span = last - first
+    if span < timedelta(days=75):
+        step = max(1, -(-span.days // _MARKS))
+        start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        return [at for n in range(_MARKS + 1) if (at := start + timedelta(days=n * step)) <= last]
+    months = span.days / 30.4
+    every = next((n for n in (1, 2, 3, 6, 12, 24) if months / n <= _MARKS), 60)
+    after_first, after_last = (at.year * 12 + at.month for at in (first, last))
+    return [
+        datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
+        for month in range(after_first, after_last)
+        if month % every == 0
+    ]
+
+
+def _mark_format(first: datetime, last: datetime) -> Any:
+    if last - first < timedelta(days=75):
+        return lambda at: f"{at.day} {at:%b}"
+    return lambda at: f"{at:%b %Y}"
+
+
+def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
+    """A chart without what it brings of its own, and with a title for each of its dots or bars."""
+    root = chart.render_tree()
+    waiting = iter(titles)
+    for parent in list(root.iter()):
+        parent.attrib.pop("style", None)
+        for child in list(parent):
+            kind = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "remark"
+            classes = (child.get("class") or "").split()
+            if kind in {"remark", "defs", "title", "desc"} or {"tooltip", "text-overlay", "titles"} & {
+                *classes
+            }:
+                parent.remove(child)
+            elif (kind, *classes[:1]) in {("circle", "dot"), ("g", "bar")}:
+                ET.SubElement(child, f"{{{SVG}}}title").text = next(waiting, "")
+    root.attrib.pop("id", None)
+    root.set("class", "graph")
+    root.set("role", "img")
+    root.set("aria-label", label)
+    ET.register_namespace("", SVG)
+    return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704 - made above, its text escaped

@@ -1,0 +1,129 @@
+"""Templates, and how pages write names, numbers and dates. All text in a page is escaped by Jinja."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from racebot.announcement import printable, signed
+from racebot.web import addresses
+from racebot.web.addresses import link
+
+STYLE = "assets/style.css"
+SCRIPT = "assets/table.js"
+ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=utf-8"}
+
+
+def render(template: str, path: str, **context: Any) -> bytes:
+    """A page from its template.
+
+    Args:
+        template: the file's name.
+        path: where the page will be, for the links on it.
+        context: what the template shows.
+    """
+    found = _environment().get_template(template)
+    href = partial(link, path)
+    text = found.render(
+        path=path, href=href, style=_asset_link(href, STYLE), script=_asset_link(href, SCRIPT), **context
+    )
+    return text.encode(errors="replace")
+
+
+@cache
+def asset(path: str) -> bytes:
+    """A file of `ASSETS`."""
+    return resources.files("racebot.web").joinpath(path).read_bytes()
+
+
+@cache
+def fingerprint(path: str) -> str:
+    """Changes when an asset does; part of the links to it, so that no old one is kept for a new page."""
+    return hashlib.sha256(asset(path)).hexdigest()[:10]
+
+
+def shown_name(name: str, limit: int = 60) -> str:
+    """A name from the site without invisible characters, cut if it would go on for lines."""
+    visible = printable(name).strip() or "?"
+    return visible if len(visible) <= limit else visible[: limit - 1] + "…"
+
+
+def day(moment: str | datetime) -> str:
+    """A day as people write it: 3 May 2026."""
+    parsed = _parsed(moment)
+    return f"{parsed.day} {parsed:%b %Y}"
+
+
+def minute(moment: str | datetime) -> str:
+    """A day with the time, UTC."""
+    return f"{day(moment)}, {_parsed(moment):%H:%M} UTC"
+
+
+def timer(length: float) -> str:
+    """A finish time in seconds, as 1:02:03."""
+    minutes, seconds = divmod(int(length), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _asset_link(href: Any, path: str) -> str:
+    return f"{href(path)}?v={fingerprint(path)}"
+
+
+def _parsed(moment: str | datetime) -> datetime:
+    parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return parsed.astimezone(UTC)
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+def _slug(race: str) -> str:
+    """A race's name without its category."""
+    return shown_name(race.rpartition("/")[2])
+
+
+def _host(address: str) -> str:
+    return address.partition("://")[2]
+
+
+def _sign(number: int) -> str:
+    """A class for colour, beside the sign that says the same."""
+    return "gain" if number > 0 else "loss" if number < 0 else "same"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("racebot.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: Mapping[str, Any] = {
+        "name": shown_name,
+        "signed": signed,
+        "sign": _sign,
+        "day": day,
+        "minute": minute,
+        "timer": timer,
+        "percent": percent,
+        "counted": _counted,
+        "slug": _slug,
+        "host": _host,
+    }
+    environment.filters.update(filters)
+    environment.globals.update(addresses=addresses)
+    return environment

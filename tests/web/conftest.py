@@ -1,0 +1,62 @@
+"""A small leaderboard that pages are made of.
+
+Points by `SIMPLE`, in which of two equal players the winner gains a tenth of 1,000:
+a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c (day 10): Ann 1190, Bo 810.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from builders import result
+
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.reports import Listing
+from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.web.site import Site
+from racebot.web.view import Board, Publication, View
+
+SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+RACES = (
+    result("a", "ann bo"),
+    result("b", "cy di", dnf="ed", after=24),
+    result("c", "ann bo", after=240),
+)
+
+Merge = Callable[..., View]
+
+
+@pytest.fixture
+def merge(ledger: Ledger) -> Merge:
+    """Rates races and gives the view of them: with another plan, or facts of the publication."""
+
+    def made(
+        races: Iterable[RaceResult] = RACES,
+        plan: LeaderboardPlan = SIMPLE,
+        listing: Listing | None = None,
+        **facts: Any,
+    ) -> View:
+        Settler(ledger, Plans(plan)).merge(races, "import")
+        return View(ledger, Publication(lambda _: listing or Listing(), **facts))
+
+    return made
+
+
+@pytest.fixture
+def view(merge: Merge) -> View:
+    return merge()
+
+
+@pytest.fixture
+def board(view: View) -> Board:
+    (board,) = view.boards
+    return board
+
+
+@pytest.fixture
+def site(view: View) -> Site:
+    """The pages as a server has them."""
+    return Site(view, served=True)

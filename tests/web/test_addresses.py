@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from racebot.ledger.store import Leaderboard
+from racebot.web.addresses import board_addresses, link, player, race, segment, text_of
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+@example("..")
+@example(".hidden")
+@example("~")
+@example("a/b\\c")
+def test_any_text_is_one_harmless_part_of_a_path_and_comes_back(text: str) -> None:
+    part = segment(text)
+    assert text_of(part) == text
+    assert PurePosixPath(part).parts == (part,)
+    assert part not in {".", ".."} and part.isascii() and "\\" not in part
+
+
+@pytest.mark.parametrize("part", ["~é", "~a", "~!!!!"])
+def test_parts_that_nothing_makes_are_no_text(part: str) -> None:
+    with pytest.raises(ValueError, match=r"base64|ASCII|padding|decode"):
+        text_of(part)
+
+
+def test_ids_and_race_names_of_the_site_stay_readable() -> None:
+    assert player("xldAMBlqvY3aOP57") == "players/xldAMBlqvY3aOP57.html"
+    assert race("smr/curious-midfast-0534") == "races/smr/curious-midfast-0534.html"
+
+
+def board(name: str, key: int, category: str = "smr") -> Leaderboard:
+    return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key)
+
+
+def test_leaderboards_are_called_by_their_names_and_none_like_another() -> None:
+    boards = [
+        board("Any% (Glitched)", 1),
+        board("Any%: glitched", 2),
+        board("任意", 3),
+        board("Any%", 4, "alttpr"),
+    ]
+    assert [address.stem for address in board_addresses(boards)] == [
+        "smr/any-glitched",
+        "smr/any-glitched-2",
+        "smr/leaderboard-3",
+        "alttpr/any",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("index.html", "players/a.html", "players/a.html"),
+        ("players/a/smr/any.html", "index.html", "../../../index.html"),
+        ("leaderboards/smr/any.html", "leaderboards/smr/any/page-2.html", "any/page-2.html"),
+    ],
+)
+def test_links_are_relative_to_the_page_that_they_are_on(source: str, target: str, expected: str) -> None:
+    assert link(source, target) == expected

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from builders import entrant, result
+from hypothesis import given, strategies as st
+from openapi_schema_validator import OAS31Validator
+from openapi_spec_validator import validate
+
+from racebot.web.api import BadQueryError, answer, harmless
+from racebot.web.openapi import description
+from racebot.web.site import Site
+from racebot.web.view import View
+
+from .conftest import RACES, Merge
+
+BOARD = "api/leaderboards/orb/any-orb"
+
+
+def ask(view: View, path: str, *, whole: bool = False, **query: str) -> Any:
+    found = answer(view, path, query, whole=whole)
+    assert found is not None, path
+    return json.loads(found[0])
+
+
+def sheet(view: View, path: str) -> list[list[str]]:
+    found = answer(view, path, {}, whole=False)
+    assert found is not None
+    return list(csv.reader(io.StringIO(found[0].decode())))
+
+
+def test_leaderboards_lead_to_their_players(view: View) -> None:
+    (board,) = ask(view, "api/leaderboards")["leaderboards"]
+    assert (board["id"], board["listed"], board["races"]) == ("orb/any-orb", 5, 3)
+    found = ask(view, f"api/leaderboards/{board['id']}")
+    assert [(p["place"], p["id"], p["points"]) for p in found["players"][:2]] == [
+        (1, "id-cy", 1200),
+        (2, "id-ann", 1190),
+    ]
+
+
+def test_lists_come_in_parts_and_whole_in_an_export(view: View) -> None:
+    second = ask(view, BOARD, page="2", per_page="2")
+    assert [p["name"] for p in second["players"]] == ["Di", "Bo"]
+    assert {key: second[key] for key in ("page", "pages", "per_page", "total")} == {
+        "page": 2,
+        "pages": 3,
+        "per_page": 2,
+        "total": 5,
+    }
+    assert ask(view, BOARD, page="9")["players"] == []
+    assert len(ask(view, f"{BOARD}.json", whole=True, per_page="2")["players"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        (BOARD, {"page": "0"}),
+        (BOARD, {"page": "-1"}),
+        (BOARD, {"page": "²"}),
+        (BOARD, {"per_page": "1001"}),
+        (BOARD, {"page": "9" * 30}),
+        (f"{BOARD}/changes", {"after": "x"}),
+        ("api/players", {}),
+        ("api/players", {"name": " "}),
+    ],
+)
+def test_queries_that_make_no_sense_are_refused(view: View, path: str, query: Mapping[str, str]) -> None:
+    with pytest.raises(BadQueryError):
+        answer(view, path, query, whole=False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api",
+        "api/nothing",
+        "api/leaderboards/orb",
+        "api/leaderboards/orb/other",
+        f"{BOARD}/nothing",
+        f"{BOARD}/players/id-nobody",
+        f"{BOARD}/players/~!",
+        f"{BOARD}/nothing.csv",
+        "api/players/id-nobody",
+        "api/players.csv",
+        "api/races/orb/zzz",
+        "api/races/a",
+    ],
+)
+def test_what_is_not_there_is_not_answered(site: Site, path: str) -> None:
+    assert site.document(path, {}) is None
+
+
+def test_changes_can_be_followed(view: View) -> None:
+    first = ask(view, f"{BOARD}/changes", limit="2")
+    assert [(c["race"], c["name"], c["change"]) for c in first["changes"]] == [
+        ("orb/a", "Ann", 100),
+        ("orb/a", "Bo", -100),
+        ("orb/b", "Cy", 200),
+        ("orb/b", "Di", 0),
+        ("orb/b", "Ed", -200),
+    ]
+    rest = ask(view, f"{BOARD}/changes", after=str(first["next"]))
+    assert [(c["race"], c["after"]) for c in rest["changes"]] == [("orb/c", 1190), ("orb/c", 810)]
+    assert ask(view, f"{BOARD}/changes", after=str(rest["next"])) == {
+        "id": "orb/any-orb",
+        "after": rest["next"],
+        "next": rest["next"],
+        "changes": [],
+    }
+
+
+def test_a_player_with_all_races_and_opponents(view: View) -> None:
+    found = ask(view, f"{BOARD}/players/id-ann")
+    assert [(race["race"], race["before"], race["after"]) for race in found["history"]] == [
+        ("orb/a", 1000, 1100),
+        ("orb/c", 1100, 1190),
+    ]
+    assert found["opponents"] == [
+        {"id": "id-bo", "name": "Bo", "met": 2, "ahead": 2, "behind": 0, "points": 810}
+    ]
+    assert [s["place"] for s in ask(view, "api/players/id-ann")["leaderboards"]] == [2]
+
+
+def test_players_are_found_by_a_part_of_their_name(view: View) -> None:
+    assert ask(view, "api/players", name="A")["players"] == [{"id": "id-ann", "name": "Ann"}]
+
+
+def test_a_race_with_its_result_and_why_ratings_moved(merge: Merge) -> None:
+    deleted = entrant("gone", time=5, user_id=None)
+    race = result("a", "ann bo", dnf="cy")
+    view = merge([replace(race, entrants=(*race.entrants, deleted))])
+    found = ask(view, "api/races/orb/a")
+    assert [(e["id"], e["standing"]) for e in found["result"]] == [
+        (None, "1"),
+        ("id-ann", "2"),
+        ("id-bo", "3"),
+        ("id-cy", "DNF"),
+    ]
+    (part,) = found["leaderboards"]
+    assert [entry["name"] for entry in part["entrants"]] == ["Ann", "Bo", "Cy"]
+
+
+def test_sheets(view: View) -> None:
+    heading, *players = sheet(view, f"{BOARD}.csv")
+    assert heading[:4] == ["place", "id", "name", "points"]
+    assert players[0][:4] == ["1", "id-cy", "Cy", "1200"]
+    heading, *changes = sheet(view, f"{BOARD}/changes.csv")
+    assert len(changes) == 7
+    assert dict(zip(heading, changes[4], strict=True)) == {
+        "sequence": "2",
+        "race": "orb/b",
+        "ended_at": RACES[1].ended_at.isoformat(timespec="microseconds"),
+        "player": "id-ed",
+        "name": "Ed",
+        "place": "",
+        "before": "1000",
+        "after": "800",
+        "races_before": "0",
+        "change": "-200",
+    }
+
+
+@pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
+    race = result("a", "ann bo")
+    view = merge([replace(race, entrants=(replace(race.entrants[0], name=name), race.entrants[1]))])
+    for path in (f"{BOARD}.csv", f"{BOARD}/changes.csv"):
+        cells = [cell for row in sheet(view, path) for cell in row]
+        assert f"'{name}" in cells
+        assert name not in cells
+
+
+@given(st.one_of(st.text(), st.integers(), st.none()))
+def test_numbers_and_harmless_names_stay_as_they_are(value: Any) -> None:
+    if not isinstance(value, str) or value[:1].isalnum() or not value:
+        assert harmless(value) == value
+
+
+# The description
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_description_is_one(whole: bool) -> None:
+    validate(description(whole=whole))
+
+
+EXAMPLES = {
+    "category": "orb",
+    "board": "any-orb",
+    "player": "id-ann",
+    "race": "b",
+}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_answers_are_what_the_description_says(merge: Merge, whole: bool) -> None:
+    unrated = result("d", "fay", dnf="gus", after=300)
+    view = merge([*RACES, replace(unrated, entrants=unrated.entrants[:1])])
+    described = description(whole=whole)
+    assert len(described["paths"]) >= 8
+    for path, operations in described["paths"].items():
+        asked = f"api{path.format(**EXAMPLES)}"
+        query = {"name": "ann"} if path == "/players" else {}
+        found = answer(view, asked, query, whole=whole)
+        assert found is not None, path
+        (media_type, content), *others = operations["get"]["responses"]["200"]["content"].items()
+        assert not others
+        assert found[1].partition(";")[0] == media_type
+        if media_type == "application/json":
+            schema = {**content["schema"], "components": described["components"]}
+            OAS31Validator(schema).validate(json.loads(found[0]))
+
+
+def test_an_export_holds_all_that_its_description_promises(view: View) -> None:
+    written = set(Site(view, served=False).paths())
+    for path in description(whole=True)["paths"]:
+        assert f"api{path.format(**EXAMPLES)}" in written

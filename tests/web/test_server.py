@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from builders import entrant, result
+
+from racebot.ledger.store import Ledger
+from racebot.settle import Plans, Settler
+from racebot.web.server import application
+from racebot.web.view import Publication
+
+from .conftest import RACES, SIMPLE
+
+BOARD = "/leaderboards/orb/any-orb.html"
+
+
+Get = Callable[..., httpx.Response]
+
+
+def reader(ledger: Ledger) -> Get:
+    """Asks the pages of a ledger."""
+    transport = httpx.ASGITransport(application(ledger.path, Publication()))
+
+    async def ask(path: str, facts: dict[str, Any]) -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
+            return await client.request(facts.pop("method", "GET"), path, **facts)
+
+    return lambda path, **facts: asyncio.run(ask(path, facts))
+
+
+@pytest.fixture
+def get(ledger: Ledger) -> Get:
+    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    return reader(ledger)
+
+
+def test_pages_allow_nothing_from_elsewhere(get: Get) -> None:
+    for path in ("/", BOARD, "/nothing"):
+        policy = get(path).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy
+
+
+def test_what_is_not_there_is_a_page_that_says_so(get: Get) -> None:
+    answer = get("/players/../nobody/x.html")
+    assert answer.status_code == 404
+    assert "no such page" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/leaderboards/orb/any-orb/page-2.html", "/leaderboards/orb/any-orb/page-0.html"]
+)
+def test_pages_past_the_last_are_not_there(get: Get, path: str) -> None:
+    assert get(path).status_code == 404
+
+
+def test_a_page_that_is_known_is_not_sent_again(get: Get) -> None:
+    first = get(BOARD)
+    again = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_race_shows_as_soon_as_it_is_settled(get: Get, ledger: Ledger) -> None:
+    first = get(BOARD)
+    assert "Gus" not in first.text
+    Settler(ledger, Plans(SIMPLE)).merge([result("d", "gus hal", after=250)], "import")
+    second = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
+    assert second.status_code == 200
+    assert "Gus" in second.text
+
+
+def test_another_database_in_the_same_place_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> None:
+    assert "Ann" in get(BOARD).text
+    other = tmp_path / "other.db"
+    with Ledger.open(other) as restored:
+        Settler(restored, Plans(SIMPLE)).merge([result("z", "zoe yan")], "import")
+        restored.db.execute("PRAGMA journal_mode = DELETE")
+    ledger.close()
+    for left in ("-wal", "-shm"):
+        ledger.path.with_name(ledger.path.name + left).unlink(missing_ok=True)
+    other.replace(ledger.path)
+    assert "Zoe" in get(BOARD).text
+
+
+def test_a_database_that_cannot_be_read_is_told_without_its_path(get: Get, ledger: Ledger) -> None:
+    ledger.path.rename(ledger.path.with_name("moved.db"))
+    answer = get("/")
+    assert answer.status_code == 503
+    assert str(ledger.path) not in answer.text
+
+
+def names(text: str) -> list[str]:
+    body = text.split("<tbody>")[1]
+    return [part.split("</bdi>")[0] for part in body.split("<bdi>")[1:]]
+
+
+def test_search_and_order_work_without_scripts(get: Get) -> None:
+    assert names(get(BOARD).text) == ["Cy", "Ann", "Di", "Bo", "Ed"]
+    assert names(get(BOARD, params={"q": " AN"}).text) == ["Ann"]
+    assert names(get(BOARD, params={"sort": "player", "order": "down"}).text)[0] == "Ed"
+    assert names(get(BOARD, params={"sort": "races"}).text)[:2] == ["Ann", "Bo"]
+    assert names(get(BOARD, params={"sort": "nonsense", "page": "x"}).text)[0] == "Cy"
+    assert get(BOARD, params={"q": "a", "page": "9"}).status_code == 404
+
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "\u202egnp.exe",
+    "W" * 300,
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7*7 }}",
+    "\u200b",
+]
+
+
+def test_names_are_data(ledger: Ledger) -> None:
+    field = [entrant(f"n{i}", time=i) for i in range(len(NASTY))]
+    named = tuple(
+        type(e)(e.user_id, name, e.status, e.finish_time) for e, name in zip(field, NASTY, strict=True)
+    )
+    Settler(ledger, Plans(SIMPLE)).merge([result("a", entrants=named)], "import")
+    get = reader(ledger)
+    for path in ("/", BOARD, f"{BOARD}?q=%3Cscript%3E%22"):
+        text = get(path).text
+        assert "<script>alert" not in text and "<img" not in text
+        assert "\u202e" not in text and "\u200b" not in text
+        assert "W" * 61 not in text
+    text = get(BOARD).text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "{{ 7*7 }}" in text
+
+
+def test_data_may_be_read_by_any_site(get: Get) -> None:
+    answer = get("/api/leaderboards", headers={"Origin": "https://community.example"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.json()["leaderboards"][0]["id"] == "orb/any-orb"
+    asked = {"Origin": "https://community.example", "Access-Control-Request-Method": "GET"}
+    preflight = get("/api/leaderboards", method="OPTIONS", headers=asked)
+    assert preflight.status_code == 200
+    assert "GET" in preflight.headers["access-control-allow-methods"]
+
+
+def test_errors_of_data_are_problems(get: Get) -> None:
+    for path, status in (("/api/players/nobody", 404), ("/api/leaderboards/orb/any-orb?page=x", 400)):
+        answer = get(path)
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == status
+
+
+def test_nothing_can_be_written(get: Get) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert get("/api/leaderboards", method=method).status_code == 405
