@@ -147,6 +147,23 @@ def a_better_place_is_never_worth_less(race: Race) -> None:
     assert race.model.points(after)[a] >= race.model.points(after)[b]
 
 
+def changing_places_pays_for_one_alone(race: Race) -> None:
+    """Two finishers change places: who comes up is worth no less than before, the other no more."""
+    group = race.outcome.group.copy()
+    finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
+    assume(len(finishers) > 1)
+    down, up = sorted(race.data.draw(st.permutations(finishers))[:2], key=group.__getitem__)
+    assume(group[up] > group[down])
+    group[[up, down]] = group[[down, up]]
+    before, after = race.after(), race.model.rate(race.states, replace(race.outcome, group=group))
+    change = race.model.rating(after) - race.model.rating(before)
+    points = race.model.points(after) - race.model.points(before)
+    assert change[up] >= -1e-6
+    assert points[up] >= 0
+    assert change[down] <= 1e-6
+    assert points[down] <= 0
+
+
 def steps_lead_to_the_result(race: Race) -> None:
     """Finishing is never held against anybody, nor not finishing in anybody's favour."""
     assert isinstance(race.model, Stepwise)
@@ -178,6 +195,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
         labels_are_irrelevant,
         equal_cases_are_equal,
         a_better_place_is_never_worth_less,
+        changing_places_pays_for_one_alone,
         steps_lead_to_the_result,
         numbers_stay_numbers,
     )
