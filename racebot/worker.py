@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from racebot.errors import (
 from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Credentials, Site, TokenSource
+from racebot.refresh import Refresher
 from racebot.settings import CategorySettings, Settings
 from racebot.settle import Settler
 from racebot.watch import STAY_AFTER_FINISH, RoomWatch
@@ -46,6 +48,8 @@ REFUSED_FOR_LONG = timedelta(minutes=10)
 """Credentials that were good are believed to be so no more after this long without a look at a category."""
 BELIEVED_AFTER = 3
 """Times that the site must say at the start that there is no such category."""
+PAGES_EVERY = 2.0
+"""Seconds between two looks at whether the pages are to be written anew."""
 BACKUP_HOUR = 4
 """Of the night, UTC."""
 
@@ -289,6 +293,19 @@ class Worker:
                     max_instances=1,
                     misfire_grace_time=None,
                 )
+        if settings.pages_dir is not None:
+            command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
+            command += ["--database", str(settings.database)]
+            refresher = Refresher(command, lambda: settler.ledger.revision, self._clock)
+            scheduler.add_job(
+                partial(self._guarded, refresher.refresh),
+                IntervalTrigger(seconds=PAGES_EVERY, timezone=UTC),
+                id="pages",
+                next_run_time=self._clock(),
+                coalesce=True,
+                max_instances=1,
+                misfire_grace_time=None,
+            )
         if settings.backups:
             scheduler.add_job(
                 partial(self._guarded, partial(self._back_up, settler.ledger)),

@@ -430,3 +430,31 @@ async def test_a_team_race_that_is_not_recorded_takes_nothing_back(sandbox: Benc
         room.do_not_record()
         await asyncio.sleep(0.7)
     assert len(said(room)) == 1
+
+
+async def test_pages_are_written_anew_after_a_race_is_settled(sandbox: Bench) -> None:
+    folder = sandbox.database.parent / "public"
+    sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
+    async with sandbox.worker() as worker:
+        await until((folder / "index.html").exists)
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        room.record()
+        page = folder / "races" / f"{room.name}.html"
+        await until(page.exists)
+        assert "Racer 0" in page.read_text(encoding="utf-8")
+        assert await worker.terminate() == 0
+    assert "written" in worker.output
+
+
+async def test_a_folder_that_cannot_be_written_ends_nothing(sandbox: Bench) -> None:
+    (sandbox.database.parent / "public").write_text("a file", encoding="utf-8")
+    sandbox.extra["RACEBOT_PAGES_DIR"] = "public"
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(1.5)  # for the pages to fail
+        assert await worker.terminate() == 0
+    assert "cannot write the pages into public" in worker.output

@@ -6,9 +6,10 @@ wrote and is no longer wanted is removed; what it did not write is never touched
 
 from __future__ import annotations
 
+import fcntl
 import os
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -39,24 +40,40 @@ def export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        before = _manifest(folder)
-        kept: dict[str, None] = {}
-        written = 0
-        with ledger.snapshot():
-            site = Site(View(ledger, publication), served=False)
-            for path in site.paths():
-                document = site.document(path, {})
-                if document is not None:
-                    kept[path] = None
-                    written += _write(folder / path, document.body)
-        # Old and new names together first: whatever is interrupted, nothing of ours is forgotten.
-        _write_manifest(folder, {*before, *kept})
-        removed = sum(_remove(folder, path) for path in before if path not in kept)
-        _write_manifest(folder, kept)
+        with _alone(folder):
+            return _export(ledger, publication, folder)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
         ) from None
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Wait for another export into the same folder, and keep others waiting."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
+    before = _manifest(folder)
+    kept: dict[str, None] = {}
+    written = 0
+    with ledger.snapshot():
+        site = Site(View(ledger, publication), served=False)
+        for path in site.paths():
+            document = site.document(path, {})
+            if document is not None:
+                kept[path] = None
+                written += _write(folder / path, document.body)
+    # Old and new names together first: whatever is interrupted, nothing of ours is forgotten.
+    _write_manifest(folder, {*before, *kept})
+    removed = sum(_remove(folder, path) for path in before if path not in kept)
+    _write_manifest(folder, kept)
     return Exported(written, len(kept) - written, removed)
 
 
@@ -67,15 +84,10 @@ def _write(path: Path, body: bytes) -> bool:
             return False
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-        Path(name).chmod(0o644)  # for a web server, which is another user
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(body)
+    part.chmod(0o644)  # for a web server, which is another user
+    part.replace(path)
     return True
 
 

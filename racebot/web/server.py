@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -108,7 +109,14 @@ def application(database: Path, publication: Publication) -> Starlette:
             return _error(path, 404, "There is no such page.")
         return _response(request, found, lasting=path in templating.ASSETS and "v" in query)
 
-    app = Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])])
+    @asynccontextmanager
+    async def closing(app: Starlette) -> AsyncGenerator[None]:
+        del app
+        yield
+        await asyncio.get_running_loop().run_in_executor(thread, renderer.close)
+        thread.shutdown()
+
+    app = Starlette(lifespan=closing, routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])])
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(
         CORSMiddleware,

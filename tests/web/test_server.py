@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,29 @@ BOARD = "/leaderboards/orb/any-orb.html"
 Get = Callable[..., httpx.Response]
 
 
-def reader(ledger: Ledger) -> Get:
-    """Asks the pages of a ledger."""
-    transport = httpx.ASGITransport(application(ledger.path, Publication()))
+@pytest.fixture
+def ask(ledger: Ledger) -> Iterator[Get]:
+    """Asks the pages of the ledger, whatever is in it."""
+    app = application(ledger.path, Publication())
+    transport = httpx.ASGITransport(app)
 
-    async def ask(path: str, facts: dict[str, Any]) -> httpx.Response:
+    async def answer(path: str, facts: dict[str, Any]) -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
             return await client.request(facts.pop("method", "GET"), path, **facts)
 
-    return lambda path, **facts: asyncio.run(ask(path, facts))
+    async def close() -> None:
+        async with app.router.lifespan_context(app):
+            pass
+
+    yield lambda path, **facts: asyncio.run(answer(path, facts))
+    asyncio.run(close())
 
 
 @pytest.fixture
-def get(ledger: Ledger) -> Get:
+def get(ledger: Ledger, ask: Get) -> Get:
+    """Asks the pages of a ledger with a few races."""
     Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
-    return reader(ledger)
+    return ask
 
 
 def test_pages_allow_nothing_from_elsewhere(get: Get) -> None:
@@ -118,19 +126,18 @@ NASTY = [
 ]
 
 
-def test_names_are_data(ledger: Ledger) -> None:
+def test_names_are_data(ledger: Ledger, ask: Get) -> None:
     field = [entrant(f"n{i}", time=i) for i in range(len(NASTY))]
     named = tuple(
         type(e)(e.user_id, name, e.status, e.finish_time) for e, name in zip(field, NASTY, strict=True)
     )
     Settler(ledger, Plans(SIMPLE)).merge([result("a", entrants=named)], "import")
-    get = reader(ledger)
     for path in ("/", BOARD, f"{BOARD}?q=%3Cscript%3E%22"):
-        text = get(path).text
+        text = ask(path).text
         assert "<script>alert" not in text and "<img" not in text
         assert "\u202e" not in text and "\u200b" not in text
         assert "W" * 61 not in text
-    text = get(BOARD).text
+    text = ask(BOARD).text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "{{ 7*7 }}" in text
 

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from builders import Clock
+
+from racebot import refresh
+from racebot.errors import ExportError
+from racebot.refresh import Refresher
+
+# Appends a line to the file that is its argument, and fails where a file `broken` lies beside it.
+SCRIPT = """
+import pathlib, sys
+log = pathlib.Path(sys.argv[1])
+log.open("a").write("ran\\n")
+if (log.parent / "broken").exists():
+    sys.exit("no room left")
+"""
+
+
+class Bench:
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.log = folder / "log"
+        self.broken = folder / "broken"
+        self.clock = clock
+        self.revision = 1
+        self.refresher = Refresher(
+            [sys.executable, "-c", SCRIPT, str(self.log)], lambda: self.revision, clock
+        )
+
+    @property
+    def runs(self) -> int:
+        return self.log.read_text(encoding="utf-8").count("ran") if self.log.exists() else 0
+
+
+@pytest.fixture
+def made(tmp_path: Path, clock: Clock) -> Bench:
+    return Bench(tmp_path, clock)
+
+
+async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Bench) -> None:
+    await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 1
+    made.revision = 5
+    await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
+    made.broken.touch()
+    with pytest.raises(ExportError, match="no room left"):
+        await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 1
+    made.broken.unlink()
+    made.clock.advance(minutes=6)
+    await made.refresher.refresh()
+    assert made.runs == 2
+    made.clock.advance(minutes=6)
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_after_a_failure_the_next_race_is_not_waited_with(made: Bench) -> None:
+    made.broken.touch()
+    with pytest.raises(ExportError):
+        await made.refresher.refresh()
+    made.broken.unlink()
+    made.revision += 1
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_a_race_settled_while_pages_are_written_is_written_next(made: Bench) -> None:
+    first = asyncio.create_task(made.refresher.refresh())
+    await asyncio.sleep(0)
+    made.revision += 1
+    await first
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_what_takes_too_long_is_ended(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "TAKES_AT_MOST", 0.05)
+    sleeping = Refresher([sys.executable, "-c", "import time; time.sleep(60)"], lambda: 1, made.clock)
+    with pytest.raises(ExportError, match="too long"):
+        await sleeping.refresh()
+
+
+async def test_a_program_that_is_not_there_is_told(made: Bench) -> None:
+    with pytest.raises(ExportError, match="not written"):
+        await Refresher(["/nowhere/racebot"], lambda: 1, made.clock).refresh()
