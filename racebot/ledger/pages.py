@@ -175,7 +175,7 @@ class PageQueries:
             "  SELECT other.player AS id, count(*) AS met,"
             "   sum(mine.place IS NOT NULL AND (other.place IS NULL OR mine.place < other.place)) AS ahead,"
             "   sum(other.place IS NOT NULL AND (mine.place IS NULL OR other.place < mine.place)) AS behind"
-            "  FROM changes AS mine JOIN changes AS other USING (leaderboard, sequence)"
+            "  FROM changes AS mine CROSS JOIN changes AS other USING (leaderboard, sequence)"
             "  WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2 GROUP BY other.player"
             " ) JOIN players USING (id)"
             " JOIN standings ON standings.leaderboard = ?1 AND standings.player = id"

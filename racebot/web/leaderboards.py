@@ -75,17 +75,11 @@ def _then(
         if s.player not in changed or changed[s.player].races > 0
     ]
     latest = max((s.last_race_at for s in standings), default=None)
-    listed = [s.rating for s in standings if reports.listed(s, board.listing, latest)]
-    ascending = np.sort(np.array(listed))
-    return {
-        s.player: (
-            s.points,
-            1 + int(ascending.size - np.searchsorted(ascending, s.rating, side="right"))
-            if reports.listed(s, board.listing, latest)
-            else None,
-        )
-        for s in standings
-    }
+    listed = {s.player: s.rating for s in standings if reports.listed(s, board.listing, latest)}
+    rated = np.array(list(listed.values()))
+    places = 1 + rated.size - np.searchsorted(np.sort(rated), rated, side="right")
+    place_of = dict(zip(listed, places.tolist(), strict=True))
+    return {s.player: (s.points, place_of.get(s.player)) for s in standings}
 
 
 def _ratings(board: Board, changed: dict[str, Earlier]) -> dict[str, float]:

@@ -1,0 +1,146 @@
+"""How long pages take and how large they are, where there is much to show.
+
+    python benchmarks/pages.py [--players 5000] [--races 12000]
+
+It invents a category in which one player has 2,000 races, rates it, and asks the server's application for
+each kind of page: with nothing prepared, as after a change of the ledger, and again. The database is kept
+under --database, if given, and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+
+from racebot.ledger.store import Ledger
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.web.export import export
+from racebot.web.server import application
+from racebot.web.view import Publication
+
+CATEGORY = "bench"
+GOAL = "Everything"
+BUSY = "player-00000"
+BUSY_RACES = 2000
+START = datetime(2022, 1, 1, tzinfo=UTC)
+
+
+def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
+    """Races of two to sixteen entrants: everybody in at least one, the busy one in `BUSY_RACES`."""
+    rng = random.Random(seed)
+    names = [f"player-{number:05d}" for number in range(players)]
+    skill = {name: rng.gauss(0, 1) for name in names}
+    waiting = names[1:]
+    rng.shuffle(waiting)
+    for number in range(races):
+        field = {waiting.pop()} if waiting else set()
+        field |= set(rng.sample(names[1:], rng.randint(2, 15)))
+        if number % (races // BUSY_RACES) == 0:
+            field.add(BUSY)
+        yield _race(number, sorted(field), skill, rng)
+
+
+def _race(number: int, field: list[str], skill: dict[str, float], rng: random.Random) -> RaceResult:
+    entrants = []
+    for name in field:
+        done = rng.random() < 0.85
+        minutes = 90 - 8 * (skill[name] + rng.gauss(0, 1))
+        entrants.append(
+            Entrant(
+                user_id=name,
+                name=f"Racer {name[-5:]}",
+                status=EntrantStatus.DONE if done else EntrantStatus.DNF,
+                finish_time=round(minutes * 60e6) if done else None,
+            )
+        )
+    return RaceResult(
+        name=f"{CATEGORY}/race-{number:06d}",
+        category=CATEGORY,
+        goal=GOAL,
+        ended_at=START + timedelta(hours=2 * number),
+        entrants=tuple(entrants),
+        recorded=True,
+    )
+
+
+async def asked(database: Path, paths: list[str]) -> None:
+    """Print time and size of each path, first and again."""
+    print(f"{'':58} {'first':>9} {'again':>9} {'size':>9}")
+    for path in paths:
+        app = application(database, Publication())
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
+            await client.get("/assets/style.css")  # opens the database
+            if not path.startswith("/api"):
+                await client.get("/nothing")  # reads the templates
+            times = []
+            for _ in range(2):
+                start = time.perf_counter()
+                answer = await client.get(path, headers={"Accept-Encoding": "identity"})
+                times.append(time.perf_counter() - start)
+            assert answer.status_code == 200, path
+        first, again = (f"{1000 * each:.1f} ms" for each in times)
+        print(f"{path[:58]:58} {first:>9} {again:>9} {len(answer.content) / 1000:6.0f} kB")
+        async with app.router.lifespan_context(app):
+            pass
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--players", type=int, default=5000)
+    parser.add_argument("--races", type=int, default=6 * BUSY_RACES)
+    parser.add_argument("--database", type=Path)
+    parser.add_argument("--export", action="store_true", help="time the export as well")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        database = given.database or Path(folder) / "pages.db"
+        if not database.exists():
+            with Ledger.open(database) as ledger:
+                Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+                    invented(given.players, given.races), "import"
+                )
+        with Ledger.open(database) as ledger:
+            (board,) = ledger.leaderboards()
+            busy = ledger.standing(board, BUSY)
+            races = ledger.rated_count(board)
+            assert busy is not None
+            print(f"{len(ledger.standings(board))} players, {races} races; the busy one has {busy.races}")
+        stem = f"{CATEGORY}/{GOAL.lower()}"
+        asyncio.run(
+            asked(
+                database,
+                [
+                    "/",
+                    f"/leaderboards/{stem}.html",
+                    f"/leaderboards/{stem}/page-2.html",
+                    f"/leaderboards/{stem}.html?q=123&sort=races",
+                    f"/players/{BUSY}/{stem}.html",
+                    f"/players/{BUSY}.html",
+                    f"/races/{CATEGORY}/race-{races - 1:06d}.html",
+                    f"/leaderboards/{stem}/races.html",
+                    f"/leaderboards/{stem}/explained.html",
+                    f"/api/leaderboards/{stem}",
+                    f"/api/leaderboards/{stem}/changes?after={races - 100}",
+                    f"/api/leaderboards/{stem}/players/{BUSY}",
+                ],
+            )
+        )
+        if given.export:
+            for word in ("export", "again"):
+                start = time.perf_counter()
+                with Ledger.open_to_read(database) as ledger:
+                    done = export(ledger, Publication(), Path(folder) / "public")
+                print(f"{word}: {time.perf_counter() - start:.1f} s, {done}")
+
+
+if __name__ == "__main__":
+    main()
