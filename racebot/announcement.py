@@ -1,6 +1,6 @@
 """What the bot says: rating changes as chat messages, info block and machine-readable meta. Pure text.
 
-All wording lives here. Chat shows one paragraph in a narrow column, so players are separated by a
+The wording is `texts.py`'s. Chat shows one paragraph in a narrow column, so players are separated by a
 middle dot, ordered by place, and a message that would grow past the site's limit is split between
 players.
 """
@@ -16,20 +16,12 @@ from typing import Any
 
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.texts import DEFAULT_TEXTS, Texts
 
 MESSAGE_LIMIT = 1000
 INFO_LIMIT = 1000
 META_LIMIT = 2048
 META_KEY = "racebot"
-
-PROVISIONAL = "Ratings, once this race is recorded ({goal}): "
-CORRECTION = "Correction {number}: the result changed. Ratings, once this race is recorded ({goal}): "
-NOTHING = "no changes"
-CONTINUED = "(continued) "
-WITHDRAWN = "This race will not be recorded, so the rating changes above do not count."
-TEAM_RACE = "This is a team race: it does not change any rating ({goal})."
-INFO = "Ratings by racebot ({goal}): "
-SEPARATOR = " · "
 
 
 class InfoPolicy(StrEnum):
@@ -60,46 +52,61 @@ def printable(text: str) -> str:
 
 
 def provisional(
-    result: RaceResult, goal: str, changes: Sequence[Change], *, correction: int = 0
+    result: RaceResult,
+    goal: str,
+    changes: Sequence[Change],
+    texts: Texts = DEFAULT_TEXTS,
+    *,
+    correction: int = 0,
+    again: bool = False,
 ) -> list[str]:
-    """The messages that tell what a finished race will do once it is recorded.
+    """The messages that tell what a finished race will do once it is recorded; none where that is silent.
 
     Args:
         result: the race, for names.
         goal: the leaderboard's name.
         changes: of all rated entrants.
+        texts: the wording.
         correction: 0 for the first time, then 1, 2, … so that no two messages are the same.
+        again: whether a moderator asked to hear it once more.
     """
-    template = CORRECTION if correction else PROVISIONAL
-    phrases = players(result, changes) or [NOTHING]
-    return split(template.format(goal=plain(goal), number=correction), phrases)
+    template = texts.again if again else texts.correction if correction else texts.provisional
+    if not template:
+        return []
+    phrases = players(result, changes, texts) or [texts.no_changes]
+    return split(template.format(goal=plain(goal), number=correction), phrases, texts)
 
 
-def team_race(goal: str) -> str:
-    """The message that says why a team race changes nothing."""
-    return TEAM_RACE.format(goal=plain(goal))
+def team_race(goal: str, texts: Texts = DEFAULT_TEXTS) -> list[str]:
+    """The message that says why a team race changes nothing, unless that is silent."""
+    return [texts.team_race.format(goal=plain(goal))] if texts.team_race else []
 
 
-def info_block(result: RaceResult, goal: str, changes: Sequence[Change]) -> str:
+def info_block(result: RaceResult, goal: str, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> str:
     """The final changes for the race page, shortened to the site's limit by leaving out the last players."""
-    opening = INFO.format(goal=plain(goal))
-    parts = players(result, changes)
+    opening = texts.info.format(goal=plain(goal))
+    parts = players(result, changes, texts)
     shown = len(parts)
     while True:
         rest = len(parts) - shown
-        text = opening + SEPARATOR.join([*parts[:shown], *([f"and {rest} more"] if rest else [])])
+        more = [texts.more.format(count=rest)] if rest and texts.more else []
+        text = opening + texts.separator.join([*parts[:shown], *more])
         if len(text) <= INFO_LIMIT or shown == 0:
-            return text[:INFO_LIMIT]
+            return " ".join(text[:INFO_LIMIT].splitlines())
         shown -= 1
 
 
-def merged_info(existing: str, blocks: Sequence[str], policy: InfoPolicy) -> str | None:
+def merged_info(
+    existing: str, blocks: Sequence[str], policy: InfoPolicy, texts: Texts = DEFAULT_TEXTS
+) -> str | None:
     """What `info_bot` should hold, or None where it is to be left as it is.
+
+    A line is ours if it begins as `texts.info` does, or as it does by default.
 
     Lines that are not ours are kept as they stand; blocks that do not fit below them are left out.
     """
-    opening = INFO.split("{", maxsplit=1)[0]
-    foreign = [line for line in existing.split("\n") if not line.startswith(opening)]
+    openings = tuple(own.info.partition("{")[0] for own in (texts, DEFAULT_TEXTS) if own.info)
+    foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
     while foreign and not foreign[-1].strip():
         foreign.pop()
     if policy is InfoPolicy.NEVER or (policy is InfoPolicy.WHEN_EMPTY and foreign):
@@ -143,20 +150,22 @@ def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> dict[str, An
     }
 
 
-def players(result: RaceResult, changes: Sequence[Change]) -> list[str]:
+def players(result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> list[str]:
     """One short phrase per rated entrant, by place, those who did not finish last."""
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
-    return [_player(entrants[change.player], change) for change in _by_place(changes)]
+    return [_player(entrants[change.player], change, texts) for change in _by_place(changes)]
 
 
-def split(opening: str, parts: Sequence[str], limit: int = MESSAGE_LIMIT) -> list[str]:
+def split(
+    opening: str, parts: Sequence[str], texts: Texts = DEFAULT_TEXTS, limit: int = MESSAGE_LIMIT
+) -> list[str]:
     """One or more messages of at most `limit` characters, broken between parts only."""
     messages = [opening[:limit]]
     fresh = True
     for part in parts:
-        longer = messages[-1] + ("" if fresh else SEPARATOR) + part
+        longer = messages[-1] + ("" if fresh else texts.separator) + part
         if len(longer) > limit and not fresh:
-            messages.append((CONTINUED + part)[:limit])
+            messages.append((texts.continued + part)[:limit])
         else:
             messages[-1] = longer[:limit]
         fresh = False
@@ -174,18 +183,21 @@ def part_phrases(change: Change) -> list[str]:
     return [f"{signed(points)} for {words.get(name, name)}" for name, points in change.parts]
 
 
-def standing_word(entrant: Entrant, change: Change) -> str:
+def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:
     """A finisher's place, or DNF or DQ."""
     if change.place is not None:
         return str(change.place)
-    return "DQ" if entrant.status is EntrantStatus.DQ else "DNF"
+    return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _player(entrant: Entrant, change: Change) -> str:
-    new = ", first race" if change.races_before == 0 else ""
-    return (
-        f"{standing_word(entrant, change)} {plain(entrant.name)} "
-        f"{change.points_before}→{change.points_after} ({signed(change.points_change)}{new})"
+def _player(entrant: Entrant, change: Change, texts: Texts) -> str:
+    return texts.player.format(
+        place=standing_word(entrant, change, texts),
+        name=plain(entrant.name),
+        before=change.points_before,
+        after=change.points_after,
+        change=signed(change.points_change),
+        new=texts.new if change.races_before == 0 else "",
     )
 
 

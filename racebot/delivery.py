@@ -3,13 +3,17 @@
 The site acknowledges nothing but by showing: a chat message comes back as the bot's own, `info_bot` and
 `bot_meta` show in the race's data. A message whose arrival is not known, because the connection or the
 process died, is looked for in the chat history before it is said again with the same guid.
+
+Answers to commands wait in memory behind the outbox, and are tried once: who asked can ask again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+import time
+import uuid
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -20,7 +24,17 @@ from racebot.errors import ConnectionLost
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, OutboxRow
 from racebot.racetime.connection import RoomSocket
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, Race, RaceUpdate, Refusal
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Event,
+    Pong,
+    PrivateNote,
+    Race,
+    RaceUpdate,
+    Refusal,
+)
+from racebot.texts import Texts
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +42,8 @@ ANSWER_WITHIN = 10.0
 """Seconds after which a connection that does not show what we sent counts as lost."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """Connections over which one message is tried: what the site never shows must not be repeated for ever."""
+ANSWER_EXPIRES = 60.0
+"""Seconds after which the answer to a command is no longer worth giving."""
 
 Call = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on the ledger's own thread."""
@@ -46,6 +62,7 @@ class Courier:
         call: runs ledger work.
         clock: the current time, with its offset.
         info: what may be done with `info_bot`.
+        texts: by which our own line in it is known.
         answer_within: seconds in which the site must show what we sent.
     """
 
@@ -56,6 +73,7 @@ class Courier:
         call: Call,
         clock: Callable[[], datetime],
         info: InfoPolicy,
+        texts: Texts,
         answer_within: float = ANSWER_WITHIN,
     ) -> None:
         self._name = name
@@ -63,10 +81,12 @@ class Courier:
         self._call = call
         self._clock = clock
         self._info = info
+        self._texts = texts
         self._answer_within = answer_within
         self._race: Race | None = None
         self._seen = asyncio.Event()
         self._tries: Counter[int] = Counter()
+        self._answers: deque[tuple[float, str, str | None]] = deque()
         self._waiting: tuple[Callable[[Event], bool], asyncio.Future[Event]] | None = None
 
     def hear(self, event: Event) -> None:
@@ -84,18 +104,25 @@ class Courier:
         """Whether a delivery waits for what the site says to it."""
         return self._waiting is not None
 
+    def answer(self, text: str, to: str | None) -> None:
+        """Give this answer next, to one user alone or, where `to` is None, to the room."""
+        self._answers.append((time.monotonic() + ANSWER_EXPIRES, text, to))
+
     def joined(self) -> None:
         """A new connection is open: what the last one showed may be old."""
         self._seen.clear()
 
     async def deliver(self, socket: RoomSocket) -> None:
-        """Deliver all that is open, in order.
+        """Deliver all that is open, in order, and then the answers.
 
         Raises:
             TokenRefused: the token is no good any more.
             ConnectionLost: the socket closed, or the site does not answer.
         """
-        while rows := await self._open_rows():
+        while (rows := await self._open_rows()) or self._answers:
+            if not rows:
+                await self._give(socket, *self._answers.popleft())
+                continue
             row = rows[0]
             self._tries[row.id] += 1
             if self._tries[row.id] > MOST_TRIES[row.message.kind]:
@@ -130,7 +157,8 @@ class Courier:
         else:
             await self._mark(row, Delivery.SENT)
         answer = await self._exchange(
-            socket.say(text, row.message.guid), lambda e: isinstance(e, ChatMessage) and _is_ours(e, text)
+            socket.say(text, row.message.guid, buttons=row.message.body.get("buttons")),
+            lambda e: isinstance(e, ChatMessage) and _is_ours(e, text),
         )
         await self._conclude(row, answer, "chat message")
 
@@ -146,6 +174,20 @@ class Courier:
             if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
         ]
         return sum(_is_ours(message, text) for message in history.messages) > len(delivered)
+
+    async def _give(self, socket: RoomSocket, expires: float, text: str, to: str | None) -> None:
+        race = await self._current_race()
+        if time.monotonic() > expires or race.recorded:
+            return
+
+        def shown(event: Event) -> bool:
+            if to is not None:
+                return isinstance(event, PrivateNote) and event.bot is not None and event.to == to
+            return isinstance(event, ChatMessage) and _is_ours(event, text)
+
+        answer = await self._exchange(socket.say(text, str(uuid.uuid4()), to=to), shown)
+        if isinstance(answer, Refusal):
+            log.warning("%s: an answer was refused: %s", self._name, "; ".join(answer.errors))
 
     async def _meta(self, socket: RoomSocket, row: OutboxRow) -> None:
         race = await self._current_race()
@@ -166,7 +208,7 @@ class Courier:
 
     async def _set_info(self, socket: RoomSocket, row: OutboxRow) -> None:
         race = await self._current_race()
-        text = announcement.merged_info(race.info_bot, row.message.body["blocks"], self._info)
+        text = announcement.merged_info(race.info_bot, row.message.body["blocks"], self._info, self._texts)
         if text is None and row.state is Delivery.SENT:
             await self._mark(row, Delivery.DELIVERED, "found in the info box")
             return

@@ -10,16 +10,17 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from racebot import announcement
-from racebot.ledger.store import Ledger
+from racebot.ledger.store import Leaderboard, Ledger
 from racebot.ledger.work import Delivery, Kind, Message, OutboxRow, PendingRace
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settle import TEAM_RACE, Rated, Settler
+from racebot.texts import DEFAULT_TEXTS, Texts
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +41,25 @@ class Lifecycle:
         settler: rates results.
         clock: the current time, with its offset.
         announce: whether anything is to be said in chat.
+        texts: the wording.
+        buttons: for the rating message, as the room's socket takes them.
     """
 
-    def __init__(self, settler: Settler, clock: Callable[[], datetime], *, announce: bool = True) -> None:
+    def __init__(
+        self,
+        settler: Settler,
+        clock: Callable[[], datetime],
+        *,
+        announce: bool = True,
+        texts: Texts = DEFAULT_TEXTS,
+        buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]] = lambda _: {},
+    ) -> None:
         self.settler = settler
         self._ledger: Ledger = settler.ledger
         self._clock = clock
         self._announce = announce
+        self._texts = texts
+        self._buttons = buttons
         self._started_at = clock()
         self._settled_at: dict[str, datetime] = {}
 
@@ -102,16 +115,42 @@ class Lifecycle:
                 return
             if pending.said is None and self._clock() - result.ended_at > ANNOUNCE_WITHIN:
                 return
+            if self.is_quiet(result.name):
+                return
             rated = self.settler.preview(result)
             key = _standing_key(rated)
             if pending.said == key:
                 return
             self._ledger.outbox.drop_waiting(result.name, "chat", self._clock(), "the result changed")
             correction = pending.corrections + 1 if self._was_heard(result.name) else 0
-            for text in _provisional(rated, correction):
-                body = {"text": text, "announces": any(each.changes for each in rated)}
-                self._put(result.name, result.category, "chat", body)
+            self._say_changes(rated, correction=correction)
             self._ledger.pending.save(replace(pending, said=key, corrections=correction))
+
+    def say_again(self, result: RaceResult | None) -> bool:
+        """Queue the provisional changes once more; False where there are none."""
+        if result is None or not result.final or not self.settler.plans.counts(result):
+            return False
+        with self._ledger.transaction():
+            if self._ledger.race(result.name) is not None:
+                return False
+            return self._say_changes(self.settler.preview(result), again=True)
+
+    def keep_quiet(self, name: str) -> None:
+        """Say nothing more in this room's chat."""
+        with self._ledger.transaction():
+            self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "a moderator asked for quiet")
+            self._ledger.pending.keep_quiet(name)
+
+    def speak_again(self, name: str, result: RaceResult | None) -> None:
+        """End what `keep_quiet` began, and say of the room's finished race what was not said."""
+        with self._ledger.transaction():
+            self._ledger.pending.speak_again(name)
+            if result is not None and result.final:
+                self.result_stands(result)
+
+    def is_quiet(self, name: str) -> bool:
+        """Whether a moderator asked for quiet in this room."""
+        return self._ledger.pending.is_quiet(name)
 
     def taken_back(self, name: str) -> None:
         """The race goes on: what was not said yet must not be said."""
@@ -137,12 +176,17 @@ class Lifecycle:
             entries = [
                 announcement.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards
             ]
-            blocks = [announcement.info_block(result, r.leaderboard.name, r.changes) for r in boards]
             yield self._message(result.name, result.category, "meta", {"leaderboards": entries})
-            yield self._message(result.name, result.category, "info", {"blocks": blocks})
+            if self._texts.info:
+                blocks = [
+                    announcement.info_block(result, r.leaderboard.name, r.changes, self._texts)
+                    for r in boards
+                ]
+                yield self._message(result.name, result.category, "info", {"blocks": blocks})
 
         with self._ledger.transaction():
             self._ledger.pending.leave(result.name)
+            self._ledger.pending.speak_again(result.name)
             rated = self.settler.settle(result, messages, self._clock())
         if rated is not None:
             self._settled_at[result.name] = self._clock()
@@ -153,14 +197,16 @@ class Lifecycle:
     def over(self, name: str) -> None:
         """The race will never be recorded: say so where changes were announced, and forget it."""
         with self._ledger.transaction():
+            quiet = self.is_quiet(name)
             self._ledger.pending.leave(name)
+            self._ledger.pending.speak_again(name)
             pending = self._ledger.pending.get(name)
             if pending is None:
                 return
             self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race is not recorded")
-            if self._stands_in_chat(name):
-                body = {"text": announcement.WITHDRAWN, "withdraws": True}
-                self._put(name, pending.category, "chat", body)
+            heard = any(row.message.body.get("announces") for row in self._heard(name))
+            if heard and self._texts.withdrawn and not quiet:
+                self._put(name, pending.category, "chat", {"text": self._texts.withdrawn})
             self._ledger.pending.remove(name)
         log.info("%s: will not be recorded, nothing changes", name)
 
@@ -193,20 +239,29 @@ class Lifecycle:
         if self._clock() - settled_at > WITHDRAW_AFTER:
             self.settler.withdraw(race.name)
 
+    def _say_changes(self, rated: Iterable[Rated], *, correction: int = 0, again: bool = False) -> bool:
+        """Queue what each leaderboard makes of a finished race; whether there was anything to say."""
+        said = False
+        for each in rated:
+            board, result = each.leaderboard, each.result
+            if each.note == TEAM_RACE:
+                messages = announcement.team_race(board.name, self._texts)
+            elif each.changes or correction:
+                messages = announcement.provisional(
+                    result, board.name, each.changes, self._texts, correction=correction, again=again
+                )
+            else:
+                messages = []
+            for number, text in enumerate(messages, start=1):
+                body: dict[str, object] = {"text": text, "announces": bool(each.changes)}
+                if each.changes and number == len(messages) and (buttons := self._buttons(board)):
+                    body["buttons"] = buttons
+                self._put(result.name, result.category, "chat", body)
+                said = True
+        return said
+
     def _was_heard(self, name: str) -> bool:
         return bool(self._heard(name))
-
-    def _stands_in_chat(self, name: str) -> bool:
-        """Whether changes were announced in a room and not taken back since.
-
-        An old answer of the site can make a race that is over look as though it might still be recorded.
-        """
-        for row in reversed(self._heard(name)):
-            if row.message.body.get("withdraws"):
-                return False
-            if row.message.body.get("announces"):
-                return True
-        return False
 
     def _heard(self, name: str) -> list[OutboxRow]:
         """What was said in a room's chat, as far as is known."""
@@ -233,18 +288,6 @@ class Lifecycle:
         number = len(self._ledger.outbox.of(race))
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{number}:{self._clock().isoformat()}")
         return Message(race, category, kind, str(guid), body)
-
-
-def _provisional(rated: Iterable[Rated], correction: int) -> list[str]:
-    texts = []
-    for each in rated:
-        if each.note == TEAM_RACE:
-            texts.append(announcement.team_race(each.leaderboard.name))
-        elif each.changes or correction:
-            texts += announcement.provisional(
-                each.result, each.leaderboard.name, each.changes, correction=correction
-            )
-    return texts
 
 
 def _standing_key(rated: Iterable[Rated]) -> str:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
-
 from racebot.announcement import part_phrases, standing_word
-from racebot.explain import Explanation, explain
+from racebot.explain import Explanation, explain_race
 from racebot.ledger.store import Leaderboard, Ledger, Standing, StoredRace
-from racebot.races.outcome import TeamPolicy, outcome_of
+from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 
 MOVERS_WINDOW = timedelta(days=28)
@@ -59,6 +57,14 @@ def leaderboard(
         "races": ledger.rated_count(board),
         "players": entries,
     }
+
+
+def first_of(ledger: Ledger, board: Leaderboard, listing: Listing, limit: int) -> list[tuple[int, Standing]]:
+    """The best listed players with their places; equal ratings share one."""
+    latest = ledger.latest_race(board)
+    since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
+    best = ledger.top(board, finishes=listing.minimum_finishes, since=since, limit=limit)
+    return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
 
 
 def movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[dict[str, Any]]:
@@ -153,12 +159,10 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
     changes = {change.player: change for change in row.changes}
     if changes:
         model = registry.create(board.model, board.parameters)
-        rated = outcome_of(stored.result, TeamPolicy(board.teams))
-        states = np.array([changes[str(e.user_id)].before for e in rated.entrants])
-        explanations = explain(model, states, rated.outcome)
-        names = [entrant.name for entrant in rated.entrants]
-        for entrant, explanation in zip(rated.entrants, explanations, strict=True):
-            change = changes[str(entrant.user_id)]
+        explained = explain_race(model, TeamPolicy(board.teams), stored.result, changes)
+        names = [entrant.name for entrant, _ in explained.values()]
+        for player_id, (entrant, explanation) in explained.items():
+            change = changes[player_id]
             entries.append(
                 {
                     "standing": standing_word(entrant, change),

@@ -39,11 +39,15 @@ from pydantic_settings import (
 )
 
 from racebot.announcement import InfoPolicy
+from racebot.commands import Command, Words
 from racebot.errors import ModelError, SettingsError
+from racebot.ledger.store import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import did_you_mean
+from racebot.reports import Listing
 from racebot.settle import LeaderboardPlan, Plans
+from racebot.texts import Texts
 
 PREFIX = "RACEBOT_"
 DEFAULT_MODEL = "thurstone-hurdle"
@@ -164,6 +168,20 @@ class Settings(BaseSettings):
         InfoPolicy.WHEN_EMPTY,
         description="when-empty, append or never: whether final changes go into the race's info box",
     )
+    commands: bool = Field(True, description="true or false: whether to answer commands in race chat")
+    command_prefix: str = Field(
+        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three signs such as ! or ? or ~"
+    )
+    command_names: Annotated[dict[str, str], NoDecode] = Field(
+        {},
+        description=f"names that differ, as `name=yours; name=yours`, of {', '.join(Command)}; "
+        "an empty one switches that command off",
+    )
+    private_answers: bool = Field(
+        False, description="true or false: whether answers go to the person who asked alone"
+    )
+    answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
+    answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")
     quiet_seconds: float = Field(10.0, ge=0, le=600, description="a number of seconds from 0 to 600")
     rooms_every: float = Field(30.0, ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
     list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
@@ -194,10 +212,20 @@ class Settings(BaseSettings):
     config: Path = Field(Path("racebot.toml"), description="the path of a racebot.toml")
     categories: list[CategorySettings] = Field([], description="tables [[categories]] in racebot.toml")
     leaderboards: list[LeaderboardSettings] = Field([], description="tables [[leaderboards]] in racebot.toml")
+    texts: Texts = Field(Texts(), description="the table [texts] in racebot.toml")
 
     _check_model = field_validator("model")(_model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
-    _decode_parameters = field_validator("parameters", mode="before")(_pairs)
+    _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
+
+    @field_validator("command_names")
+    @classmethod
+    def _known_commands(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if name not in set(Command):
+                hint = did_you_mean(name, [str(each) for each in Command])
+                raise ValueError(f"{name} is not a command{hint}")
+        return value
 
     @field_validator("site", "pages_url", mode="before")
     @classmethod
@@ -208,7 +236,50 @@ class Settings(BaseSettings):
     def _one_way(self) -> Self:
         if self.categories and self.category is not None:
             raise ValueError("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them")
+        if problems := self.words().problems():
+            raise ValueError(f"RACEBOT_COMMAND_NAMES: {'; '.join(problems)}")
         return self
+
+    def words(self) -> Words:
+        """What the commands are called in chat."""
+        return Words(self.command_prefix, {Command(key): name for key, name in self.command_names.items()})
+
+    def buttons(self, page: str | None) -> dict[str, dict[str, str]]:
+        """The buttons below a rating message, as the room's socket takes them.
+
+        Args:
+            page: the address of the leaderboard's page, if there is one.
+        """
+        words, texts = self.words(), self.texts
+        asking = {
+            texts.button_rating: Command.RATING,
+            texts.button_why: Command.WHY,
+            texts.button_leaderboard: Command.LEADERBOARD,
+        }
+        buttons = {
+            label: {"message": words.line(command)}
+            for label, command in asking.items()
+            if label and self.commands and words.line(command)
+        }
+        if texts.button_leaderboard and page:
+            buttons[texts.button_leaderboard] = {"url": page}
+        return buttons
+
+    def listing(self, board: Leaderboard) -> Listing:
+        """Who is listed on a leaderboard."""
+        own = next(
+            (
+                each
+                for each in self.leaderboards
+                if each.name == board.name and each.category in {"", board.category}
+            ),
+            None,
+        )
+        finishes, days = self.minimum_finishes, self.inactive_days
+        if own is not None:
+            finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+            days = days if own.inactive_days is None else own.inactive_days
+        return Listing(finishes, days)
 
     def slugs(self) -> list[str]:
         """The slugs of the categories that are set."""
@@ -404,7 +475,11 @@ class _Origins:
         return f"{where}{shown}: {text}: {mend}"
 
 
-_TABLES: dict[str, type[BaseModel]] = {"categories": CategorySettings, "leaderboards": LeaderboardSettings}
+_TABLES: dict[str, type[BaseModel]] = {
+    "texts": Texts,
+    "categories": CategorySettings,
+    "leaderboards": LeaderboardSettings,
+}
 
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:

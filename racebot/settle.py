@@ -129,6 +129,11 @@ class Settler:
             rated.append(self._rate_on(board, result))
         return rated
 
+    def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
+        """Each player's state on a leaderboard as a next race would find it, and whether a race gave it."""
+        tally = self._loaded(board, players)
+        return [tally.state(player) for player in players]
+
     def settle(
         self,
         result: RaceResult,
@@ -346,21 +351,24 @@ class Settler:
         return max([result.ended_at, *(moment + _TICK for moment in last)])
 
     def _rate_on(self, board: Leaderboard, result: RaceResult) -> Rated:
-        tally = self._tally(board)
-        if board.id is not None:
-            players = [e.user_id for e in result.entrants if e.user_id is not None]
-            tally.load(s for p in players if (s := self.ledger.standing(board, p)) is not None)
-        row = tally.add(result)
+        players = [e.user_id for e in result.entrants if e.user_id is not None]
+        row = self._loaded(board, players).add(result)
         return Rated(board, result, row.changes, row.note)
+
+    def _loaded(self, board: Leaderboard, players: Iterable[str], *, next_sequence: int = 1) -> Tally:
+        """A tally that holds these players' standings."""
+        tally = self._tally(board, next_sequence=next_sequence)
+        if board.id is not None:
+            tally.load(s for p in players if (s := self.ledger.standing(board, p)) is not None)
+        return tally
 
     def _append(self, board: Leaderboard, result: RaceResult) -> Rated:
         self._extend(board, [result])
         return self._stored(board, result)
 
     def _extend(self, board: Leaderboard, results: Sequence[RaceResult]) -> None:
-        tally = self._tally(board, next_sequence=self.ledger.next_sequence(board))
         players = {e.user_id for result in results for e in result.entrants if e.user_id is not None}
-        tally.load(s for p in sorted(players) if (s := self.ledger.standing(board, p)) is not None)
+        tally = self._loaded(board, sorted(players), next_sequence=self.ledger.next_sequence(board))
         rows = [tally.add(result) for result in results]
         self.ledger.append(board, rows, tally.standings())
 
@@ -403,6 +411,13 @@ class Tally:
         self._sequence += 1
         return row
 
+    def state(self, player: str) -> tuple[State, bool]:
+        """A player's state as the next race would find it, and whether a race gave it."""
+        standing = self._standings.get(player)
+        return (
+            (self._carried.get(player, self._initial), False) if standing is None else (standing.state, True)
+        )
+
     def standings(self) -> list[Standing]:
         """All standings so far, by player."""
         return [self._standings[player] for player in sorted(self._standings)]
@@ -417,12 +432,7 @@ class Tally:
     def _changes(self, result: RaceResult, race: RatedRace) -> Iterator[Change]:
         players = [str(entrant.user_id) for entrant in race.entrants]
         known = [self._standings.get(player) for player in players]
-        before = np.array(
-            [
-                self._carried.get(player, self._initial) if standing is None else standing.state
-                for player, standing in zip(players, known, strict=True)
-            ]
-        )
+        before = np.array([self.state(player)[0] for player in players])
         steps: Sequence[tuple[str, FloatArray]] = ()
         if isinstance(self.model, Stepwise):
             steps = self.model.steps(before, race.outcome)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from websockets.client import backoff
 
 from racebot.announcement import InfoPolicy
+from racebot.conversation import Conversation
 from racebot.delivery import Call, Courier, TokenRefused
 from racebot.errors import (
     ConnectionLost,
@@ -26,6 +27,7 @@ from racebot.racetime.api import Site, TokenSource
 from racebot.racetime.connection import RoomSocket, bot_path, join
 from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
+from racebot.texts import Texts
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +57,8 @@ class RoomWatch:
         clock: the current time, with its offset.
         quiet: seconds for which a result must not change before it is announced.
         info: what may be done with `info_bot`.
+        texts: the wording.
+        conversation: what to do with chat lines; None where commands are off.
     """
 
     def __init__(
@@ -68,6 +72,8 @@ class RoomWatch:
         clock: Callable[[], datetime],
         quiet: float,
         info: InfoPolicy,
+        texts: Texts,
+        conversation: Conversation | None,
     ) -> None:
         self.name = name
         self._site = site
@@ -77,7 +83,8 @@ class RoomWatch:
         self._call = call
         self._clock = clock
         self._room = Room(name, quiet=quiet)
-        self._courier = Courier(name, self._ledger, call, clock, info)
+        self._courier = Courier(name, self._ledger, call, clock, info, texts)
+        self._conversation = conversation
         self._work = asyncio.Event()
         self._noted = False
         self._following = 0
@@ -174,10 +181,33 @@ class RoomWatch:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
                 self._courier.hear(event)
+            if isinstance(event, ChatMessage):
+                await self._converse(event)
             await self._take(self._room.tick(now))
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.ask_race()
+
+    async def _converse(self, message: ChatMessage) -> None:
+        """Answer a chat line that is a command; no failure to do so may cost more than the answer."""
+        race = self._room.race
+        if self._conversation is None or race is None or self._room.closed:
+            return
+        asked = self._conversation.heard(message, race)
+        if asked is None:
+            return
+        try:
+            reply = await self._call(self._conversation.reply, asked, message, race)
+        except LedgerUnavailable as error:
+            log.error("%s; no answer given", error)
+        except LedgerError:
+            raise
+        except Exception:
+            log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
+        else:
+            if reply is not None:
+                self._courier.answer(reply.text, reply.to)
+            self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:
         self._following += 1

@@ -21,7 +21,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 from websockets.client import backoff
 
 from racebot import backup, retention
-from racebot.announcement import InfoPolicy
+from racebot.answers import Answers
+from racebot.commands import Limiter
+from racebot.conversation import Conversation
 from racebot.errors import (
     CredentialsError,
     LedgerError,
@@ -31,13 +33,14 @@ from racebot.errors import (
     RacebotError,
     SiteError,
 )
-from racebot.ledger.store import Ledger
+from racebot.ledger.store import Leaderboard, Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Credentials, Site, TokenSource
 from racebot.refresh import Refresher
 from racebot.settings import CategorySettings, Settings
 from racebot.settle import Settler
 from racebot.watch import STAY_AFTER_FINISH, RoomWatch
+from racebot.web.addresses import board_addresses
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +81,7 @@ class CategoryWorker:
         lifecycle: Lifecycle,
         call: Callable[..., Awaitable[Any]],
         clock: Callable[[], datetime],
-        quiet: float,
-        info: InfoPolicy,
+        common: Settings,
         failed: Callable[[BaseException], None],
         alive: Callable[[str], None],
     ) -> None:
@@ -91,8 +93,8 @@ class CategoryWorker:
         self._ledger = lifecycle.settler.ledger
         self._call = call
         self._clock = clock
-        self._quiet = quiet
-        self._info = info
+        self._common = common
+        self._conversation = _conversation(common, lifecycle)
         self._failed = failed
         self._alive = alive
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
@@ -199,8 +201,10 @@ class CategoryWorker:
             lifecycle=self._lifecycle,
             call=self._call,
             clock=self._clock,
-            quiet=self._quiet,
-            info=self._info,
+            quiet=self._common.quiet_seconds,
+            info=self._common.info_block,
+            texts=self._common.texts,
+            conversation=self._conversation,
         )
         task = asyncio.create_task(watch.run(), name=f"room {name}")
         self._watches[name] = (watch, task)
@@ -243,7 +247,13 @@ class Worker:
             try:
                 async with Site(settings.site, interval=settings.request_interval) as site:
                     for each in settings.required_categories():
-                        lifecycle = Lifecycle(settler, self._clock, announce=settings.announce)
+                        lifecycle = Lifecycle(
+                            settler,
+                            self._clock,
+                            announce=settings.announce,
+                            texts=settings.texts,
+                            buttons=lambda board: settings.buttons(_page(settings, ledger, board)),
+                        )
                         categories.append(
                             CategoryWorker(
                                 each,
@@ -251,8 +261,7 @@ class Worker:
                                 lifecycle=lifecycle,
                                 call=self._call,
                                 clock=self._clock,
-                                quiet=settings.quiet_seconds,
-                                info=settings.info_block,
+                                common=settings,
                                 failed=self._failed,
                                 alive=self._alive,
                             )
@@ -429,6 +438,25 @@ class Worker:
     async def _call(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run ledger work on the one thread that writes."""
         return await asyncio.get_running_loop().run_in_executor(self._ledger_thread, partial(work, *args))
+
+
+def _page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
+    """The address of a leaderboard's published page, None where there is none."""
+    boards = ledger.leaderboards()
+    if settings.pages_url is None or board not in boards:
+        return None
+    address = board_addresses(boards)[boards.index(board)]
+    return f"{settings.pages_url}/{address.page()}"
+
+
+def _conversation(settings: Settings, lifecycle: Lifecycle) -> Conversation | None:
+    if not (settings.announce and settings.commands):
+        return None
+    words = settings.words()
+    page = partial(_page, settings, lifecycle.settler.ledger)
+    answers = Answers(lifecycle.settler, settings.texts, words, settings.listing, page)
+    limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
+    return Conversation(lifecycle, answers, settings.texts, words, limiter, private=settings.private_answers)
 
 
 @contextmanager

@@ -13,8 +13,6 @@ from racebot.announcement import (
     INFO_LIMIT,
     MESSAGE_LIMIT,
     META_LIMIT,
-    TEAM_RACE,
-    WITHDRAWN,
     InfoPolicy,
     info_block,
     merged_info,
@@ -29,6 +27,7 @@ from racebot.announcement import (
     team_race,
 )
 from racebot.races.change import Change
+from racebot.texts import Texts
 
 APPEND, WHEN_EMPTY, NEVER = InfoPolicy.APPEND, InfoPolicy.WHEN_EMPTY, InfoPolicy.NEVER
 
@@ -100,9 +99,33 @@ def test_a_correction_to_nothing_at_all() -> None:
 
 
 def test_other_messages() -> None:
-    assert team_race(GOAL) == "This is a team race: it does not change any rating (Any Orb)."
-    assert WITHDRAWN == "This race will not be recorded, so the rating changes above do not count."
-    assert "{goal}" in TEAM_RACE
+    assert team_race(GOAL) == ["This is a team race: it does not change any rating (Any Orb)."]
+
+
+def test_an_empty_text_is_silent() -> None:
+    silent = Texts(provisional="", team_race="")
+    assert provisional(RACE, GOAL, CHANGES, silent) == []
+    assert provisional(RACE, GOAL, CHANGES, silent, correction=1) != []
+    assert team_race(GOAL, silent) == []
+
+
+def test_changed_wording() -> None:
+    texts = Texts(provisional="{goal}! ", player="{name}: {change}{new}", new="*", separator=" | ")
+    race = result("a", "ann bo")
+    changes = [change("ann", 1, 1000, 1012), change("bo", 2, 1000, 995, races=0)]
+    assert provisional(race, GOAL, changes, texts) == ["Any Orb! Ann: +12 | Bo: −5*"]
+
+
+def test_said_again() -> None:
+    assert provisional(RACE, GOAL, CHANGES, again=True)[0].startswith(
+        "Once more: ratings, once this race is recorded (Any Orb): 1 Ann 1712→1745"
+    )
+
+
+def test_own_line_in_the_info_box_is_known_by_old_and_new_wording() -> None:
+    texts = Texts(info="Wertung ({goal}): ")
+    for own in ("Ratings by racebot (Any Orb): 1 Ann", "Wertung (Any Orb): 1 Ann"):
+        assert merged_info(own, ["Wertung (Any Orb): new"], WHEN_EMPTY, texts) == "Wertung (Any Orb): new"
 
 
 @pytest.mark.parametrize(("points", "text"), [(12, "+12"), (-5, "−5"), (0, "±0")])
@@ -139,15 +162,15 @@ def test_sixty_entrants_with_long_names_that_are_not_latin() -> None:
 
 
 def test_a_message_is_split_between_parts() -> None:
-    assert split("Go: ", ["aaa", "bbb", "cc"], 13) == ["Go: aaa · bbb", "(continued) cc"[:13]]
-    assert split("Go: ", ["aaa", "bbb", "ccccc"], 17) == ["Go: aaa · bbb", "(continued) ccccc"]
-    assert split("Go: ", ["aaa", "bbb"], 12) == ["Go: aaa", "(continued) bbb"[:12]]
+    assert split("Go: ", ["aaa", "bbb", "cc"], limit=13) == ["Go: aaa · bbb", "(continued) cc"[:13]]
+    assert split("Go: ", ["aaa", "bbb", "ccccc"], limit=17) == ["Go: aaa · bbb", "(continued) ccccc"]
+    assert split("Go: ", ["aaa", "bbb"], limit=12) == ["Go: aaa", "(continued) bbb"[:12]]
     assert split("Go: ", []) == ["Go: "]
 
 
 @given(st.text(max_size=30), st.lists(st.text(min_size=1, max_size=40), max_size=12), st.integers(20, 60))
 def test_no_message_is_ever_too_long(opening: str, parts: list[str], limit: int) -> None:
-    assert all(0 <= len(message) <= limit for message in split(opening, parts, limit))
+    assert all(0 <= len(message) <= limit for message in split(opening, parts, limit=limit))
 
 
 # Text from users
@@ -222,7 +245,7 @@ def test_no_message_brings_in_what_users_wrote(names: list[str], goal: str, corr
     for message in provisional(named, goal, changes, correction=correction):
         assert harmless(message)
     assert harmless(info_block(named, goal, changes))
-    assert harmless(team_race(goal))
+    assert all(map(harmless, team_race(goal)))
 
 
 # The info block

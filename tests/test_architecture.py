@@ -35,7 +35,9 @@ ALLOWED = {
     "racebot.study": {*INNERMOST, "racebot.ratings"},
     "racebot.racetime": {*INNERMOST, "racebot"},
     "racebot.ledger": INNERMOST,
-    "racebot.announcement": INNERMOST,
+    "racebot.texts": set(),
+    "racebot.announcement": {*INNERMOST, "racebot.texts"},
+    "racebot.commands": {*INNERMOST, "racebot.announcement"},
     "racebot.explain": {*INNERMOST, "racebot.ratings"},
     "racebot.settle": {*INNERMOST, "racebot.ratings", "racebot.ledger"},
 }
@@ -46,7 +48,9 @@ PURE = (
     "racebot.ratings",
     "racebot.study",
     "racebot.errors",
+    "racebot.texts",
     "racebot.announcement",
+    "racebot.commands",
     "racebot.explain",
 )
 MAY_KNOW_THE_SANDBOX = ("racebot.sandbox", "racebot.demo", "racebot.cli")

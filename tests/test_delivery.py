@@ -18,7 +18,18 @@ from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, Kind, Message
 from racebot.races.change import Change
 from racebot.racetime.connection import RoomSocket
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, Race, RaceUpdate, Refusal, Unread
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Event,
+    Pong,
+    PrivateNote,
+    Race,
+    RaceUpdate,
+    Refusal,
+    Unread,
+)
+from racebot.texts import DEFAULT_TEXTS
 
 ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
@@ -42,6 +53,8 @@ class FakeRoom:
         self.race = race
         self.clock = clock
         self.chat: list[ChatMessage] = []
+        self.notes: list[tuple[str, str]] = []
+        self.buttons: list[Any] = []
         self.guids: set[str] = set()
         self.actions: list[tuple[str, Any]] = []
         self.refusals: dict[str, list[Refusal]] = {}
@@ -59,9 +72,16 @@ class FakeRoom:
         posted = (self.clock() - timedelta(seconds=ago)).timestamp()
         return ChatMessage("m", text, posted, None if bot else "id-ann", "Ann", False, bot, False)
 
-    async def say(self, text: str, guid: str) -> None:
+    async def say(
+        self, text: str, guid: str, *, to: str | None = None, buttons: Mapping[str, Any] | None = None
+    ) -> None:
+        self.buttons.append(buttons)
         if self._act("message", (text, guid)) and guid not in self.guids:
             self.guids.add(guid)
+            if to is not None:
+                self.notes.append((text, to))
+                self._answer(PrivateNote("Bot", to), "message")
+                return
             self.chat.append(self.wrote(text))
             self._answer(self.chat[-1], "message")
 
@@ -124,7 +144,7 @@ def courier(ledger: Ledger, clock: Clock) -> Courier:
 
 
 def courier_of(ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY) -> Courier:
-    return Courier(ROOM, ledger, at_once, clock, info, answer_within=0.05)
+    return Courier(ROOM, ledger, at_once, clock, info, DEFAULT_TEXTS, answer_within=0.05)
 
 
 async def deliver(courier: Courier, room: FakeRoom, *, connect: bool = True) -> None:
@@ -159,6 +179,17 @@ async def test_the_echo_acknowledges(ledger: Ledger, courier: Courier, room: Fak
 async def test_nothing_to_say(courier: Courier, room: FakeRoom) -> None:
     await deliver(courier, room)
     assert room.actions == []
+
+
+async def test_buttons_go_with_the_message(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    buttons = {"Why?": {"message": "!why"}}
+    with ledger.transaction():
+        ledger.outbox.put(
+            Message(ROOM, "orb", "chat", "g1", {"text": "hi", "buttons": buttons}), room.clock()
+        )
+    put(ledger, "g2")
+    await deliver(courier, room)
+    assert room.buttons == [buttons, None]
 
 
 async def test_the_next_message_waits_for_the_echo(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
@@ -497,3 +528,51 @@ async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
     await deliver(courier, room)
     assert len(room.done("setinfo")) == 3
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
+
+
+# Answers
+
+
+async def test_answers_come_after_what_must_be_said(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    courier.answer("the answer", None)
+    courier.answer("for Ann", "id-ann")
+    put(ledger, "g1")
+    await deliver(courier, room)
+    assert room.said == ["text of g1", "the answer"]
+    assert room.notes == [("for Ann", "id-ann")]
+    await deliver(courier, room)
+    assert len(room.done("message")) == 3, "once each"
+
+
+async def test_an_answer_whose_echo_is_lost_is_not_repeated(courier: Courier, room: FakeRoom) -> None:
+    courier.answer("the answer", None)
+    room.mute = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.mute = set()
+    await deliver(courier, room)
+    assert len(room.done("message")) == 1
+
+
+async def test_no_answer_is_given_in_a_closed_chat(ledger: Ledger, clock: Clock) -> None:
+    room, courier = FakeRoom(clock, RECORDED), courier_of(ledger, clock)
+    courier.answer("the answer", None)
+    await deliver(courier, room)
+    assert room.actions == []
+
+
+async def test_an_answer_that_is_late_is_not_given(
+    courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("racebot.delivery.ANSWER_EXPIRES", -1.0)
+    courier.answer("the answer", None)
+    await deliver(courier, room)
+    assert room.actions == []
+
+
+async def test_a_refused_answer_is_dropped(courier: Courier, room: FakeRoom) -> None:
+    room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
+    courier.answer("the answer", "id-gone")
+    courier.answer("another", None)
+    await deliver(courier, room)
+    assert room.said == ["another"]

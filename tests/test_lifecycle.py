@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
 
-from racebot.announcement import WITHDRAWN
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, PendingRace
 from racebot.lifecycle import Lifecycle
 from racebot.races.result import RaceResult
 from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.texts import DEFAULT_TEXTS
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
@@ -363,11 +363,11 @@ def test_what_was_said_is_withdrawn(lifecycle: Lifecycle, ledger: Ledger) -> Non
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(NEVER))
-    assert waiting(ledger) == [WITHDRAWN]
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
     assert ledger.pending.get("orb/r") is None
     lifecycle.observe(seen(NEVER))
     lifecycle.over("orb/r")
-    assert waiting(ledger) == [WITHDRAWN], "once"
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn], "once"
 
 
 def test_nothing_is_withdrawn_where_nothing_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -388,23 +388,10 @@ def test_a_cancelled_race_is_withdrawn_too(lifecycle: Lifecycle, ledger: Ledger)
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(status="cancelled", recordable=False))
-    assert waiting(ledger) == [WITHDRAWN]
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
 
 
 # Records that are undone
-
-
-def test_an_old_answer_after_the_end_of_a_race_does_not_take_it_back_twice(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
-    over = replace(seen(FINISHED), recordable=False)
-    lifecycle.result_stands(FINISHED)
-    deliver(ledger)
-    lifecycle.observe(over)
-    assert deliver(ledger) == [WITHDRAWN]
-    lifecycle.observe(seen(FINISHED))
-    lifecycle.observe(over)
-    assert waiting(ledger) == []
 
 
 def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(

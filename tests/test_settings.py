@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import CATEGORY
 
 from racebot.announcement import InfoPolicy
+from racebot.commands import Command
 from racebot.errors import SettingsError
+from racebot.ledger.store import Leaderboard
 from racebot.races.outcome import TeamPolicy
+from racebot.reports import Listing
 from racebot.settings import DEFAULT_MODEL, Settings, load
 
 SECRET = "hush-hush-1234"
@@ -549,3 +553,69 @@ def test_a_line_of_env_that_sets_nothing_is_named(folder: Path) -> None:
     (folder / ".env").write_text("RACEBOT_MODEL=plackett-luce\nRACEBOT GOALS orb\n")
     (problem,) = problems()
     assert problem == ".env, line 2: not of the form NAME=value: correct it"
+
+
+# Commands
+
+
+def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
+    monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
+    settings = load(folder)
+    words = settings.words()
+    assert [words.line(command) for command in Command] == [
+        "?elo",
+        "?leaderboard",
+        "?why",
+        "",
+        "?vs",
+        "?ratings",
+    ]
+    assert settings.buttons(None) == {
+        "My rating": {"message": "?elo"},
+        "Why?": {"message": "?why"},
+        "Leaderboard": {"message": "?leaderboard"},
+    }
+
+
+def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_COMMANDS", "false")
+    assert load(folder).buttons(None) == {}
+    page = "https://example.org/any-orb.html"
+    assert load(folder).buttons(page) == {"Leaderboard": {"url": page}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("COMMAND_NAMES", "ratng=elo", "ratng is not a command (did you mean 'rating'?)"),
+        ("COMMAND_NAMES", "rating=seed", "other bots answer to !seed, choose another name"),
+        ("COMMAND_NAMES", "rating=why", "rating and why are both called why"),
+        ("COMMAND_NAMES", "rating", "not of the form name=value"),
+        ("COMMAND_PREFIX", "a", "one to three signs such as"),
+        ("COMMAND_PREFIX", "@", "one to three signs such as"),
+        ("ANSWERS_PER_PERSON", "0", "a number of answers a minute"),
+    ],
+)
+def test_commands_that_cannot_be_named_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, problem: str
+) -> None:
+    monkeypatch.setenv(f"RACEBOT_{name}", value)
+    with pytest.raises(SettingsError) as refusal:
+        load(folder)
+    assert problem in str(refusal.value)
+    assert f"RACEBOT_{name}" in str(refusal.value)
+
+
+def test_the_listing_of_a_leaderboard_of_its_own(folder: Path) -> None:
+    (folder / "racebot.toml").write_text(
+        'minimum_finishes = 2\n[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\n'
+        "inactive_days = 30\n",
+        encoding="utf-8",
+    )
+    settings = load(folder)
+    assert settings.listing(BOARD) == Listing(2, 30)
+    assert settings.listing(replace(BOARD, category="other")) == Listing(2, 0)
+
+
+BOARD = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")

@@ -13,7 +13,7 @@ import stamina.instrumentation
 import typer
 from rich.console import Console
 
-from racebot import __version__, reports, settings as configuration
+from racebot import __version__, settings as configuration
 from racebot.errors import (
     CredentialsError,
     NoSuchEntryError,
@@ -97,13 +97,6 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
         names = ", ".join(board.name for board in boards) or "none yet"
         raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger; there are: {names}")
     return chosen
-
-
-def listing(settings: Settings, board: Leaderboard) -> reports.Listing:
-    own = next((each for each in settings.leaderboards if each.name == board.name), None)
-    finishes = own.minimum_finishes if own and own.minimum_finishes is not None else settings.minimum_finishes
-    days = own.inactive_days if own and own.inactive_days is not None else settings.inactive_days
-    return reports.Listing(finishes, days)
 
 
 def print_json(document: Any) -> None:

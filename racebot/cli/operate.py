@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot import backfill as past, backup, doctor as examination, reports, tables
-from racebot.cli.common import Database, app, chosen_boards, console, listing, load_settings, notices, utc
+from racebot.cli.common import Database, app, chosen_boards, console, load_settings, notices, utc
 from racebot.errors import SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.api import Site
@@ -72,9 +72,7 @@ def backfill(
             report = asyncio.run(_backfill(settings, slug, settler, selection))
             _tell_merge(report)
         for board in ledger.leaderboards():
-            tables.leaderboard(
-                console, reports.leaderboard(ledger, board, listing(settings, board)), limit=10
-            )
+            tables.leaderboard(console, reports.leaderboard(ledger, board, settings.listing(board)), limit=10)
             tables.movers(console, reports.movers(ledger, board), reports.MOVERS_WINDOW.days)
 
 
@@ -126,9 +124,7 @@ def import_file(
         report = settler.merge(results, "import")
         _tell_merge(report)
         for board in report.leaderboards:
-            tables.leaderboard(
-                console, reports.leaderboard(ledger, board, listing(settings, board)), limit=10
-            )
+            tables.leaderboard(console, reports.leaderboard(ledger, board, settings.listing(board)), limit=10)
 
 
 @app.command()

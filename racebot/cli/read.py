@@ -13,7 +13,6 @@ from racebot.cli.common import (
     app,
     chosen_boards,
     console,
-    listing,
     load_settings,
     print_json,
 )
@@ -34,7 +33,7 @@ def leaderboard(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         found = [
-            reports.leaderboard(ledger, board, listing(settings, board))
+            reports.leaderboard(ledger, board, settings.listing(board))
             for board in chosen_boards(ledger, name)
         ]
     if as_json:
@@ -59,7 +58,7 @@ def player(
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        listings = {board.key: listing(settings, board) for board in ledger.leaderboards()}
+        listings = {board.key: settings.listing(board) for board in ledger.leaderboards()}
         report = reports.player(ledger, name, listings, limit)
     if as_json:
         print_json(report)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from racebot.cli.common import Database, app, console, listing, load_settings
+from racebot.cli.common import Database, app, console, load_settings
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.settings import Settings
@@ -72,7 +71,7 @@ def export_site(
 def _publication(settings: Settings) -> Publication:
     from racebot.web.view import Publication  # noqa: PLC0415 - an extra of the package
 
-    return Publication(partial(listing, settings), settings.provisional_races, settings.site)
+    return Publication(settings.listing, settings.provisional_races, settings.site)
 
 
 def _need_web() -> None:

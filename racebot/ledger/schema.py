@@ -160,6 +160,23 @@ def m002_work(db: Database) -> None:
     )
 
 
+@migrations()
+def m003_chat(db: Database) -> None:
+    """Names in one case, to find them as people type them, and rooms in which the bot keeps quiet."""
+    _run(
+        db,
+        "ALTER TABLE players ADD COLUMN folded TEXT NOT NULL DEFAULT ''",
+        "DROP INDEX players_by_name",
+        "CREATE INDEX players_by_name ON players (folded)",
+        "CREATE TABLE quiet (race TEXT PRIMARY KEY) WITHOUT ROWID",
+    )
+    db.conn.executemany(
+        "UPDATE players SET folded = ? WHERE id = ?",
+        # SQLite itself only knows the case of ASCII letters.
+        [(row["name"].casefold(), row["id"]) for row in db.query("SELECT id, name FROM players")],
+    )
+
+
 def unknown(db: Database) -> list[str]:
     """Migrations that a database has been through and this version does not have: a newer one made them."""
     known = {migration.name for migration in migrations._migrations}

@@ -460,20 +460,49 @@ class Ledger:
         Raises:
             NoSuchEntryError: nobody, or more than one, is called so.
         """
-        rows = self._rows("SELECT id, name FROM players WHERE id = ?", name)
-        if not rows:
-            # SQLite itself only knows the case of ASCII letters.
-            everybody = self._rows("SELECT id, name FROM players ORDER BY name, id")
-            rows = [row for row in everybody if row["name"].casefold() == name.casefold()]
-        if not rows:
-            near = [row["name"] for row in everybody if name.casefold() in row["name"].casefold()]
-            hint = f"; perhaps: {', '.join(near[:5])}" if near else ""
+        found = self._players("id = ?", name) or self.players_called(name)
+        if not found:
+            near = [alike for _, alike in self.players_like(name, 5)]
+            hint = f"; perhaps: {', '.join(near)}" if near else ""
             raise NoSuchEntryError(f"no player {name!r} in the ledger{hint}")
-        if len(rows) > 1:
+        if len(found) > 1:
             raise NoSuchEntryError(
-                f"{len(rows)} players are called {name!r}; give an id: {', '.join(row['id'] for row in rows)}"
+                f"{len(found)} players are called {name!r}; give an id: {', '.join(key for key, _ in found)}"
             )
-        return rows[0]["id"], rows[0]["name"]
+        return found[0]
+
+    def players_called(self, name: str) -> list[tuple[str, str]]:
+        """Ids and names of the players with a name, in any case."""
+        return self._players("folded = ? ORDER BY id", name.casefold())
+
+    def players_like(self, name: str, limit: int) -> list[tuple[str, str]]:
+        """Ids and names of players whose names hold this text, in any case."""
+        return self._players("instr(folded, ?) ORDER BY name, id LIMIT ?", name.casefold(), limit)
+
+    def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
+        """The places of two players in the races of a leaderboard that both were in, in its order."""
+        rows = self._rows(
+            "SELECT mine.place AS place, theirs.place AS their_place FROM changes AS mine"
+            " JOIN changes AS theirs USING (leaderboard, sequence)"
+            " WHERE mine.leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence",
+            board.key,
+            player,
+            other,
+        )
+        return [(row["place"], row["their_place"]) for row in rows]
+
+    def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
+        """The best players with so many finishes who raced since a moment, in the order of `standings`."""
+        rows = self._rows(
+            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
+            " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
+            board.key,
+            finishes,
+            _text(since) if since else "",
+            limit,
+        )
+        return [_standing(row) for row in rows]
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
@@ -485,17 +514,27 @@ class Ledger:
 
     # Inside
 
+    def _players(self, where: str, *values: Any) -> list[tuple[str, str]]:
+        rows = self._rows(f"SELECT id, name FROM players WHERE {where}", *values)  # noqa: S608 - `where` is ours
+        return [(row["id"], row["name"]) for row in rows]
+
     def _see_players(self, result: RaceResult) -> None:
         seen = _text(result.ended_at)
         self.db.conn.executemany(
-            "INSERT INTO players (id, name, first_seen, last_seen) VALUES (?, ?, ?, ?)"
+            "INSERT INTO players (id, name, folded, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET"
             # Archives know no names and give the id instead; any name is better than that.
             " name = CASE WHEN excluded.name = id THEN name"
             "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
+            " folded = CASE WHEN excluded.name = id THEN folded"
+            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
-            [(e.user_id, e.name, seen, seen) for e in result.entrants if e.user_id is not None],
+            [
+                (e.user_id, e.name, e.name.casefold(), seen, seen)
+                for e in result.entrants
+                if e.user_id is not None
+            ],
         )
 
     def _write_rated(self, board: Leaderboard, rated: Iterable[RatedRow]) -> None:

@@ -117,6 +117,18 @@ class Pending:
         rows = self._db.query("SELECT race FROM joined WHERE category = ?", (category,))
         return [row["race"] for row in rows]
 
+    def keep_quiet(self, race: str) -> None:
+        """Note that nothing is to be said in a room."""
+        self._db.execute("INSERT OR IGNORE INTO quiet (race) VALUES (?)", (race,))
+
+    def speak_again(self, race: str) -> None:
+        """Forget what `keep_quiet` noted."""
+        self._db.execute("DELETE FROM quiet WHERE race = ?", (race,))
+
+    def is_quiet(self, race: str) -> bool:
+        """Whether `keep_quiet` was noted."""
+        return bool(list(self._db.query("SELECT race FROM quiet WHERE race = ?", (race,))))
+
     def _select(self, where: str, *values: Any) -> list[PendingRace]:
         rows = self._db.query(f"SELECT * FROM pending WHERE {where}", values)  # noqa: S608 - `where` is ours
         return [

@@ -60,9 +60,28 @@ class RoomSocket:
             log.warning("%s: unreadable frame: %s", self.name, error)
             return Unreadable()
 
-    async def say(self, text: str, guid: str) -> None:
-        """Send a chat message. The same guid within five minutes is silently ignored by the site."""
-        await self._act("message", {"message": text, "guid": guid})
+    async def say(
+        self,
+        text: str,
+        guid: str,
+        *,
+        to: str | None = None,
+        buttons: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Send a chat message. The same guid within five minutes is silently ignored by the site.
+
+        Args:
+            text: 1 to 1,000 characters.
+            guid: lower-case letters, digits and hyphens.
+            to: the id of the user who alone is to see it.
+            buttons: at most four, by label: `message` to be said as who presses it, or `url`.
+        """
+        data: dict[str, Any] = {"message": text, "guid": guid}
+        if to is not None:
+            data["direct_to"] = to
+        if buttons:
+            data["actions"] = buttons
+        await self._act("message", data)
 
     async def set_info(self, text: str) -> None:
         """Replace the whole of `info_bot`."""

@@ -43,7 +43,8 @@ _DURATION = re.compile(
 class Race:
     """One race as the site describes it in a room frame, a race detail or a list entry.
 
-    `result` is None until the race has ended; `version` is None in list entries.
+    `result` is None until the race has ended; `version` is None in list entries. `entrants` are those who
+    are entered, as far as they are shown: nobody where `hidden` is set.
     """
 
     name: str
@@ -58,6 +59,8 @@ class Race:
     websocket_path: str | None = None
     info_bot: str = ""
     bot_meta: Mapping[str, Any] = field(default_factory=dict)
+    entrants: tuple[Entrant, ...] = ()
+    hidden: bool = False
 
     @property
     def over(self) -> bool:
@@ -119,6 +122,15 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class PrivateNote:
+    """`chat.dm`: somebody wrote to one person alone; what it says is not told."""
+
+    bot: str | None
+    to: str | None
+    """The user's id."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatHistory:
     """`chat.history`: the last messages of the room, oldest first."""
 
@@ -157,9 +169,9 @@ class Unreadable:
     """A frame that could not be read at all: what it said is lost."""
 
 
-Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Unread | Unreadable
+Event = RaceUpdate | ChatMessage | PrivateNote | ChatHistory | Refusal | Pong | Unread | Unreadable
 
-_IGNORED_EVENTS = {"race.renders", "race.split", "chat.dm", "chat.delete", "chat.purge", "chat.pin"}
+_IGNORED_EVENTS = {"race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"}
 
 
 def parse_event(frame: object) -> Event:
@@ -178,6 +190,12 @@ def parse_event(frame: object) -> Event:
         case "chat.history":
             return ChatHistory(
                 tuple(_chat_message(item) for item in _list(message.get("messages"), "messages"))
+            )
+        case "chat.dm":
+            to = message.get("to")
+            return PrivateNote(
+                bot=str(message["from_bot"]) if message.get("from_bot") else None,
+                to=str(to["id"]) if isinstance(to, Mapping) and to.get("id") else None,
             )
         case "error":
             errors = message.get("errors")
@@ -212,29 +230,28 @@ def parse_race(document: object) -> Race:
     recordable = bool(race.get("recordable", True))
     recorded = bool(race.get("recorded", False))
     result = None
-    if status == "finished":
+    hidden = _hidden(race.get("entrants"))
+    if status != "finished":
+        entrants = () if hidden else _field(race.get("entrants"), name)
+    else:
         if "entrants" not in race:
             raise PayloadError(f"race {name}: finished but listed without entrants")
-        entrants = _list(race["entrants"], f"race {name}: entrants")
-        if len(entrants) > MOST_ENTRANTS:
+        listed = _list(race["entrants"], f"race {name}: entrants")
+        if len(listed) > MOST_ENTRANTS:
             raise PayloadError(
-                f"race {name}: {len(entrants)} entrants are more than the {MOST_ENTRANTS} that can be rated"
+                f"race {name}: {len(listed)} entrants are more than the {MOST_ENTRANTS} that can be rated"
             )
+        entrants = tuple(entrant for item in listed if (entrant := _entrant(item, name)) is not None)
         result = RaceResult(
             name=name,
             category=category,
             goal=_text(goal, "name", f"race {name}: goal"),
             ended_at=_time(race, "ended_at", name),
-            entrants=tuple(entrant for item in entrants if (entrant := _entrant(item, name)) is not None),
+            entrants=entrants,
             recorded=recorded,
             recordable=recordable,
             custom_goal=bool(goal.get("custom", False)),
-            hidden=any(
-                isinstance(item, Mapping)
-                and isinstance(item.get("user"), Mapping)
-                and not item["user"].get("id")
-                for item in entrants
-            ),
+            hidden=hidden,
         )
     path = race.get("websocket_bot_url")
     info = race.get("info_bot")
@@ -253,6 +270,8 @@ def parse_race(document: object) -> Race:
         websocket_path=path if isinstance(path, str) and _PATH.fullmatch(path) else None,
         info_bot=info if isinstance(info, str) else "",
         bot_meta=meta if isinstance(meta, Mapping) else {},
+        entrants=entrants,
+        hidden=hidden,
     )
 
 
@@ -322,6 +341,24 @@ def parse_duration(text: object) -> int:
     )
     fraction = (match["fraction"] or "").ljust(6, "0")[:6]
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + int(fraction)
+
+
+def _hidden(entrants: object) -> bool:
+    """Whether the site shows invented people without ids in place of the entrants."""
+    return isinstance(entrants, list) and any(
+        isinstance(item, Mapping) and isinstance(item.get("user"), Mapping) and not item["user"].get("id")
+        for item in entrants
+    )
+
+
+def _field(entrants: object, race: str) -> tuple[Entrant, ...]:
+    """Who is entered in a race that is not finished: no reason to refuse the whole race if unreadable."""
+    try:
+        listed = entrants[:MOST_ENTRANTS] if isinstance(entrants, list) else []
+        read = [_entrant(item, race) for item in listed]
+    except PayloadError:
+        return ()
+    return tuple(entrant for entrant in read if entrant is not None)
 
 
 def _entrant(document: object, race: str) -> Entrant | None:

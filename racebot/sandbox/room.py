@@ -458,6 +458,11 @@ class Room:
 
     # ── frames ──
 
+    @property
+    def listeners(self) -> int:
+        """How many connections follow the room."""
+        return len(self._listeners)
+
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
         """Hand every frame from now on to `listener`; the answer ends that."""
         self._listeners.append(listener)

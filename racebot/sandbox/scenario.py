@@ -48,8 +48,8 @@ class Script:
 
 DEMO = (
     Script(dnfs=2),
-    Script(dnfs=0, disqualify_winner=True, verdict_after=45.0),
-    Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD),
+    Script(dnfs=0, disqualify_winner=True, verdict_after=45.0, chat=("!why", "gg")),
+    Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD, chat=("!why", "!leaderboard 3")),
 )
 """The least that shows everything: a race with DNFs, a disqualification, a race that does not count."""
 

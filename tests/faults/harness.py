@@ -111,10 +111,6 @@ class Run:
                 ]
             ),
         }
-        self._clock = folder / "clock"
-        self.set_clock(0)
-        self.bench.program = (str(Path(__file__).with_name("wrong_clock.py")),)
-        self.bench.extra["FAULTS_CLOCK"] = str(self._clock)
         self.database = Database(self.bench.database)
         self.report = Report()
         self.worker: WorkerProcess | None = None
@@ -137,12 +133,7 @@ class Run:
             for number in range(plan.races)
         ]
         self.weather = Weather(
-            self.site,
-            self.misbehaviour,
-            self._restart,
-            self.set_clock,
-            seed=plan.seed,
-            severity=plan.severity,
+            self.site, self.misbehaviour, self._restart, seed=plan.seed, severity=plan.severity
         )
         self._sequences: dict[str, list[str]] = {}
         self.killer = Killer(self, seed=plan.seed)
@@ -182,7 +173,6 @@ class Run:
     async def _restart(self, lose_rooms: bool) -> None:
         port = urlsplit(self.bench.address).port
         assert port is not None
-        self.misbehaviour.stall(0)
         self.misbehaviour.drop_sockets()
         await self._serving.aclose()
         self.site.forget_guids()
@@ -203,12 +193,6 @@ class Run:
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
         self.worker = await self.bench.start()
-
-    def set_clock(self, seconds: float) -> None:
-        """Make the clock of the worker's computer wrong by so much."""
-        new = self._clock.with_suffix(".new")
-        new.write_text(str(seconds))
-        new.replace(self._clock)
 
     # ── what stories tell of ──
 

@@ -135,6 +135,17 @@ def read_m002(ledger: Ledger) -> None:
     assert ledger.staging.results("orb") == [RACE]
 
 
+def fill_m003(database: Database) -> None:
+    """What the third added: a room in which a moderator asked for quiet."""
+    database.execute("INSERT INTO quiet VALUES ('orb/q')")
+
+
+def read_m003(ledger: Ledger) -> None:
+    assert ledger.pending.is_quiet("orb/q")
+    assert not ledger.pending.is_quiet("orb/r")
+    assert ledger.players_called("BO") == [("id-bo", "Bo")], "a player of the first schema"
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -144,7 +155,11 @@ STORED_RESULT = (
 )
 """As it was first written; what is written today must not be needed to read it."""
 
-DATA = {"m001_ledger": (fill_m001, read_m001), "m002_work": (fill_m002, read_m002)}
+DATA = {
+    "m001_ledger": (fill_m001, read_m001),
+    "m002_work": (fill_m002, read_m002),
+    "m003_chat": (fill_m003, read_m003),
+}
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
 

@@ -14,6 +14,7 @@ from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
     Pong,
+    PrivateNote,
     RaceUpdate,
     Refusal,
     Unread,
@@ -525,13 +526,43 @@ def test_a_refusal_in_one_word() -> None:
     assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
 
 
+def test_a_private_note() -> None:
+    frame = {
+        "type": "chat.dm",
+        "message": "m",
+        "from_user": None,
+        "from_bot": "Bot",
+        "to": {"id": "u", "name": "A"},
+    }
+    assert parse_event(frame) == PrivateNote("Bot", "u")
+    assert parse_event({"type": "chat.dm", "from_user": {"id": "v"}}) == PrivateNote(None, None)
+
+
+@pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
+def test_who_is_entered_before_the_finish(status: str) -> None:
+    entered = [entrant_document("ann", "ready"), entrant_document("bo", "not_ready")]
+    race = parse_race(race_document(status=status, entrants=[*entered, entrant_document("cy", "invited")]))
+    assert race.result is None
+    assert [entrant.name for entrant in race.entrants] == ["Ann", "Bo"]
+    assert not race.hidden
+
+
+def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on() -> None:
+    assert parse_race(race_document(status="open", entrants=[{"status": 7}])).entrants == ()
+    assert parse_race({**race_document(status="open"), "entrants": None}).entrants == ()
+
+
+def test_hidden_entrants_are_nobody() -> None:
+    hidden = [{"user": {"id": "", "name": "Mole"}, "status": {"value": "ready"}}]
+    race = parse_race(race_document(status="open", entrants=hidden))
+    assert (race.entrants, race.hidden) == ((), True)
+
+
 def test_a_pong() -> None:
     assert parse_event({"type": "pong", "date": "x"}) == Pong()
 
 
-@pytest.mark.parametrize(
-    "kind", ["race.renders", "race.split", "chat.dm", "chat.delete", "chat.purge", "chat.pin"]
-)
+@pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
 def test_events_that_do_not_matter_are_not_even_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     assert parse_event({"type": kind, "date": "x"}) == Unread(kind)
     assert not caplog.records

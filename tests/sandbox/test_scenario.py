@@ -53,7 +53,7 @@ async def test_the_demo_shows_dnfs_a_disqualification_and_a_race_that_does_not_c
     (dq,) = [entrant for entrant in disqualified.entrants if entrant.standing == "dq"]
     assert all(dq.finish_time < e.finish_time for e in disqualified.entrants if e.place and dq.finish_time)
     texts = chat_texts(disqualified)
-    assert texts.index("!rating") < len(texts) - 1
+    assert texts.index("!why") < len(texts) - 1
     assert "recorded by" in texts[-1]
     assert (unrecorded.recordable, unrecorded.recorded) == (False, False)
     assert any("disqualified" in line for line in told)

@@ -1,0 +1,274 @@
+"""Everything the bot says in chat, as templates that an operator may change in `racebot.toml`, `[texts]`.
+
+A template names its fields in braces, `{goal}`, and may leave out any of them. An empty template is
+silent: where it is a whole message nothing is said, where it is a piece of one that piece is left out.
+"""
+
+from __future__ import annotations
+
+from string import Formatter
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+LONGEST = 500
+"""Characters of a template; a message of the site has at most 1,000."""
+OWN_LINE = 5
+"""Characters that `info` must begin with, by which our own line in the info box is known."""
+
+
+def _text(default: str, about: str, *fields: str) -> Any:
+    return Field(default, max_length=LONGEST, description=about, json_schema_extra={"fields": list(fields)})
+
+
+class Texts(BaseModel):
+    """The templates. Descriptions say when each is used; the documentation lists their fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provisional: str = _text(
+        "Ratings, once this race is recorded ({goal}): ", "opens the rating message after the finish", "goal"
+    )
+    correction: str = _text(
+        "Correction {number}: the result changed. Ratings, once this race is recorded ({goal}): ",
+        "opens it where the result changed after it was said",
+        "goal",
+        "number",
+    )
+    again: str = _text(
+        "Once more: ratings, once this race is recorded ({goal}): ",
+        "opens it where a moderator asked for it again",
+        "goal",
+    )
+    player: str = _text(
+        "{place} {name} {before}→{after} ({change}{new})",
+        "one entrant in the rating message",
+        "place",
+        "name",
+        "before",
+        "after",
+        "change",
+        "new",
+    )
+    new: str = _text(", first race", "marks a player in their first race")
+    dnf: str = _text("DNF", "in place of the place of who did not finish")
+    dq: str = _text("DQ", "in place of the place of who was disqualified")
+    separator: str = _text(" · ", "stands between entrants, and between the pieces of an answer")
+    no_changes: str = _text("no changes", "in place of the entrants, where a correction leaves none")
+    continued: str = _text("(continued) ", "opens the second and further messages of many entrants")
+    withdrawn: str = _text(
+        "This race will not be recorded, so the rating changes above do not count.",
+        "said where changes were announced and the race is set aside",
+    )
+    team_race: str = _text(
+        "This is a team race: it does not change any rating ({goal}).", "said of team races", "goal"
+    )
+    info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box", "goal")
+    more: str = _text("and {count} more", "ends that line where not all entrants fit", "count")
+
+    rating: str = _text(
+        "{name}: {points} points, {standing} ({leaderboard})",
+        "opens the answer to !rating",
+        "name",
+        "points",
+        "standing",
+        "leaderboard",
+    )
+    rating_place: str = _text("place {place} of {listed}", "a listed player's standing", "place", "listed")
+    rating_too_few: str = _text(
+        "not listed before {needed} finishes",
+        "the standing of who has too few finishes",
+        "finishes",
+        "needed",
+    )
+    rating_inactive: str = _text(
+        "not listed, last raced {days} days before the latest race",
+        "the standing of who has not raced for long",
+        "days",
+    )
+    rating_pending: str = _text(
+        "{points} once this race is recorded ({change})",
+        "what this room's race will make of it",
+        "points",
+        "change",
+    )
+    rating_record: str = _text(
+        "{races} raced, {finishes} finished, {wins} won", "a player's record", "races", "finishes", "wins"
+    )
+    rating_last: str = _text("last race {change}", "the change by the last race", "change")
+    rating_newcomer: str = _text(
+        "{name} has not been rated yet ({leaderboard}); everybody starts at {points} points",
+        "answers !rating for a player without a rating",
+        "name",
+        "leaderboard",
+        "points",
+    )
+    unknown_player: str = _text(
+        "Nobody called {name} is rated here ({leaderboard}).",
+        "answers a name that is not known",
+        "name",
+        "leaderboard",
+    )
+    did_you_mean: str = _text("Perhaps {names}?", "follows it where some names are alike", "names")
+
+    leaderboard: str = _text(
+        "{leaderboard}, the first {count} of {listed}: ",
+        "opens the answer to !leaderboard",
+        "leaderboard",
+        "count",
+        "listed",
+    )
+    leaderboard_player: str = _text(
+        "{place} {name} {points}", "one player of the leaderboard", "place", "name", "points"
+    )
+    leaderboard_empty: str = _text(
+        "Nobody is listed yet ({leaderboard}).", "answers !leaderboard where nobody is", "leaderboard"
+    )
+    link: str = _text("all of it: {url}", "follows where pages are published", "url")
+
+    why: str = _text(
+        "{name} {before}→{after} ({change}): ",
+        "opens the answer to !why about an earlier race",
+        "name",
+        "before",
+        "after",
+        "change",
+        "leaderboard",
+        "race",
+    )
+    why_pending: str = _text(
+        "{name} {before}→{after} ({change}) once this race is recorded: ",
+        "opens the answer to !why about this room's race",
+        "name",
+        "before",
+        "after",
+        "change",
+        "leaderboard",
+        "race",
+    )
+    why_place: str = _text(
+        "place {place} of {entrants}, {expected} expected",
+        "what a finisher's place was against what was expected",
+        "place",
+        "entrants",
+        "expected",
+    )
+    why_unfinished: str = _text(
+        "did not finish; the chance to finish was {chance}", "of who did not finish", "chance"
+    )
+    why_unfinished_place: str = _text(
+        "did not finish; place {expected} of {entrants} expected",
+        "the same, where the model does not tell the chance to finish",
+        "expected",
+        "entrants",
+    )
+    why_disqualified: str = _text(
+        "was disqualified, which counts as not finishing", "of who was disqualified"
+    )
+    why_part_finish: str = _text("{points} for finishing", "the part of the change for finishing", "points")
+    why_part_unfinished: str = _text(
+        "{points} for not finishing", "the part of the change for not finishing", "points"
+    )
+    why_part_place: str = _text("{points} for the place", "the part of the change for the place", "points")
+    why_ahead: str = _text("ahead of {names}", "whom they beat, the least likely first", "names")
+    why_behind: str = _text("behind {names}", "who beat them, the least likely first", "names")
+    why_opponent: str = _text(
+        "{name} ({chance} likely)", "one opponent with what was expected", "name", "chance"
+    )
+    why_nothing: str = _text(
+        "No race of {name}'s has been rated yet ({leaderboard}).",
+        "answers !why where there is nothing to explain",
+        "name",
+        "leaderboard",
+    )
+
+    odds: str = _text("Chances to win ({leaderboard}): ", "opens the answer to !odds", "leaderboard")
+    odds_player: str = _text("{name} {chance}", "one entrant's chance", "name", "chance")
+    odds_new: str = _text("{name} {chance} (new)", "the same of a newcomer", "name", "chance")
+    odds_none: str = _text("No odds before two are entered.", "answers !odds in a room without a field")
+    odds_hidden: str = _text(
+        "No odds: who races here is hidden until the finish.", "answers !odds where entrants are hidden"
+    )
+    odds_team: str = _text("No odds for a team race.", "answers !odds in a team race")
+    odds_started: str = _text(
+        "The race is on: odds are for before the start.", "answers !odds after the start"
+    )
+
+    versus: str = _text(
+        "{name} against {other} ({leaderboard}): ", "opens the answer to !vs", "name", "other", "leaderboard"
+    )
+    versus_record: str = _text(
+        "ahead in {won} of {met} races together, behind in {lost}", "how they fared", "won", "lost", "met"
+    )
+    versus_never: str = _text("no race together yet", "where they never met")
+    versus_points: str = _text("{points} and {other_points} points", "their points", "points", "other_points")
+    versus_chance: str = _text("{chance} to be ahead next time", "the first one's chance", "chance")
+    versus_whom: str = _text("Against whom? {command} name", "answers !vs without a name", "command")
+
+    help: str = _text(
+        "racebot {version}: {commands}. Ratings count once a race is recorded.",
+        "answers !ratings",
+        "version",
+        "commands",
+    )
+    help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
+    off: str = _text(
+        "I keep quiet in this room. The race counts all the same; {command} on brings me back.",
+        "answers a moderator's !ratings off",
+        "command",
+    )
+    on: str = _text("I speak in this room again.", "answers a moderator's !ratings on")
+    nothing_to_repeat: str = _text(
+        "There is no finished race here to say again.", "answers a moderator's !ratings redo"
+    )
+    moderators_only: str = _text(
+        "That is for the moderators of this category.", "answers anybody else who asks for it"
+    )
+
+    button_rating: str = _text("My rating", "a button below the rating message")
+    button_why: str = _text("Why?", "a button below the rating message")
+    button_leaderboard: str = _text("Leaderboard", "a button below the rating message")
+
+    @field_validator("*")
+    @classmethod
+    def _known_fields(cls, value: str, info: ValidationInfo) -> str:
+        allowed = fields_of(str(info.field_name))
+        try:
+            pieces = list(Formatter().parse(value))
+        except ValueError as error:
+            raise ValueError(f"{error}; write a brace that is no field twice") from None
+        for _, field, form, conversion in pieces:
+            if field is None:
+                continue
+            if field not in allowed or form or conversion:
+                names = ", ".join(f"{{{name}}}" for name in allowed) or "none"
+                raise ValueError(f"{{{field}}} is not a field of this text; there are: {names}")
+        return value
+
+    @field_validator("player", "separator")
+    @classmethod
+    def _not_empty(cls, value: str) -> str:
+        if not value:
+            raise ValueError("may not be empty: without it the messages around it make no sense")
+        return value
+
+    @field_validator("info")
+    @classmethod
+    def _recognisable(cls, value: str) -> str:
+        if value and len(value.partition("{")[0].strip()) < OWN_LINE:
+            raise ValueError(
+                f"must begin with {OWN_LINE} characters of its own, by which the bot knows its line"
+            )
+        return value
+
+
+def fields_of(name: str) -> tuple[str, ...]:
+    """The fields that a template may name, in the order of the documentation."""
+    extra = Texts.model_fields[name].json_schema_extra
+    assert isinstance(extra, dict)  # noqa: S101 - `_text` sets it
+    fields = extra["fields"]
+    assert isinstance(fields, list)  # noqa: S101 - as above
+    return tuple(str(field) for field in fields)
+
+
+DEFAULT_TEXTS = Texts()

@@ -1,0 +1,106 @@
+"""Commands in a room, with the real worker beside a sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from worker_support import Bench, bench, finish, said, until
+
+from racebot.sandbox.people import User
+from racebot.sandbox.room import Room
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as bench_:
+        yield bench_
+
+
+async def answered(room: Room, user: User, line: str) -> str:
+    """What is said next in a room after somebody wrote."""
+    before = len(said(room))
+    room.say(user, line)
+    await until(lambda: len(said(room)) > before)
+    return said(room)[-1]
+
+
+async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        ann, bo = room.entrants[0].user, room.entrants[1].user
+        await until(lambda: room.listeners)
+        assert "has not been rated yet" in await answered(room, ann, "!rating")
+        assert await answered(room, ann, "!odds") == "The race is on: odds are for before the start."
+        finish(room, 80, 85)
+        await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
+        (message,) = [m for m in room.chat if m.text.startswith("Ratings, once")]
+        assert {label: action["message"] for label, action in message.actions.items()} == {
+            "My rating": "!rating",
+            "Why?": "!why",
+            "Leaderboard": "!leaderboard",
+        }
+        assert "once this race is recorded: place 1 of 3" in await answered(room, ann, "!why")
+        assert "place 2 of 3" in await answered(room, ann, f"!why {bo.name}")
+        room.record()
+        await until(lambda: room.bot_meta)
+    assert sum(text.startswith("Ratings, once") for text in said(room)) == 1
+
+
+async def test_private_answers_are_notes(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_PRIVATE_ANSWERS"] = "true"
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        await until(lambda: room.listeners)
+        room.say(room.entrants[0].user, "!rating")
+        room.say(room.entrants[1].user, "!ratings")
+        await until(lambda: len(room.notes) == 2)
+    assert [note.direct_to for note in room.notes] == [e.user for e in room.entrants]
+    assert said(room) == []
+
+
+async def test_a_room_that_a_moderator_silenced_stays_so_over_a_kill(sandbox: Bench) -> None:
+    room = sandbox.open_race(2)
+    async with sandbox.worker() as worker:
+        await until(lambda: room.listeners)
+        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith("I keep quiet")
+        await worker.kill()
+    async with sandbox.worker():
+        finish(room, 80, 85)
+        await asyncio.sleep(1)
+        assert len(said(room)) == 1
+        assert await answered(room, sandbox.site.moderator, "!ratings on") is not None
+        await until(lambda: len(said(room)) == 3)
+        room.record()
+        await until(lambda: room.bot_meta)
+
+
+async def test_who_asks_without_end_is_not_answered_without_end(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        await until(lambda: room.listeners)
+        for _ in range(30):
+            room.say(room.entrants[0].user, "!rating")
+        finish(room, 80, 85)
+        await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
+    assert sum("has not been rated yet" in text for text in said(room)) == 4
+
+
+async def test_where_pages_are_published_chat_leads_there(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
+    async with sandbox.worker():
+        first = sandbox.open_race(2)
+        finish(first, 80, 85)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: first.bot_meta)
+        room = sandbox.open_race(2)
+        finish(room, 80, 85)
+        await until(lambda: said(room))
+        page = "https://example.org/ratings/leaderboards/sandbox/sandbox-100.html"
+        (message,) = [m for m in room.chat if m.bot]
+        assert message.actions["Leaderboard"] == {"url": page}
+        answer = await answered(room, room.entrants[0].user, "!leaderboard 1")
+        assert answer.endswith(f"all of it: {page}")
