@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from contextlib import closing, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
@@ -50,7 +50,7 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
         if found != "ok":
             raise LedgerUnavailable(f"backup {target}: not intact ({found}): run `racebot verify`")
         partial.replace(target)
-        for old in backups(folder, stem)[keep:]:
+        for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
             old.unlink()
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnavailable(f"backup {target}: {error}: free space, or let racebot write there") from None
@@ -62,5 +62,15 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
 
 def backups(folder: Path, stem: str) -> list[Path]:
     """The copies of one database in a folder, newest first."""
-    name = re.compile(re.escape(stem) + r"-\d{8}T\d{6}Z\.db")
-    return sorted((path for path in folder.glob("*.db") if name.fullmatch(path.name)), reverse=True)
+    return sorted(_named(folder, stem, ".db"), reverse=True)
+
+
+def _abandoned(folder: Path, stem: str, now: datetime) -> list[Path]:
+    """What copies that were cut off by a kill have left; one that is being made is younger."""
+    before = (now - timedelta(days=1)).timestamp()
+    return [path for path in _named(folder, stem, ".part") if path.stat().st_mtime < before]
+
+
+def _named(folder: Path, stem: str, suffix: str) -> list[Path]:
+    name = re.compile(re.escape(stem) + r"-\d{8}T\d{6}Z" + re.escape(suffix))
+    return [path for path in folder.glob(f"*{suffix}") if name.fullmatch(path.name)]

@@ -165,6 +165,7 @@ class Lifecycle:
         known = (
             in_room
             or self._ledger.pending.get(result.name) is not None
+            or result.name in self._ledger.pending.joined(result.category)
             or bool(self._ledger.outbox.of(result.name))
         )
 

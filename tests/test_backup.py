@@ -74,3 +74,22 @@ def test_a_folder_that_cannot_be_written_is_named(settler: Settler, tmp_path: Pa
 
 def test_backups_lie_beside_the_database() -> None:
     assert folder_of(Path("state/racebot.db")) == Path("state/backups")
+
+
+def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settler, tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    stem = settler.ledger.path.stem
+    left, begun, foreign = (
+        folder / name
+        for name in (f"{stem}-20260228T040000Z.part", f"{stem}-20260301T115900Z.part", "film.part")
+    )
+    for path, age in (
+        (left, timedelta(hours=25)),
+        (begun, timedelta(minutes=1)),
+        (foreign, timedelta(days=9)),
+    ):
+        path.touch()
+        os.utime(path, ((NOON - age).timestamp(),) * 2)
+    made = back_up(settler.ledger, folder, keep=3, now=NOON)
+    assert sorted(folder.iterdir()) == sorted([begun, foreign, made])

@@ -342,6 +342,15 @@ def test_a_race_that_changes_nothing_gets_no_final_word(lifecycle: Lifecycle, le
     assert ledger.outbox.of("orb/r") == []
 
 
+def test_a_race_that_was_watched_and_ended_while_nobody_looked_gets_its_final_word(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    """Its end is seen in the list of past races, before its room is joined again."""
+    lifecycle.joined(replace(seen(FINISHED), status="in_progress", result=None))
+    lifecycle.observe(seen(RECORDED))
+    assert kinds(ledger) == ["meta", "info"]
+
+
 def test_a_changed_record_corrects_the_final_word(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(RECORDED), in_room=True)
     deliver(ledger)
