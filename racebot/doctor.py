@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
@@ -37,8 +38,9 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
 
 def _database(settings: Settings) -> Finding:
     path = settings.database
-    if not path.exists():
-        return Finding(True, f"database {path}: not there yet; it is made when it is first needed")
+    with suppress(OSError):  # what keeps it from being looked at, opening it tells
+        if not path.exists():
+            return Finding(True, f"database {path}: not there yet; it is made when it is first needed")
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()

@@ -14,17 +14,27 @@ RacebotError
 └── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
 """
 
+LONGEST_LINE = 1_000
+"""Characters. What is cut out of a longer text is its middle: the place is named first, the mend last."""
+
 
 class RacebotError(Exception):
-    """Base of all errors raised on purpose; its text is one line fit for an operator."""
+    """Base of all errors raised on purpose; its text is one line fit for an operator.
+
+    Texts repeat what came from elsewhere, so they are shortened to `LONGEST_LINE`, and characters that a
+    terminal might obey are spelt out.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(_line(text))
 
 
 class SettingsError(RacebotError):
     """A setting is missing, misspelt or unusable. `problems` holds one line each."""
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+        self.problems = tuple(map(_line, problems))
+        Exception.__init__(self, "\n".join(self.problems))
 
 
 class ModelError(RacebotError):
@@ -65,3 +75,11 @@ class ExportError(RacebotError):
 
 class NoSuchEntryError(RacebotError):
     """A player, race or leaderboard that the ledger does not hold."""
+
+
+def _line(text: str) -> str:
+    if len(text) > LONGEST_LINE:
+        text = f"{text[: LONGEST_LINE * 2 // 3]} … {text[-LONGEST_LINE // 4 :]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 import difflib
-import json
+import ipaddress
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import httpx
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import (
@@ -40,8 +40,9 @@ from pydantic_settings import (
 
 from racebot.announcement import InfoPolicy
 from racebot.commands import Command, Words
-from racebot.errors import ModelError, SettingsError
+from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.store import Leaderboard
+from racebot.races.document import read_json
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import did_you_mean
@@ -50,6 +51,8 @@ from racebot.settle import LeaderboardPlan, Plans
 from racebot.texts import Texts
 
 PREFIX = "RACEBOT_"
+LONGEST_SPAN = 36_500
+"""Days; a longer one leads to years that no calendar has."""
 DEFAULT_MODEL = "thurstone-hurdle"
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -61,7 +64,7 @@ def _pairs(value: object) -> object:
         return value
     text = value.strip()
     if text.startswith("{"):
-        return json.loads(text)
+        return _decoded(text)
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if any(not sign for _, sign, _ in pairs):
         raise ValueError("not of the form name=value; name=value")
@@ -74,10 +77,35 @@ def _names(value: object) -> object:
         return value
     text = value.strip()
     return (
-        json.loads(text)
-        if text.startswith("[")
-        else [name.strip() for name in text.split(";") if name.strip()]
+        _decoded(text) if text.startswith("[") else [name.strip() for name in text.split(";") if name.strip()]
     )
+
+
+def _decoded(text: str) -> object:
+    try:
+        return read_json(text)
+    except PayloadError as error:
+        raise ValueError(str(error)) from None
+
+
+def _trustworthy(address: str) -> str:
+    """A site's address to which a secret may be sent."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"not an address ({error})") from None
+    if (url.port or 0) > 65_535 or not all(0 < len(label) < 64 for label in url.host.split(".")):
+        raise ValueError("no site can be there")
+    if url.scheme != "https" and not _on_this_machine(url.host):
+        raise ValueError("without https anybody on the way can read the bot's secret")
+    return address
+
+
+def _on_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _model_key(value: str | None) -> str | None:
@@ -127,7 +155,7 @@ class LeaderboardSettings(BaseModel):
     parameters: dict[str, Any] = {}
     team_races: TeamPolicy | None = None
     minimum_finishes: int | None = Field(default=None, ge=0)
-    inactive_days: int | None = Field(default=None, ge=0)
+    inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
     carry_over: CarryOver | None = None
 
     _check_model = field_validator("model")(_model_key)
@@ -187,7 +215,9 @@ class Settings(BaseSettings):
     list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
     request_interval: float = Field(1.0, ge=0, le=60, description="a number of seconds from 0 to 60")
     minimum_finishes: int = Field(0, ge=0, description="a number of finishes, 0 to list everybody")
-    inactive_days: int = Field(0, ge=0, description="a number of days, 0 to hide nobody")
+    inactive_days: int = Field(
+        0, ge=0, le=LONGEST_SPAN, description=f"a number of days up to {LONGEST_SPAN}, 0 to hide nobody"
+    )
     backups: int = Field(
         7, ge=0, le=1000, description="how many nightly copies of the database to keep, 0 for none"
     )
@@ -214,6 +244,7 @@ class Settings(BaseSettings):
     leaderboards: list[LeaderboardSettings] = Field([], description="tables [[leaderboards]] in racebot.toml")
     texts: Texts = Field(Texts(), description="the table [texts] in racebot.toml")
 
+    _check_site = field_validator("site")(_trustworthy)
     _check_model = field_validator("model")(_model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
@@ -226,6 +257,13 @@ class Settings(BaseSettings):
                 hint = did_you_mean(name, [str(each) for each in Command])
                 raise ValueError(f"{name} is not a command{hint}")
         return value
+
+    @field_validator("database", "config")
+    @classmethod
+    def _usable(cls, path: Path) -> Path:
+        if "\0" in str(path):
+            raise ValueError("no path has a NUL character")
+        return path
 
     @field_validator("site", "pages_url", mode="before")
     @classmethod
@@ -349,23 +387,32 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
         for name, hint in _unknown(written)
     ]
     path = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
-    if written.get(f"{PREFIX}CONFIG") and not path.exists():
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError as error:
+        raise SettingsError(
+            *problems, f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"
+        ) from None
+    if written.get(f"{PREFIX}CONFIG") and not there:
         problems.append(f"{PREFIX}CONFIG={str(path)!r}: there is no such file: correct the path or unset it")
-    if path.is_dir():
+    if folder:
         problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
     origins = _Origins(given, written, path)
     try:
         settings = _sourced(directory / ".env", path)(**given)
     except ValidationError as error:
         raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
     except UnreadableSource as error:
         field = re.search(r'field "(\w+)"', str(error))
         variable = f"{PREFIX}{field[1].upper()}" if field else str(error)
         raise SettingsError(
             *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
         ) from None
+    except RecursionError:
+        where = f"{path}, {PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
+        raise SettingsError(*problems, f"{where}: nested too deeply: correct it") from None
+    except (ValueError, OSError) as error:
+        raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if problems:
         raise SettingsError(*problems)
@@ -376,7 +423,7 @@ def _written(env_file: Path) -> dict[str, str]:
     """What `.env` and the environment hold, by upper-case name; the environment beats the file.
 
     Raises:
-        SettingsError: `.env` is not text, or has a line that sets nothing.
+        SettingsError: `.env` or a variable is not text, or `.env` has a line that sets nothing.
     """
     try:
         with env_file.open(encoding="utf-8") as file:
@@ -391,7 +438,12 @@ def _written(env_file: Path) -> dict[str, str]:
             *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
         )
     values = {name.upper(): text or "" for name, text in in_file.items()}
-    return values | {name.upper(): text for name, text in os.environ.items()}
+    values |= {name.upper(): text for name, text in os.environ.items()}
+    # Bytes of the environment that are no UTF-8 come as halves of surrogate pairs.
+    ours = [(name, text) for name, text in values.items() if name.startswith(PREFIX)]
+    if broken := [name for name, text in ours if re.search("[\ud800-\udfff]", name + text)]:
+        raise SettingsError(*(f"{name}: not UTF-8 text: write it as such" for name in broken))
+    return values
 
 
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:

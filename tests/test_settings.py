@@ -171,7 +171,17 @@ def test_another_toml_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 # Each bad value
 
 BAD = {
-    "SITE": ["racetime.gg", "ftp://racetime.gg", "https://racetime.gg/smr", "https://", "https://a b"],
+    "SITE": [
+        "racetime.gg",
+        "ftp://racetime.gg",
+        "https://racetime.gg/smr",
+        "https://",
+        "https://a b",
+        "https://a:99999",
+        "https://[::::]",
+        "https://a..b",
+        "https://" + "a" * 64 + ".gg",
+    ],
     "CATEGORY": ["Super Metroid", "smr/", "SMR", "-smr", "https://racetime.gg/smr"],
     "TEAM_RACES": ["yes", "teams"],
     "ANNOUNCE": ["sometimes", "2"],
@@ -181,9 +191,9 @@ BAD = {
     "LIST_EVERY": ["0", "86401"],
     "REQUEST_INTERVAL": ["-1", "61"],
     "MINIMUM_FINISHES": ["-1", "1.5", "few"],
-    "INACTIVE_DAYS": ["-1", "long"],
+    "INACTIVE_DAYS": ["-1", "long", "36501"],
     "LOG_LEVEL": ["loud", "INFO "],
-    "PARAMETERS": ["rates", "{rates: 1}", '{"rates": '],
+    "PARAMETERS": ["rates", "{rates: 1}", '{"rates": ', '{"level": NaN}', '{"level": 1e999}'],
     "GOALS": ['["Any Orb"', '["Any Orb", 5]'],
     "CATEGORIES": ["orb", "[1]"],
 }
@@ -493,6 +503,46 @@ def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     (problem,) = problems()
     assert name in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("racebot.toml", b"a = " + b"[" * 5_000, "nested too deeply"),
+        ("racebot.toml", b"minimum_finishes = " + b"9" * 5_000, "correct the file"),
+        ("racebot.toml", b"quiet_seconds = nan", "quiet_seconds=nan: "),
+        (".env", b"RACEBOT_LEADERBOARDS=" + b"[" * 100_000, "RACEBOT_LEADERBOARDS"),
+        (".env", b"RACEBOT_PARAMETERS={" + b'"a":{' * 100_000, "RACEBOT_PARAMETERS"),
+        (".env", b"RACEBOT_DATABASE=a\0b", "no path has a NUL character"),
+        (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
+    ],
+)
+def test_files_that_ask_too_much_are_refused_in_a_line(
+    folder: Path, name: str, text: bytes, told: str
+) -> None:
+    (folder / name).write_bytes(text)
+    (problem,) = problems()
+    assert told in problem
+    assert len(problem) <= 1_000
+
+
+def test_a_variable_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_GOALS", os.fsdecode(b"caf\xe9"))
+    assert problems() == ("RACEBOT_GOALS: not UTF-8 text: write it as such",)
+
+
+@pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
+def test_without_https_only_a_site_on_this_machine(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    environment(monkeypatch, SITE=f"http://{host}:8000")
+    assert load().site == f"http://{host}:8000"
+
+
+@pytest.mark.parametrize("host", ["racetime.gg", "localhost.example", "10.0.0.1", "[2001:db8::1]"])
+def test_no_secret_goes_out_without_https(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    environment(monkeypatch, SITE=f"http://{host}")
+    (problem,) = problems()
+    assert problem.startswith(f"RACEBOT_SITE='http://{host}': without https ")
+    assert problem.endswith("set it to the site's address, such as https://racetime.gg")
 
 
 # Secrets

@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlite_utils.db import Database
 
-from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
+from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
 from racebot.ledger.pages import PageQueries
 from racebot.ledger.schema import migrations, unknown
 from racebot.ledger.work import Outbox, Pending, Staging
@@ -90,6 +90,7 @@ class Ledger:
 
     Raises (all methods):
         LedgerError: the database is unreadable, read-only, full, or not a ledger.
+        PayloadError: a value that no database holds: text that is none, or a number beyond 64 bits.
     """
 
     def __init__(self, db: Database, path: Path) -> None:
@@ -620,6 +621,8 @@ def _translated(path: Path) -> Generator[None]:
             if any(sign in text for sign in signs):
                 raise kind(f"database {path}: {text}: {mend}") from error
         raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise PayloadError(f"database {path}: it cannot hold such a value ({error})") from None
 
 
 _MENDS: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (

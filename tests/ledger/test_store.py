@@ -18,7 +18,7 @@ import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError
+from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
 from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
@@ -604,6 +604,21 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="no such table: standings: run `racebot verify`"):
         ledger.standings(replace(BOARD, id=1))
     assert issubclass(sqlite3.OperationalError, sqlite3.DatabaseError)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "An\udcffn"])
+def test_a_name_that_is_no_text_is_refused(ledger: Ledger, name: str) -> None:
+    """Arguments of a command line that are no UTF-8 come so."""
+    with pytest.raises(PayloadError, match="cannot hold such a value"):
+        ledger.find_player(name)
+    with pytest.raises(PayloadError, match="cannot hold such a value"):
+        ledger.find_race(name)
+
+
+def test_a_number_that_no_database_holds_is_refused(ledger: Ledger) -> None:
+    board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
+    with pytest.raises(PayloadError, match="cannot hold such a value"):
+        ledger.history(board, "id-ann", 2**63)
 
 
 # Reading alone

@@ -1,0 +1,455 @@
+"""What is tried with arbitrary bytes: every parser of what comes from outside.
+
+A target takes bytes and returns if the rule holds: whatever it is given, the code either copes or raises
+one of racebot's own errors, in one line of a sensible length. Anything else escapes and is a find.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+from archives import archive
+from builders import (
+    CATEGORY,
+    GOAL,
+    NOON,
+    entrant_document,
+    listed_document,
+    race_document,
+    user_document,
+)
+from fuzz.mutation import Bytes, bent, written
+from pydantic import SecretStr
+
+from racebot import announcement, backfill, reports, settings
+from racebot.announcement import InfoPolicy
+from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
+from racebot.ledger.store import Ledger
+from racebot.lifecycle import Lifecycle
+from racebot.races.document import read_json
+from racebot.races.outcome import TeamPolicy
+from racebot.racetime import api, payload
+from racebot.racetime.room import Recorded, ResultStands, Room
+from racebot.settle import LeaderboardPlan, Plans, Settler
+
+SECRET = "hush-hush-1234"
+
+ENTRANTS = [
+    entrant_document("ann", "done", "P0DT01H00M03.047053S", 1),
+    entrant_document("bo", "done", "P0DT01H00M03.890791S", 2, team={"name": "Red", "slug": "red"}),
+    entrant_document("cy", "dnf"),
+    entrant_document(None, "dq", "PT1H"),
+]
+RACE = race_document("r", ENTRANTS, info_bot="Seed: x", bot_meta={"seed": 5}, recorded=True)
+PAGE = {
+    "count": 2,
+    "num_pages": 1,
+    "races": [listed_document("a", ENTRANTS), listed_document("b", ENTRANTS[:2], recorded=True)],
+}
+OPEN = {key: RACE[key] for key in ("name", "goal", "url")} | {"status": {"value": "open"}}
+CATEGORY_PAGE = {"slug": CATEGORY, "name": "Orb Hunt", "goals": [GOAL, "All Orbs"], "current_races": [OPEN]}
+CHAT = {
+    "id": "mzAPKWnLJb4N67dv",
+    "user": user_document("ann"),
+    "bot": None,
+    "posted_at": "2026-03-01T12:00:00.100Z",
+    "message": "!rating bo",
+    "message_plain": "!rating bo",
+    "highlight": False,
+    "is_dm": False,
+    "is_bot": False,
+    "is_system": False,
+    "is_pinned": False,
+    "delay": 0,
+    "actions": {},
+}
+FRAMES = [
+    {"type": "race.data", "race": RACE, "date": "2026-03-01T12:00:00.100Z"},
+    {"type": "race.data", "race": race_document("r", ENTRANTS, version=22)},
+    {"type": "race.data", "race": race_document("r", [entrant_document("ann", "ready")], "open")},
+    {"type": "chat.message", "message": CHAT},
+    {"type": "chat.history", "messages": [CHAT, CHAT]},
+    {"type": "error", "errors": ["Permission denied. Check your authorization token."]},
+    {"type": "race.renders", "renders": {}},
+    {"type": "pong"},
+]
+TOKEN = {"access_token": "token-of-the-bot-1", "expires_in": 36_000, "token_type": "Bearer"}
+TOML = b"""\
+model = "thurstone-hurdle"
+parameters = { level = 1.5 }
+[[categories]]
+slug = "orb"
+client_id = "orb-bot"
+client_secret = "hush-hush-1234"
+goals = ["Any Orb"]
+[[leaderboards]]
+name = "All"
+category = "orb"
+goals = ["Any Orb", "All Orbs"]
+carry_over = { from = "Old", factor = 0.9, most_races = 10 }
+"""
+ENV = b"""\
+RACEBOT_CATEGORY=orb
+RACEBOT_CLIENT_ID="orb-bot"
+export RACEBOT_CLIENT_SECRET='hush-hush-1234'
+RACEBOT_GOALS=Any Orb; All Orbs  # two
+RACEBOT_PARAMETERS=level=1.5
+OTHER=${HOME}/x
+"""
+WORDS = (
+    "true",
+    "orb",
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "1e999",
+    "9" * 5_000,
+    "99999999999999999999",
+    "a=1; b=2",
+    "level=nan",
+    "level=1e999",
+    '{"level": NaN}',
+    '{"level": ' + "[" * 5_000,
+    "[" * 5_000,
+    '["a"]',
+    "http://racetime.gg",
+    "https://[::::]",
+    "https://a:99999",
+    "https://user:pass@racetime.gg",
+    "https://..",
+    "trueskill",
+    "\x1b]0;x\x07",
+    "/" + "a" * 5_000,
+    "\udcff",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One parser under trial. `seeds` are inputs to start from; `examples` how many an everyday run tries."""
+
+    check: Callable[[bytes], None]
+    seeds: tuple[bytes, ...] = (b"",)
+    examples: int = 150
+
+
+@contextlib.contextmanager
+def only_own_errors(secret: str = SECRET) -> Iterator[None]:
+    """Let racebot's own errors pass, if each is one line that somebody can read and that keeps the secret."""
+    lines: tuple[str, ...] = ()
+    try:
+        yield
+    except SettingsError as error:
+        lines = error.problems
+    except RacebotError as error:
+        lines = (str(error),)
+    for line in lines:
+        assert line.strip()
+        assert line.isprintable(), repr(line)
+        assert len(line) <= LONGEST_LINE, line
+        assert secret not in line, line
+
+
+def document(source: Bytes, *shapes: Any) -> Any:
+    """JSON from elsewhere as the program gets to see it: raw bytes, or something almost right."""
+    if source.number(8) == 0:
+        return read_json(source.rest())
+    return read_json(written(bent(source.one_of(shapes), source), source))
+
+
+# Parsers
+
+
+def frame(data: bytes) -> None:
+    with only_own_errors():
+        payload.parse_event(document(Bytes(data), *FRAMES))
+
+
+def race(data: bytes) -> None:
+    with only_own_errors():
+        found = payload.parse_race(document(Bytes(data), RACE, listed_document("a", ENTRANTS)))
+        if found.result is not None:
+            assert type(found.result).from_json(found.result.to_json()) == found.result
+
+
+def race_page(data: bytes) -> None:
+    with only_own_errors():
+        payload.parse_race_page(document(Bytes(data), PAGE))
+
+
+def category(data: bytes) -> None:
+    with only_own_errors():
+        payload.parse_category(document(Bytes(data), CATEGORY_PAGE))
+
+
+def words(data: bytes) -> None:
+    """Durations and times, from text as it comes."""
+    text = Bytes(data).text() if data[:1] < b"\x80" else data[1:].decode("utf-8", "replace")
+    with only_own_errors():
+        assert payload.parse_duration(text) >= 0
+    with contextlib.suppress(ValueError):
+        moment = payload.timestamp(text)
+        assert moment.utcoffset() is not None
+        assert 1970 <= moment.year < 3000
+
+
+def retry_after(data: bytes) -> None:
+    source = Bytes(data)
+    text = source.one_of(("Sun, 06 Nov 1994 08:49:37 GMT", "120", "Mon, 01 Jan 9999 00:00:00 -0000", ""))
+    raw = bytearray(text.encode())
+    while source.left:
+        at = source.number(len(raw) + 1)
+        raw[at : at + source.number(4)] = source.take(source.number(6))
+    with contextlib.suppress(httpx.LocalProtocolError):
+        pause = api._retry_after(httpx.Response(503, headers=[(b"Retry-After", bytes(raw))]))
+        assert pause is None or 0 <= pause <= api.LONGEST_PAUSE
+
+
+def answer(data: bytes) -> None:
+    """A whole answer of the site: status, headers and body, to each kind of request."""
+    source = Bytes(data)
+    status = source.one_of((200, 200, 200, 200, 301, 302, 400, 401, 403, 404, 429, 500, 503, 204, 599))
+    headers = [(b"Content-Type", source.one_of((b"application/json", b"text/html; charset=utf-16", b"\xff")))]
+    if source.number(4) == 1:
+        names = (b"Content-Encoding", b"Retry-After", b"Location", b"Set-Cookie", b"Content-Length")
+        headers.append((source.one_of(names), source.take(source.number(12))))
+    wanted = source.number(4)
+    shape = (TOKEN, CATEGORY_PAGE, RACE, PAGE)[wanted]
+    body = source.rest() if source.number(8) == 0 else written(bent(shape, source), source)
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
+
+    async def ask() -> None:
+        transport = httpx.MockTransport(reply)
+        async with api.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
+            match wanted:
+                case 0:
+                    token, seconds = await site.token(api.Credentials("orb-bot", SecretStr(SECRET)))
+                    assert token.isascii() and token.isprintable() and 0 < seconds <= 2**63
+                case 1:
+                    await site.category(CATEGORY, "token-1")
+                case 2:
+                    await site.race(f"{CATEGORY}/r")
+                case _:
+                    await site.past_races(CATEGORY, 1)
+
+    with only_own_errors():
+        _runner().run(ask())
+
+
+def race_file(data: bytes) -> None:
+    """A file given to `racebot import`, `evaluate` or `tune`."""
+    source = Bytes(data)
+    path = _folder() / "races.json"
+    path.write_bytes(
+        source.rest()
+        if source.number(8) == 0
+        else written(bent(source.one_of((archive(3), PAGE, [PAGE, PAGE], RACE, [RACE])), source), source)
+    )
+    with only_own_errors():
+        for result in backfill.read_races(path, category=CATEGORY, goal=None):
+            result.to_json().encode()
+
+
+# What comes after the parsers
+
+
+def life(data: bytes) -> None:
+    """Frames of a room, as far as they lead: previewed, settled, put into words, looked up."""
+    source = Bytes(data)
+    plan = LeaderboardPlan(
+        source.one_of(("thurstone-hurdle", "plackett-luce", "trueskill")), {}, source.one_of([*TeamPolicy])
+    )
+    room = Room(f"{CATEGORY}/r", quiet=0)
+    ledger = _ledger()
+    with contextlib.suppress(_RollBack), ledger.transaction():
+        lifecycle = Lifecycle(Settler(ledger, Plans(plan)), lambda: NOON)
+        for now in range(1 + source.number(4)):
+            with only_own_errors():
+                found = payload.parse_race(document(source, *(f["race"] for f in FRAMES[:3])))
+                for notice in [*room.update(found, now), *room.tick(now)]:
+                    match notice:
+                        case ResultStands(result):
+                            lifecycle.result_stands(result)
+                        case Recorded(recorded):
+                            lifecycle.observe(recorded, in_room=True)
+                lifecycle.observe(found)
+                for row in ledger.outbox.of(found.name):
+                    _fits(row.message.kind, row.message.body, found)
+                if ledger.race(found.name) is not None:
+                    reports.race(ledger, found.name)
+                for board in ledger.leaderboards():
+                    reports.leaderboard(ledger, board, reports.Listing(1, 36_500))
+                    reports.movers(ledger, board)
+        raise _RollBack
+
+
+def look_up(data: bytes) -> None:
+    """Names that somebody asks for."""
+    text = Bytes(data).text()
+    with only_own_errors():
+        _ledger().find_player(text)
+    with only_own_errors():
+        _ledger().find_race(text)
+
+
+def shown(data: bytes) -> None:
+    """Names as chat and terminals get to see them: nothing hidden, no mention, no link, one line."""
+    text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
+    for harmless in (announcement.plain(text), announcement.printable(text)):
+        harmless.encode()
+        assert not any(
+            unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for char in harmless
+        )
+        assert harmless.splitlines() in ([], [harmless])
+    said = announcement.plain(text)
+    assert said.strip()
+    assert "@" not in unicodedata.normalize("NFC", said)
+    assert "://" not in said
+    assert "##" not in said
+    assert not re.search(r"\w\.[A-Za-z]{2}", said)
+    assert announcement.plain(said) == said
+
+
+# Settings
+
+
+def configuration(data: bytes) -> None:
+    """The environment, `.env` and `racebot.toml`, each of them spoilt in turn."""
+    source = Bytes(data)
+    folder = _folder()
+    environment = {}
+    for _ in range(source.number(4)):
+        name = source.one_of(sorted(settings.Settings.model_fields)).upper()
+        value = source.one_of(WORDS) if source.number(4) else source.text()
+        raw = value.replace("\0", "").encode("utf-8", "surrogatepass")
+        environment[settings.PREFIX + name] = os.fsdecode(raw)
+    spoilt = [_spoil(folder / ".env", ENV, source), _spoil(folder / "racebot.toml", TOML, source)]
+    # Where two lines have run together, nothing tells the secret from what is beside it.
+    secret = "\0" if any(spoilt) else SECRET
+    with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
+        found = settings.load(folder)
+        found.plans()
+        assert secret not in f"{found!r} {found} {found.model_dump()} {found.model_dump_json()}"
+        found.required_categories()
+        api.Site(found.site)
+
+
+def _spoil(path: Path, content: bytes, source: Bytes) -> bool:
+    """Write the file, whole or not, or remove it; whether it is neither."""
+    kind = source.number(4)
+    match kind:
+        case 0:
+            path.unlink(missing_ok=True)
+            return False
+        case 1:
+            raw = bytearray(content)
+            for _ in range(1 + source.number(3)):
+                at = source.number(len(raw) + 1)
+                end = at + source.number(12)
+                word = os.fsencode(source.one_of((*WORDS, "\0", "\n")))
+                raw[at:end] = word if source.number(2) else source.take(source.number(9))
+            content = bytes(raw)
+        case 2:
+            content = source.take(source.number(256))
+    path.write_bytes(content)
+    return kind in {1, 2}
+
+
+# Helpers
+
+
+class _RollBack(Exception):  # noqa: N818 - not an error
+    """Leaves a transaction without its writes."""
+
+
+def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
+    """A message keeps to the site's limits and can be sent."""
+    match kind:
+        case "chat":
+            assert 1 <= len(body["text"]) <= announcement.MESSAGE_LIMIT
+            assert "@" not in body["text"]
+        case "info":
+            text = announcement.merged_info(found.info_bot, body["blocks"], InfoPolicy.APPEND)
+            assert text is None or text.startswith(found.info_bot.rstrip()[:10]) or text
+        case "meta":
+            json.dumps(announcement.meta(found.bot_meta, body["leaderboards"]))
+    json.dumps(body, ensure_ascii=False).encode()
+
+
+@cache
+def _folder() -> Path:
+    """A folder for this process, in memory where there is such a thing."""
+    memory = Path("/dev/shm")  # noqa: S108 - made by tempfile below
+    holder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True)
+    _kept.append(holder)
+    return Path(holder.name)
+
+
+@cache
+def _ledger() -> Ledger:
+    ledger = Ledger.open(_folder() / "ledger.db")
+    results = backfill.read_races(_write("season.json", archive(30)), category=CATEGORY, goal=GOAL)
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE))).merge(
+        results, "import"
+    )
+    return ledger
+
+
+def _write(name: str, document: Any) -> Path:
+    path = _folder() / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+@cache
+def _runner() -> asyncio.Runner:
+    runner = asyncio.Runner()
+    _kept.append(runner)
+    return runner
+
+
+def close() -> None:
+    """Give back what the targets hold; they make it anew when they are used again."""
+    if _ledger.cache_info().currsize:
+        _ledger().close()
+    for kept in reversed(_kept):
+        kept.cleanup() if isinstance(kept, tempfile.TemporaryDirectory) else kept.close()
+    _kept.clear()
+    for made in (_folder, _ledger, _runner):
+        made.cache_clear()
+
+
+_kept: list[tempfile.TemporaryDirectory[str] | asyncio.Runner] = []
+
+TARGETS = {
+    "frame": Target(frame, tuple(b"\0" + json.dumps(each).encode() for each in FRAMES), 400),
+    "race": Target(race, (b"\0" + json.dumps(RACE).encode(),), 400),
+    "race-page": Target(race_page, (b"\0" + json.dumps(PAGE).encode(),)),
+    "category": Target(category, (b"\0" + json.dumps(CATEGORY_PAGE).encode(),)),
+    "words": Target(words, (b"\x80P0DT01H00M03.047053S", b"\x802026-03-01T12:00:00.5Z"), 300),
+    "retry-after": Target(retry_after, examples=300),
+    "answer": Target(answer),
+    "race-file": Target(
+        race_file, (b"\0" + json.dumps(archive(3)).encode(), b"\0" + json.dumps(PAGE).encode())
+    ),
+    "life": Target(life),
+    "look-up": Target(look_up, examples=300),
+    "shown": Target(shown, (b"\x40@everyone", b"\x40a.example/x ##b## \x1b[0m"), 500),
+    "configuration": Target(configuration),
+}

@@ -1,0 +1,30 @@
+"""An everyday look at every parser of what comes from outside; `run.py` is the long one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fuzz import targets
+from fuzz.targets import TARGETS
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder() -> Iterator[None]:
+    yield
+    targets.close()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_whatever_comes_in_is_coped_with_or_refused_in_a_line(name: str) -> None:
+    target = TARGETS[name]
+    for seed in target.seeds:
+        target.check(seed)
+
+    @given(st.binary(min_size=30, max_size=150))
+    @settings(max_examples=target.examples, deadline=None, suppress_health_check=list(HealthCheck))
+    def check(data: bytes) -> None:
+        target.check(data)
+
+    check()

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from racebot.errors import LONGEST_LINE, PayloadError, RacebotError, SettingsError
+
+
+def every_kind(kind: type[RacebotError] = RacebotError) -> list[type[RacebotError]]:
+    return [kind, *(each for below in kind.__subclasses__() for each in every_kind(below))]
+
+
+@pytest.mark.parametrize("kind", every_kind())
+@pytest.mark.parametrize("text", ["\x1b]0;title\x07", "a\nb", "\u202egnp.exe", "half \ud800", "\u2028"])
+def test_nothing_in_an_error_moves_a_terminal(kind: type[RacebotError], text: str) -> None:
+    told = str(kind(f"race {text}: unreadable"))
+    assert told.isprintable()
+    assert told.startswith("race ")
+    assert told.endswith(": unreadable")
+
+
+def test_other_texts_stay_as_they_are() -> None:
+    assert str(PayloadError("race orb/r: 雪の介 – «é»")) == "race orb/r: 雪の介 – «é»"
+
+
+def test_a_long_text_keeps_its_place_and_its_mend() -> None:
+    told = str(PayloadError(f"orb/r: {'x' * 10**6}: correct it"))
+    assert told.startswith("orb/r: xxx")
+    assert told.endswith("xxx: correct it")
+    assert len(told) <= LONGEST_LINE
+
+
+def test_problems_of_settings_are_a_line_each() -> None:
+    error = SettingsError("a\nb", "c")
+    assert error.problems == (r"a\nb", "c")
+    assert str(error) == "a\\nb\nc"
