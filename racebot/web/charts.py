@@ -26,7 +26,9 @@ MOST_POINTS = 300
 """More races than this are drawn by the highest and the lowest of each few."""
 MOST_DOTS = 50
 """Up to so many races have a dot each, which says what it stands for when pointed at."""
-_MARKS = 6
+MOST_LABELS = 8
+"""Below bars."""
+_MARKS = 5
 
 _COMMON: dict[str, Any] = {
     "width": 760,
@@ -37,13 +39,13 @@ _COMMON: dict[str, Any] = {
     "js": [],
     "css": [],
     "no_prefix": True,
-    # Room for the labels; phones show them larger than the rest.
-    "style": Style(label_font_size=17, font_family="sans-serif"),
+    # Room for the labels, which phones show larger than the rest.
+    "style": Style(label_font_size=23, font_family="sans-serif"),
 }
 
 
 def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> Markup:
-    """Points over time, the first being those before the first race.
+    """Points over time, as a line that stays level from one race to the next.
 
     Args:
         moments: when each race ended, oldest first; at least two.
@@ -59,8 +61,11 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
         x_value_formatter=_mark_format(moments[0], moments[-1]),
         truncate_label=-1,
     )
-    chart.add("Points", [{"value": (at.astimezone(UTC), value)} for at, value in shown])
-    return _cleaned(chart, label, [f"{day(at)}: {value}" for at, value in shown])
+    corners = [(at, value) for (at, _), (_, value) in zip(shown[1:], shown, strict=False)]
+    steps = [*(each for pair in zip(shown, corners, strict=False) for each in pair), shown[-1]]
+    chart.add("Points", [(at.astimezone(UTC), value) for at, value in steps])
+    titles = [f"{day(at)}: {value}" for at, value in shown]
+    return _cleaned(chart, label, [*(each for title in titles[:-1] for each in (title, "")), titles[-1]])
 
 
 def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
@@ -70,7 +75,9 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
         counts: what a bar stands for, and how many there are.
         label: what the graph shows, for those who do not see it.
     """
-    chart = pygal.Bar(**_COMMON, x_labels=[name for name, _ in counts], truncate_label=-1)
+    every = -(-len(counts) // MOST_LABELS)
+    labels = [name if number % every == 0 else "" for number, (name, _) in enumerate(counts)]
+    chart = pygal.Bar(**_COMMON, x_labels=labels, truncate_label=-1)
     chart.add("Players", [count for _, count in counts])
     return _cleaned(chart, label, [f"{name}: {count}" for name, count in counts])
 
@@ -90,18 +97,15 @@ def _thinned(points: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
 def _marks(first: datetime, last: datetime) -> list[datetime]:
     """Moments to label below a time line: firsts of months where there are enough, days otherwise."""
     span = last - first
+    last -= span / 16  # a label nearer to the end would be cut
     if span < timedelta(days=75):
         step = max(1, -(-span.days // _MARKS))
         start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         return [at for n in range(_MARKS + 1) if (at := start + timedelta(days=n * step)) <= last]
-    months = span.days / 30.4
-    every = next((n for n in (1, 2, 3, 6, 12, 24) if months / n <= _MARKS), 60)
-    after_first, after_last = (at.year * 12 + at.month for at in (first, last))
-    return [
-        datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
-        for month in range(after_first, after_last)
-        if month % every == 0
-    ]
+    every = next((n for n in (1, 2, 3, 6, 12, 24) if span.days / 30.4 / n <= _MARKS), 60)
+    after_first, end = (at.year * 12 + at.month for at in (first, last))
+    months_shown = (month for month in range(after_first, end) if month % every == 0)
+    return [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months_shown]
 
 
 def _mark_format(first: datetime, last: datetime) -> Any:
@@ -111,7 +115,10 @@ def _mark_format(first: datetime, last: datetime) -> Any:
 
 
 def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
-    """A chart without what it brings of its own, and with a title for each of its dots or bars."""
+    """A chart without what it brings of its own, and with a title for each of its dots or bars.
+
+    A dot whose title is empty is taken out.
+    """
     root = chart.render_tree()
     waiting = iter(titles)
     for parent in list(root.iter()):
@@ -124,7 +131,11 @@ def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
             }:
                 parent.remove(child)
             elif (kind, *classes[:1]) in {("circle", "dot"), ("g", "bar")}:
-                ET.SubElement(child, f"{{{SVG}}}title").text = next(waiting, "")
+                title = next(waiting)
+                if title:
+                    ET.SubElement(child, f"{{{SVG}}}title").text = title
+                else:
+                    parent.remove(child)
     root.attrib.pop("id", None)
     root.set("class", "graph")
     root.set("role", "img")

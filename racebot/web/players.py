@@ -91,7 +91,8 @@ def _places(races: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     finishes = [place for place in taken if place is not None]
     rows = [
         {"place": str(place), "races": taken[place]}
-        for place in range(1, min(max(finishes, default=0), LAST_PLACE_TOLD) + 1)
+        for place in range(1, LAST_PLACE_TOLD + 1)
+        if taken[place]
     ]
     behind = sum(taken[place] for place in finishes if place > LAST_PLACE_TOLD)
     if behind:

@@ -112,7 +112,9 @@ class Site:
             (category, sorted(group, key=lambda pair: pair[1]["last_race_at"] or "", reverse=True))
             for category, group in groupby(found, key=lambda pair: pair[0].category)
         ]
-        return templating.render("front.html", addresses.FRONT, categories=categories)
+        return templating.render(
+            "front.html", addresses.FRONT, categories=categories, shown=10 if len(found) < 3 else 5
+        )
 
     def _board_page(self, board: Board, path: str, rest: list[str], query: Mapping[str, str]) -> bytes | None:
         match rest:

@@ -1,0 +1,168 @@
+"""What readers do with the pages, on a screen, on a phone, by keyboard, with and without scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from builders import result
+from playwright.sync_api import Page, expect
+
+from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, written
+
+
+def column(page: Page, number: int) -> list[str]:
+    """The cells of a column that are to be seen."""
+    cells = page.locator(f"table.board tbody tr:visible > :nth-child({number})")
+    return [text.strip() for text in cells.all_inner_texts()]
+
+
+def points(page: Page) -> list[int]:
+    return [int(text.rstrip("?\n ")) for text in column(page, 3)]
+
+
+def test_a_player_is_found_while_their_name_is_typed(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{BOARD}.html")
+    assert len(column(page, 2)) == 30
+    page.get_by_label("Find a player").press_sequentially("лес")
+    assert column(page, 2) == ["Мира Лесная"]
+    expect(page.get_by_role("status")).to_have_text("1 player found")
+    page.get_by_label("Find a player").fill("")
+    assert len(column(page, 2)) == 30
+
+
+def test_the_order_changes_by_mouse_and_by_keyboard(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{BOARD}.html")
+    assert points(page) == sorted(points(page), reverse=True)
+    page.get_by_role("button", name="Points").click()
+    page.get_by_role("button", name="Points").click()
+    assert points(page) == sorted(points(page))
+    expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("button", name="Races").focus()
+    page.keyboard.press("Enter")
+    races = [int(text) for text in column(page, 5)]
+    assert races == sorted(races, reverse=True)
+    expect(page.locator("th[aria-sort]")).to_have_text("Races")
+
+
+def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str) -> None:
+    page = opened(scripts=False).new_page()
+    page.goto(f"{served}{BOARD}.html")
+    page.get_by_label("Find a player").fill("racer 1")
+    page.get_by_role("button", name="Search").click()
+    found = column(page, 2)
+    assert len(found) == 10
+    page.get_by_role("link", name="Player", exact=True).click()
+    assert column(page, 2) == sorted(found)
+    page.get_by_role("link", name="Player", exact=True).click()
+    assert column(page, 2) == sorted(found, reverse=True)
+
+
+def test_a_long_leaderboard_of_files_is_searched_whole(opened: Open, tmp_path: Path) -> None:
+    names = [f"p{number:03d}" for number in range(300)]
+    races = [result(f"r{n}", " ".join(names[n : n + 10]), after=n) for n in range(0, 300, 10)]
+    folder = written(rated(tmp_path / "long.db", races), tmp_path / "public")
+    with hosted(folder) as address:
+        page = opened().new_page()
+        page.goto(f"{address}{BOARD}.html")
+        assert len(column(page, 2)) == 250
+        beyond = page.request.get(f"{address}{BOARD}/page-2.html").text().split("<bdi>")[-1].split("<")[0]
+        page.get_by_label("Find a player").fill(beyond)
+        expect(page.get_by_role("status")).to_have_text("1 player found")
+        assert column(page, 2) == [beyond]
+
+
+def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
+    page = opened().new_page()
+    page.goto((exported / "index.html").as_uri())
+    page.get_by_role("link", name="Any Orb").click()
+    page.get_by_label("Find a player").fill("Ann")
+    page.get_by_role("link", name="Ann Orbit").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
+    page.get_by_role("link", name="race-59").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
+    page.get_by_role("link", name="Any Orb", exact=True).click()
+    page.get_by_role("link", name="How it works").click()
+    expect(page.get_by_text("Everybody starts at 1000 points")).to_be_visible()
+
+
+def test_a_player_has_a_graph_and_a_table_of_the_same(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{PLAYER}")
+    graph = page.get_by_role("img", name="Rating of Ann Orbit from 1 Mar 2026 to 29 Apr 2026")
+    box = graph.bounding_box()
+    assert box is not None
+    assert box["width"] > 600
+    assert graph.locator("path.line").last.evaluate("line => line.getTotalLength()") > 500
+    now = page.locator("dd").first.inner_text()
+    page.get_by_text("As a table").click()
+    months = page.locator("details tbody tr")
+    expect(months).to_have_count(2)
+    assert months.first.locator("td").last.inner_text() == now
+
+
+def test_a_race_says_what_it_did_to_each_rating_and_why(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{RACE}")
+    rows = page.locator("table.race tbody tr")
+    assert 7 <= rows.count() <= 8
+    winner = rows.first.inner_text()
+    assert "for the place" in winner
+    assert "likely)" in winner
+    assert "+" in winner
+
+
+def colours(page: Page) -> tuple[str, ...]:
+    return tuple(
+        str(page.evaluate(f"getComputedStyle({element}).{what}"))
+        for element, what in (
+            ("document.body", "backgroundColor"),
+            ("document.body", "color"),
+            ("document.querySelector('.graph .series .line')", "stroke"),
+        )
+    )
+
+
+def test_pages_and_graphs_are_light_or_dark_as_the_reader_likes(opened: Open, served: str) -> None:
+    shown = {}
+    for scheme in ("light", "dark"):
+        page = opened(scheme).new_page()
+        page.goto(f"{served}{PLAYER}")
+        shown[scheme] = colours(page)
+    assert all(light != dark for light, dark in zip(shown["light"], shown["dark"], strict=True))
+
+
+def test_the_first_tab_leads_past_the_navigation(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{BOARD}.html")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_sound(opened: Open, served: str, path: str) -> None:
+    """No errors, nothing from elsewhere, nothing that axe finds, and nothing beside a phone's screen."""
+    for scheme, width in (("light", 1100), ("dark", 390), ("light", 320)):
+        page = opened(scheme, width).new_page()
+        told: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message, told=told: told.append(message.text))
+        page.on("pageerror", lambda error, told=told: told.append(str(error)))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(f"{served}{path}")
+        assert told == []
+        assert all(url.startswith((served, "data:")) for url in asked)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (path, width)
+        if width != 320:
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_names_are_shown_as_they_are(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}{BOARD}.html")
+    shown = column(page, 2)
+    assert {name for name in NAMES if len(name) < 60} <= set(shown)
