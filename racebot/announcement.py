@@ -179,8 +179,13 @@ def signed(change: int) -> str:
 
 def part_phrases(change: Change) -> list[str]:
     """What each step of the model gave, in words: `+12 for finishing`, `−5 for the place`."""
-    words = {"finish": "finishing" if change.place is not None else "not finishing", "place": "the place"}
-    return [f"{signed(points)} for {words.get(name, name)}" for name, points in change.parts]
+    finished = change.place is not None
+    words = {"finish": "finishing" if finished else "not finishing", "place": "the place"}
+    return [
+        f"{signed(points)} for {words.get(name, name)}"
+        for name, points in change.parts
+        if finished or name != "place" or points
+    ]
 
 
 def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:

@@ -1,13 +1,13 @@
 """Why a rating changed: what was expected of an entrant, what happened, and which opponents it hung on.
 
-Works with any model through its win probabilities, so that every leaderboard explains itself alike. Where a
-model looks at finishing on its own (`PredictsFinish`), it compares those alone who finished, and so do the
-encounters; who did not finish is explained by the chance to.
+Works with any model through what it expects and by rating the race again without each opponent, so that
+every leaderboard explains itself alike. Where a model looks at finishing on its own (`PredictsFinish`), it
+compares those alone who finished, and so do the encounters; who did not finish is explained by the chance to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,20 +15,22 @@ import numpy as np
 from racebot.races.change import Change
 from racebot.races.outcome import Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, RaceResult
+from racebot.ratings.field import expected_places
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 
 
 @dataclass(frozen=True, slots=True)
 class Encounter:
-    """How one entrant fared against another. `chance` is the probability of what happened."""
+    """How one entrant fared against another.
+
+    `chance` is the probability of what happened. `influence` is how much higher the rating after the race
+    is than it would be if the opponent had not been in it.
+    """
 
     opponent: int
     won: bool
     chance: float
-
-    @property
-    def surprise(self) -> float:
-        return 1.0 - self.chance
+    influence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,8 @@ class Explanation:
     """What was expected of one entrant and what happened, among the rated entrants.
 
     Places start at 1; entrants whose order is unobserved share the mean of the places they occupy.
-    `encounters` are sorted, the most surprising first. `finish_chance` is the probability with which the
-    entrant was expected to finish, None where the model does not tell.
+    `encounters` are sorted, the one that the change hangs on most first. `finish_chance` is the probability
+    with which the entrant was expected to finish, None where the model does not tell.
     """
 
     expected: float
@@ -67,33 +69,53 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
     """One explanation per entrant, in the order of the rows.
 
     Args:
-        model: whose win probabilities to use.
+        model: whose expectations and changes to use.
         states: before the race, shape [n, k].
         outcome: of the same n entrants.
     """
-    n = outcome.size
+    everybody = range(outcome.size)
     chance = model.win_probability(states[:, np.newaxis, :], states[np.newaxis, :, :])
-    group = outcome.group
-    compared = ~outcome.unfinished if isinstance(model, PredictsFinish) else np.full(n, fill_value=True)
+    expected = expected_places(model, states)
     finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
+    compared = [i for i in everybody if finish is None or not outcome.unfinished[i]]
+    influence = _influence(model, states, outcome, compared)
+    group = outcome.group
     explanations = []
-    for i in range(n):
-        others = [j for j in range(n) if j != i]
-        ahead = sum(int(group[j] < group[i]) for j in others)
-        level = sum(int(group[j] == group[i]) for j in others)
+    for i in everybody:
+        ahead = sum(int(group[j] < group[i]) for j in everybody)
+        level = sum(int(group[j] == group[i]) for j in everybody) - 1
         encounters = [
             Encounter(
-                j, bool(group[i] < group[j]), float(chance[i, j] if group[i] < group[j] else chance[j, i])
+                opponent=j,
+                won=bool(group[i] < group[j]),
+                chance=float(chance[i, j] if group[i] < group[j] else chance[j, i]),
+                influence=float(influence[i, j]),
             )
-            for j in others
-            if group[j] != group[i] and compared[i] and compared[j]
+            for j in compared
+            if i in compared and group[j] != group[i]
         ]
         explanations.append(
             Explanation(
-                expected=1.0 + float(sum(chance[j, i] for j in others)),
+                expected=float(expected[i]),
                 actual=1.0 + ahead + level / 2,
-                encounters=tuple(sorted(encounters, key=lambda e: (e.chance, e.opponent))),
+                encounters=tuple(
+                    sorted(encounters, key=lambda e: (-round(abs(e.influence), 12), e.opponent))
+                ),
                 finish_chance=None if finish is None else float(finish[i]),
             )
         )
     return explanations
+
+
+def _influence(
+    model: RatingModel, states: FloatArray, outcome: Outcome, opponents: Sequence[int]
+) -> FloatArray:
+    """How much each entrant's rating after the race hangs on each opponent's presence: shape [n, n]."""
+    after = model.rating(model.rate(states, outcome))
+    influence = np.zeros((outcome.size, outcome.size))
+    for j in opponents:
+        others = np.delete(np.arange(outcome.size), j)
+        alone = outcome.of_rows(others)
+        left = model.rate(states[others], alone) if alone.rateable else states[others]
+        influence[others, j] = after[others] - model.rating(left)
+    return influence

@@ -189,7 +189,7 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
 
 
 def _moved_by(explanation: Explanation, names: list[str], count: int = 2) -> list[str]:
-    """The encounters that say most: the least likely ones, or the most telling if none was unlikely."""
+    """The encounters that the change hangs on most."""
     return [
         f"{'beat' if encounter.won else 'behind'} {names[encounter.opponent]} ({encounter.chance:.0%} likely)"
         for encounter in explanation.encounters[:count]

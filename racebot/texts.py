@@ -170,8 +170,10 @@ class Texts(BaseModel):
         "{points} for not finishing", "the part of the change for not finishing", "points"
     )
     why_part_place: str = _text("{points} for the place", "the part of the change for the place", "points")
-    why_ahead: str = _text("ahead of {names}", "whom they beat, the least likely first", "names")
-    why_behind: str = _text("behind {names}", "who beat them, the least likely first", "names")
+    why_ahead: str = _text(
+        "ahead of {names}", "whom they beat, those first on whom the change hangs most", "names"
+    )
+    why_behind: str = _text("behind {names}", "who beat them, likewise", "names")
     why_opponent: str = _text(
         "{name} ({chance} likely)", "one opponent with what was expected", "name", "chance"
     )

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.explain import Encounter, explain
+from racebot.explain import explain
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
+from racebot.ratings.model import PredictsFinish
 
 ELO = registry.create("pairwise-elo")
 # Chances by the logistic of the lead: of 0.2, 1 / (1 + e^-0.2) = 0.549834; of 0.1, 0.524979.
@@ -27,7 +28,7 @@ def test_a_winner_against_the_odds_and_two_who_did_not_finish() -> None:
     assert ann.encounters[0].chance == pytest.approx(1 - OVER_BO, abs=1e-6)
 
 
-def test_the_most_surprising_encounter_comes_first() -> None:
+def test_of_encounters_alike_the_first_entrant_comes_first() -> None:
     states = np.array([[CY], [BO], [ANN]])
     (cy, _, _) = explain(ELO, states, Outcome.of([2, 1, 3]))
     # Behind Bo, whom Cy beats in 52 of 100 races, and before Ann, who beats Cy as often.
@@ -38,11 +39,47 @@ def test_the_most_surprising_encounter_comes_first() -> None:
 def test_an_expected_result_is_likely() -> None:
     (winner, loser) = explain(ELO, np.array([[5.0], [0.0]]), Outcome.of([1, 2]))
     assert winner.encounters[0].chance == loser.encounters[0].chance == pytest.approx(0.993307, abs=1e-6)
-    assert winner.encounters[0].surprise == pytest.approx(0.006693, abs=1e-6)
 
 
-def test_surprise_is_what_the_chance_leaves() -> None:
-    assert Encounter(1, won=True, chance=0.25).surprise == 0.75
+@given(st.lists(st.floats(-2, 4), min_size=2, max_size=8), st.data())
+def test_with_sums_over_pairs_the_influences_add_up_to_the_change(
+    ratings: list[float], data: st.DataObject
+) -> None:
+    """Each pair adds its own term in Elo, so that without an opponent just that term is missing."""
+    elo = registry.create("pairwise-elo", {"dummy": None})
+    n = len(ratings)
+    states = np.tile(elo.initial(), (n, 1))
+    states[:, 0] += ratings
+    places = data.draw(st.lists(st.integers(1, n), min_size=n, max_size=n))
+    outcome = Outcome.of(places)
+    if not outcome.rateable:
+        return
+    change = elo.rating(elo.rate(states, outcome)) - elo.rating(states)
+    for i, explanation in enumerate(explain(elo, states, outcome)):
+        if places.count(places[i]) == 1:
+            influences = [encounter.influence for encounter in explanation.encounters]
+            assert sum(influences) == pytest.approx(change[i], abs=1e-9)
+            assert all((e.influence > 0) == e.won for e in explanation.encounters)
+            sizes = [abs(influence) for influence in influences]
+            assert sizes == pytest.approx(sorted(sizes, reverse=True), abs=1e-9)
+
+
+@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_hurdle_models_name_finishers_alone(key: str) -> None:
+    """Ann beats Bo, who is as strong, and Cy, who is far weaker; Di, the strongest, gives up."""
+    model = registry.create(key)
+    states = np.tile(model.initial(), (4, 1))
+    states[:, 0] += [1.0, 1.0, -2.0, 3.0]
+    ann, bo, cy, di = explain(model, states, Outcome.of([1, 2, 3], unfinished=1))
+    assert [(e.opponent, e.won) for e in ann.encounters] == [(1, True), (2, True)]
+    assert {(e.opponent, e.won) for e in cy.encounters} == {(0, False), (1, False)}
+    assert {e.opponent for e in bo.encounters} == {0, 2}
+    assert di.encounters == ()
+    assert isinstance(model, PredictsFinish)
+    chances = [e.finish_chance for e in (ann, bo, cy, di)]
+    assert chances == pytest.approx(model.finish_probability(states).tolist())
+    assert di.actual == 4.0
+    assert ann.encounters[0].influence > ann.encounters[1].influence > 0
 
 
 @given(
@@ -62,5 +99,3 @@ def test_places_add_up(ratings: list[float], data: st.DataObject, key: str) -> N
     assert sum(e.actual for e in explanations) == pytest.approx(n * (n + 1) / 2)
     for explanation in explanations:
         assert 1 <= explanation.expected <= n
-        chances = [e.chance for e in explanation.encounters]
-        assert chances == sorted(chances)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -66,6 +66,15 @@ class Outcome:
             last_unfinished=unfinished > 0,
             team=None if team is None else np.array(team, dtype=np.intp),
             day=day,
+        )
+
+    def of_rows(self, rows: IntArray) -> Outcome:
+        """The outcome as it is for these entrants alone, given by their rows."""
+        return replace(
+            self,
+            group=self.group[rows],
+            unfinished=self.unfinished[rows],
+            team=None if self.team is None else self.team[rows],
         )
 
     @property
