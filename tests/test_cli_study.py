@@ -164,6 +164,8 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
     )
     assert kept != fresh
     assert forgotten == pytest.approx(fresh)
+    error = refuse("evaluate", season, "--carry", 0.5)
+    assert "give it by --earlier" in str(error)
     error = refuse("evaluate", earlier, "--earlier", season)
     assert isinstance(error, PayloadError)
     assert "the earlier season still had a race on 2025-01-24" in str(error)

@@ -72,9 +72,13 @@ def evaluate(
         typer.Option(help="A file of an earlier season, whose ratings the models carry over."),
     ] = None,
     carry: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="How much of an earlier rating's distance to a newcomer's is kept."),
-    ] = 0.9,
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="How much of an earlier rating's distance to a newcomer's is kept; 0.9 if left out.",
+        ),
+    ] = None,
     carry_races: Annotated[
         float | None, typer.Option(min=0, help="The most earlier races still counted; all if left out.")
     ] = None,
@@ -104,8 +108,10 @@ def evaluate(
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
     entries += _entries(settings, keys, param or [], taken=presets)
     history = _history(settings, file, leaderboard, goal, utc(until))
+    if earlier is None and (carry is not None or carry_races is not None):
+        raise SettingsError("--carry and --carry-races are for an earlier season: give it by --earlier")
     before = None if earlier is None else _history(settings, earlier, None, goal, None)
-    season = None if before is None else Earlier(before, carry, carry_races)
+    season = None if before is None else Earlier(before, 0.9 if carry is None else carry, carry_races)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
