@@ -42,7 +42,7 @@ def plain(text: str) -> str:
     """
     visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
-    visible = re.sub(r"(?<=\w)\.(?=[A-Za-z]{2})", "․", visible)
+    visible = re.sub(r"\.(?=[^\W\d_]{2})", "․", visible)
     return " ".join(visible.split()) or "?"
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from dataclasses import replace
 from typing import Any
@@ -195,6 +196,7 @@ def test_plain_text_is_harmless(text: str) -> None:
     assert "@" not in safe
     assert "##" not in safe
     assert "://" not in safe
+    assert not re.search(r"\.[^\W\d_]{2}", safe)
     assert safe == safe.strip()
     assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in safe)
     assert safe.splitlines() == [safe]
@@ -216,6 +218,14 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
         ("a@b.example", "a＠b․example"),
         ("https://evil.example/x", "https:∕∕evil․example/x"),
         ("www.evil.example", "www․evil․example"),
+        ("evil-.example", "evil-․example"),
+        ("злой.рф", "злой․рф"),
+        ("x\u200b.\u200bexample", "x․example"),
+        ("[x](https://evil.example)", "[x](https:∕∕evil․example)"),
+        ("\x1b]8;;https://evil.example\x1b\\x", "]8;;https:∕∕evil․example\\x"),
+        ("\x9b31m", "31m"),
+        ("a\u2066b\u2069\u200f", "ab"),
+        ("a\u2028@\u2029here", "a ＠ here"),
         ("##bad##", "#＃bad#＃"),
         ("#1", "#1"),
         ("v1.5", "v1.5"),

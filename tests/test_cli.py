@@ -19,6 +19,7 @@ from builders import GOAL, entrant_document, listed_document
 
 from racebot import __version__
 from racebot.cli import common, main
+from racebot.cli.common import log_to_stderr, print_json, tell
 
 SECRET = "hush-hush-1234"
 SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
@@ -369,3 +370,38 @@ def test_an_odd_leaderboards_name_does_not_steer_the_terminal_either(racebot: Ra
     (folder / "odd.json").write_text(json.dumps(odd))
     racebot("import", "odd.json")
     assert "[red]Orb[/red]" in racebot("leaderboard").out
+
+
+# What names from elsewhere may do to a terminal
+
+NASTY = "[red]x[/red] \x1b]0;t\x07\x9b31m\u202ey\u2028z"
+
+
+def test_json_spells_out_what_cannot_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"name": NASTY, "kept": "雪の介 é – 😀"})
+    out = capsys.readouterr().out
+    assert all(line.isprintable() for line in out.split("\n"))
+    assert "雪の介 é – 😀" in out
+    assert json.loads(out)["name"] == NASTY
+
+
+def test_a_line_with_a_name_is_no_markup_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(f"{NASTY}: 3 races")
+    assert capsys.readouterr().out == "[red]x[/red] ]0;t31my z: 3 races\n"
+
+
+def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    before, level = logging.root.handlers[:], logging.root.level
+    try:
+        log_to_stderr("info")
+        try:
+            raise ValueError(NASTY)
+        except ValueError:
+            logging.getLogger("racebot").exception("goals %s\nforged", NASTY)
+    finally:
+        logging.root.handlers[:] = before
+        logging.root.setLevel(level)
+    first, *trace = capsys.readouterr().err.splitlines()
+    assert first.endswith(" ERROR goals [red]x[/red] ]0;t31my z forged")
+    assert trace[0] == "Traceback (most recent call last):"
+    assert all(line.isprintable() for line in trace)

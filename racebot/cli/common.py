@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from racebot import __version__, settings as configuration
+from racebot.announcement import printable
 from racebot.errors import (
     CredentialsError,
     NoSuchEntryError,
@@ -64,7 +65,7 @@ def main() -> None:
         app()
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
-            notices.print(f"racebot: {line}", markup=False, highlight=False, soft_wrap=True)
+            tell(f"racebot: {line}", to=notices)
         mend = isinstance(error, (CredentialsError, NotFoundError))
         passing = isinstance(error, (NoSuchEntryError, SiteError)) and not mend
         sys.exit(1 if passing else 2)
@@ -78,10 +79,22 @@ def load_settings(**overrides: Any) -> Settings:
     return settings
 
 
+class _Harmless(logging.Formatter):
+    """A line a record, and a traceback below it: what the site sent does not move the terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        record.message = printable(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(map(printable, super().formatException(ei).splitlines()))
+
+
 def log_to_stderr(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True
-    )
+    logging.basicConfig(level=level.upper(), stream=sys.stderr, force=True)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_Harmless("%(asctime)s %(levelname)s %(message)s"))
+    # They tell each header they send, the token's among them.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # A run that is skipped because the one before still works is no news.
@@ -99,8 +112,16 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
     return chosen
 
 
+def tell(text: str, *, to: Console | None = None) -> None:
+    """Print a line in which names from elsewhere stand: as it is, but for what moves a terminal."""
+    (to or console).print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+
 def print_json(document: Any) -> None:
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    """Print JSON in which only what cannot be seen is spelt out."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    sys.stdout.write("".join(seen) + "\n")
 
 
 def utc(moment: datetime | None) -> datetime | None:

@@ -13,7 +13,16 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot import backfill as past, backup, doctor as examination, reports, tables
-from racebot.cli.common import Database, app, chosen_boards, console, load_settings, notices, utc
+from racebot.cli.common import (
+    Database,
+    app,
+    chosen_boards,
+    console,
+    load_settings,
+    notices,
+    tell,
+    utc,
+)
 from racebot.errors import SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.api import Site
@@ -140,11 +149,9 @@ def verify(database: Database = None) -> None:
         for board in ledger.leaderboards():
             found = settler.verify(board)
             problems += [f"{board.name}: {problem}" for problem in found]
-            console.print(
-                f"{board.name}: {ledger.rated_count(board)} races, {len(ledger.standings(board))} players"
-            )
+            tell(f"{board.name}: {ledger.rated_count(board)} races, {len(ledger.standings(board))} players")
     for problem in problems[:20]:
-        notices.print(problem, markup=False, highlight=False)
+        tell(problem, to=notices)
     if problems:
         notices.print(f"{len(problems)} problems; `racebot rebuild` rates the stored results anew")
         raise typer.Exit(1)
@@ -165,7 +172,7 @@ def rebuild(
         settler = Settler(ledger, settings.plans())
         settler.apply_plans()
         for board in chosen_boards(ledger, name):
-            console.print(f"{board.name}: {settler.rebuild(board)} races rated anew", markup=False)
+            tell(f"{board.name}: {settler.rebuild(board)} races rated anew")
 
 
 @app.command("backup")
@@ -184,7 +191,7 @@ def back_up(
     with Ledger.open(settings.database, create=False) as ledger:
         where = folder or backup.folder_of(settings.database)
         made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
-    console.print(str(made), markup=False, highlight=False, soft_wrap=True)
+    tell(str(made))
 
 
 @app.command()
@@ -201,7 +208,7 @@ def doctor() -> None:
             good = good and finding.good
             mark = "[green]ok[/green]   " if finding.good else "[red]wrong[/red]"
             console.print(mark, end=" ")
-            console.print(finding.text, markup=False, highlight=False, soft_wrap=True)
+            tell(finding.text)
         return good
 
     if not asyncio.run(examine()):

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from racebot.errors import ConnectionLost, PayloadError
 from racebot.races.document import read_json
 from racebot.racetime.api import USER_AGENT, certificate_problem
-from racebot.racetime.payload import Event, Unreadable, parse_event
+from racebot.racetime.payload import Event, RaceUpdate, Unreadable, parse_event
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,10 @@ class RoomSocket:
         except ConnectionClosed as error:
             raise self._lost(error) from None
         try:
-            return parse_event(read_json(frame))
+            event = parse_event(read_json(frame))
+            if isinstance(event, RaceUpdate) and event.race.name != self.name:
+                raise PayloadError(f"it is of race {event.race.name}")
+            return event
         except PayloadError as error:
             log.warning("%s: unreadable frame: %s", self.name, error)
             return Unreadable()

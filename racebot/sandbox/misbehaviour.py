@@ -73,6 +73,7 @@ class Misbehaviour:
         self._http: deque[_Planned] = deque()
         self._handshakes: deque[int] = deque()
         self._frames: deque[_Planned] = deque()
+        self._strange: deque[str | bytes] = deque()
         self._drops: dict[Drop, str] = {}
 
     # ── planning ──
@@ -98,6 +99,10 @@ class Misbehaviour:
         """Spoil the next frames of this type (`race.data`, `chat.message` …) or of any."""
         self._frames.extend([_Planned(FrameFault(fault), kind)] * times)
 
+    def interject(self, *frames: str | bytes) -> None:
+        """Send these, text or binary, as they are before the next frame that any room sends."""
+        self._strange.extend(frames)
+
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
         """Break the open sockets, of one race or all, and tell how many.
 
@@ -119,6 +124,7 @@ class Misbehaviour:
         self._http.clear()
         self._handshakes.clear()
         self._frames.clear()
+        self._strange.clear()
 
     # ── taking effect ──
 
@@ -141,6 +147,11 @@ class Misbehaviour:
     def next_frame(self, kind: str) -> FrameFault | None:
         fault: FrameFault | None = _take(self._frames, lambda where: where in ("", kind))
         return fault
+
+    def strange_frames(self) -> list[str | bytes]:
+        strange = list(self._strange)
+        self._strange.clear()
+        return strange
 
     def opened(self, race: str, drop: Drop) -> None:
         self._drops[drop] = race
@@ -180,7 +191,7 @@ class FrameWriter:
             return []
         sent = _spoil(fault, text, frame)
         held, self._held = self._held, []
-        return [*sent, *held, *self._overtaken.pop(kind, [])]
+        return [*self._misbehaviour.strange_frames(), *sent, *held, *self._overtaken.pop(kind, [])]
 
 
 class NotUtf8(str):

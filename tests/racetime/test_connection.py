@@ -209,3 +209,13 @@ async def test_leaving_closes_the_socket() -> None:
         assert not closed.is_set()
     async with asyncio.timeout(5):
         await closed.wait()
+
+
+async def test_a_race_of_another_room_is_not_believed(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(connection: ServerConnection) -> None:
+        await connection.send(json.dumps({"type": "race.data", "race": race_document("other")}))
+        await stay(connection)
+
+    async with room(send) as socket:
+        assert isinstance(await socket.receive(5), Unreadable)
+    assert "orb/r: unreadable frame: it is of race orb/other" in caplog.text
