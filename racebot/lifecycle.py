@@ -205,9 +205,9 @@ class Lifecycle:
             if pending is None:
                 return
             self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race is not recorded")
-            heard = any(row.message.body.get("announces") for row in self._heard(name))
-            if heard and self._texts.withdrawn and not quiet:
-                self._put(name, pending.category, "chat", {"text": self._texts.withdrawn})
+            if self._stands_in_chat(name) and self._texts.withdrawn and not quiet:
+                body = {"text": self._texts.withdrawn, "withdraws": True}
+                self._put(name, pending.category, "chat", body)
             self._ledger.pending.remove(name)
         log.info("%s: will not be recorded, nothing changes", name)
 
@@ -263,6 +263,18 @@ class Lifecycle:
 
     def _was_heard(self, name: str) -> bool:
         return bool(self._heard(name))
+
+    def _stands_in_chat(self, name: str) -> bool:
+        """Whether changes were announced in a room and not taken back since.
+
+        An old answer of the site can make a race that is over look as though it might still be recorded.
+        """
+        for row in reversed(self._heard(name)):
+            if row.message.body.get("withdraws"):
+                return False
+            if row.message.body.get("announces"):
+                return True
+        return False
 
     def _heard(self, name: str) -> list[OutboxRow]:
         """What was said in a room's chat, as far as is known."""

@@ -15,9 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.cron import CronTrigger
-from apscheduler.triggers.interval import IntervalTrigger
 from websockets.client import backoff
 
 from racebot import backup, retention
@@ -33,6 +30,7 @@ from racebot.errors import (
     RacebotError,
     SiteError,
 )
+from racebot.jobs import Job, nightly, repeat
 from racebot.ledger.store import Leaderboard, Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Credentials, Site, TokenSource
@@ -51,6 +49,9 @@ REFUSED_FOR_LONG = timedelta(minutes=10)
 """Credentials that were good are believed to be so no more after this long without a look at a category."""
 BELIEVED_AFTER = 3
 """Times that the site must say at the start that there is no such category."""
+TOKEN_EVERY = 300.0
+"""Seconds between two looks at whether the token is to be renewed."""
+CLEAR_AWAY_EVERY = 86_400.0
 PAGES_EVERY = 2.0
 """Seconds between two looks at whether the pages are to be written anew."""
 BACKUP_HOUR = 4
@@ -242,7 +243,7 @@ class Worker:
         with locked(settings.database):
             ledger = await self._call(Ledger.open, settings.database)
             settler = Settler(ledger, settings.plans())
-            scheduler = AsyncIOScheduler(timezone=UTC)
+            jobs: list[asyncio.Task[None]] = []
             categories: list[CategoryWorker] = []
             try:
                 async with Site(settings.site, interval=settings.request_interval) as site:
@@ -266,75 +267,45 @@ class Worker:
                                 alive=self._alive,
                             )
                         )
-                    await self._start(settler, categories, scheduler)
+                    jobs += await self._start(settler, categories)
                     await self._stop.wait()
                     log.info("stopping")
-                    await self._shut(categories, scheduler)
+                    await self._shut(categories, jobs)
             finally:
                 await self._call(ledger.close)
                 self._ledger_thread.shutdown()
         if self._fatal is not None:
             raise self._fatal
 
-    async def _start(
-        self, settler: Settler, categories: list[CategoryWorker], scheduler: AsyncIOScheduler
-    ) -> None:
-        """Check every category, then schedule its jobs, the first run of each at once."""
+    async def _start(self, settler: Settler, categories: list[CategoryWorker]) -> list[asyncio.Task[None]]:
+        """Check every category, then begin its jobs, the first run of each at once."""
         await self._call(settler.apply_plans)
         settings = self._settings
+        jobs: list[tuple[str, Job, float]] = []
         for category in categories:
             if not await self._patiently(category.check):
-                return
-            jobs = [
-                (category.rooms, settings.rooms_every),
-                (category.past_races, settings.list_every),
-                (category.pending, settings.rooms_every),
-                (category.token, 300.0),
+                return []
+            jobs += [
+                (f"{category.slug} rooms", category.rooms, settings.rooms_every),
+                (f"{category.slug} past races", category.past_races, settings.list_every),
+                (f"{category.slug} pending", category.pending, settings.rooms_every),
+                (f"{category.slug} token", category.token, TOKEN_EVERY),
             ]
-            for job, seconds in jobs:
-                scheduler.add_job(
-                    partial(self._guarded, job),
-                    IntervalTrigger(seconds=seconds, timezone=UTC),
-                    id=f"{category.slug} {job.__name__}",
-                    name=f"{category.slug} {job.__name__}",
-                    next_run_time=self._clock(),
-                    coalesce=True,
-                    max_instances=1,
-                    misfire_grace_time=None,
-                )
+        jobs.append(("retention", partial(self._clear_away, settler.ledger), CLEAR_AWAY_EVERY))
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
             command += ["--database", str(settings.database)]
             refresher = Refresher(command, lambda: settler.ledger.revision, self._clock)
-            scheduler.add_job(
-                partial(self._guarded, refresher.refresh),
-                IntervalTrigger(seconds=PAGES_EVERY, timezone=UTC),
-                id="pages",
-                next_run_time=self._clock(),
-                coalesce=True,
-                max_instances=1,
-                misfire_grace_time=None,
-            )
+            jobs.append(("pages", refresher.refresh, PAGES_EVERY))
+        tasks = [
+            asyncio.create_task(repeat(partial(self._guarded, job), seconds), name=name)
+            for name, job, seconds in jobs
+        ]
         if settings.backups:
-            scheduler.add_job(
-                partial(self._guarded, partial(self._back_up, settler.ledger)),
-                CronTrigger(hour=BACKUP_HOUR, timezone=UTC),
-                id="backup",
-                coalesce=True,
-                max_instances=1,
-                misfire_grace_time=None,
-            )
-        scheduler.add_job(
-            partial(self._guarded, partial(self._clear_away, settler.ledger)),
-            IntervalTrigger(hours=24, timezone=UTC),
-            id="retention",
-            next_run_time=self._clock(),
-            coalesce=True,
-            max_instances=1,
-            misfire_grace_time=None,
-        )
-        scheduler.start()
+            back_up = partial(self._guarded, partial(self._back_up, settler.ledger))
+            tasks.append(asyncio.create_task(nightly(back_up, BACKUP_HOUR, self._clock), name="backup"))
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
+        return tasks
 
     async def _patiently(self, check: Callable[[], Awaitable[None]]) -> bool:
         """Run the first check of a category; a site that is away is waited for. False when stopped.
@@ -379,10 +350,6 @@ class Worker:
         """Run a job so that its failure is told and the next run happens, unless nothing can help."""
         try:
             await job()
-        except asyncio.CancelledError:
-            # The scheduler cancels what still runs when it is shut down, and calls that an error.
-            if not self._stop.is_set():
-                raise
         except Exception as error:
             self._failed(error)
 
@@ -426,11 +393,12 @@ class Worker:
         if cleared := await self._call(work):
             log.info("forgot %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 
-    async def _shut(self, categories: list[CategoryWorker], scheduler: AsyncIOScheduler) -> None:
-        if scheduler.running:
-            scheduler.shutdown(wait=False)
+    async def _shut(self, categories: list[CategoryWorker], jobs: list[asyncio.Task[None]]) -> None:
+        for job in jobs:
+            job.cancel()
         try:
             async with asyncio.timeout(SHUTDOWN_WITHIN):
+                await asyncio.gather(*jobs, return_exceptions=True)
                 await asyncio.gather(*(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")

@@ -403,6 +403,19 @@ def test_a_cancelled_race_is_withdrawn_too(lifecycle: Lifecycle, ledger: Ledger)
 # Records that are undone
 
 
+def test_an_old_answer_after_the_end_of_a_race_does_not_take_it_back_twice(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    over = replace(seen(FINISHED), recordable=False)
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(over)
+    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn]
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.observe(over)
+    assert waiting(ledger) == []
+
+
 def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:

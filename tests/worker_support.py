@@ -35,11 +35,12 @@ class Bench:
     info: InfoPolicy = InfoPolicy.WHEN_EMPTY
     extra: dict[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ("-m", "racebot")
+    log_folder: Path | None = None
 
     @property
     def log(self) -> Path:
         """All that the workers printed, one after the other."""
-        return self.database.with_name("worker.log")
+        return (self.log_folder or self.database.parent) / "worker.log"
 
     def environment(self) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")}

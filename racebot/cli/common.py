@@ -97,8 +97,6 @@ def log_to_stderr(level: str) -> None:
     # They tell each header they send, the token's among them.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # A run that is skipped because the one before still works is no news.
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:

@@ -296,7 +296,8 @@ class _Socket(WebSocketsSansIOProtocol):
     async def send(self, message: Any) -> None:
         text = message.get("text")
         if not isinstance(text, CutShort):
-            await super().send(message)
+            if not self.transport.is_closing():
+                await super().send(message)
             return
         self.conn.send_text(text.encode())
         data = b"".join(self.conn.data_to_send())

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from racebot.announcement import WITHDRAWN
 from racebot.sandbox.room import Frame, RaceStatus, Room
 from racebot.sandbox.session import CHAT_CLOSED
+from racebot.texts import DEFAULT_TEXTS
 
 from .truth import Places, rateable, stands
 
@@ -68,7 +68,7 @@ class Chronicle:
         last_number = 0
         told: dict[str, int] = {}
         for text, shown in self.said:
-            if text == WITHDRAWN or _TEAM_RACE.fullmatch(text):
+            if text == DEFAULT_TEXTS.withdrawn or _TEAM_RACE.fullmatch(text):
                 continue
             announcement = self._read(text)
             if announcement is None:
@@ -118,7 +118,7 @@ class Chronicle:
         if room.custom_goal or room.recorded:
             return
         over = room.status is RaceStatus.CANCELLED or not room.recordable
-        withdrawn = any(text == WITHDRAWN for text, _ in self.said)
+        withdrawn = any(text == DEFAULT_TEXTS.withdrawn for text, _ in self.said)
         if withdrawn != (over and any(a.places for a in announced)):
             yield f"{room.name}: {'' if withdrawn else 'not '}said that it will not be recorded"
         if over or (result := stands(room)) is None:

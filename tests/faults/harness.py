@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 from worker_support import Bench, WorkerProcess
 
-from racebot.announcement import INFO
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.people import Bot
 from racebot.sandbox.room import RaceStatus, Room
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import Site
+from racebot.texts import DEFAULT_TEXTS
 
 from .chronicle import Chronicle
 from .kills import Killer
@@ -111,6 +111,10 @@ class Run:
                 ]
             ),
         }
+        self._clock = folder / "clock"
+        self.set_clock(0)
+        self.bench.program = (str(Path(__file__).with_name("wrong_clock.py")),)
+        self.bench.extra["FAULTS_CLOCK"] = str(self._clock)
         self.database = Database(self.bench.database)
         self.report = Report()
         self.worker: WorkerProcess | None = None
@@ -133,7 +137,12 @@ class Run:
             for number in range(plan.races)
         ]
         self.weather = Weather(
-            self.site, self.misbehaviour, self._restart, seed=plan.seed, severity=plan.severity
+            self.site,
+            self.misbehaviour,
+            self._restart,
+            self.set_clock,
+            seed=plan.seed,
+            severity=plan.severity,
         )
         self._sequences: dict[str, list[str]] = {}
         self.killer = Killer(self, seed=plan.seed)
@@ -173,6 +182,7 @@ class Run:
     async def _restart(self, lose_rooms: bool) -> None:
         port = urlsplit(self.bench.address).port
         assert port is not None
+        self.misbehaviour.stall(0)
         self.misbehaviour.drop_sockets()
         await self._serving.aclose()
         self.site.forget_guids()
@@ -193,6 +203,12 @@ class Run:
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
         self.worker = await self.bench.start()
+
+    def set_clock(self, seconds: float) -> None:
+        """Make the clock of the worker's computer wrong by so much."""
+        new = self._clock.with_suffix(".new")
+        new.write_text(str(seconds))
+        new.replace(self._clock)
 
     # ── what stories tell of ──
 
@@ -282,7 +298,7 @@ class Run:
             found = {each["leaderboard"]: each["changes"] for each in room.bot_meta.get("racebot", [])}
             if found != expected and not any("omitted" in e for e in room.bot_meta.get("racebot", [])):
                 yield f"{name}: bot_meta holds {found}, the ledger {expected}"
-            if changed and not (room.info_bot or "").startswith(INFO.partition("{")[0]):
+            if changed and not (room.info_bot or "").startswith(DEFAULT_TEXTS.info.partition("{")[0]):
                 yield f"{name}: the info box holds {room.info_bot!r}"
 
     def _check_output(self) -> None:

@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,21 @@ if TYPE_CHECKING:
 
 PATIENCE = 3.0
 """Seconds that a kill waits for its moment, which may not come."""
+
+
+async def next_write(database: Path) -> None:
+    """Wait until something is written to a database's log, by whatever program."""
+    log = database.with_name(database.name + "-wal")
+
+    def state() -> tuple[int, int]:
+        with suppress(FileNotFoundError):
+            found = log.stat()
+            return found.st_size, found.st_mtime_ns
+        return 0, 0
+
+    before = state()
+    while state() == before:  # noqa: ASYNC110 - it is another process that writes
+        await asyncio.sleep(0.0005)
 
 
 class Killer:
@@ -56,17 +72,7 @@ class Killer:
     async def _writing(self) -> None:
         """Wait for the next change of the write-ahead log once the worker is at work, or a little longer."""
         await asyncio.sleep(self._rng.uniform(0.5, 1.5))
-        log = self._run.bench.database.with_name(self._run.bench.database.name + "-wal")
-
-        def state() -> tuple[int, int]:
-            with suppress(FileNotFoundError):
-                found = log.stat()
-                return found.st_size, found.st_mtime_ns
-            return 0, 0
-
-        before = state()
-        while state() == before:  # noqa: ASYNC110 - it is another process that writes
-            await asyncio.sleep(0.001)
+        await next_write(self._run.bench.database)
         await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.005, 0.02)))
 
     async def _speaking(self) -> None:

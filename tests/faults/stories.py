@@ -102,8 +102,10 @@ class Story:
         if room.unlisted:
             # It is on no list once it is over, and real races take longer than any fault here.
             async with asyncio.timeout(NOTICED_WITHIN):
-                while not self._noticed(room):  # noqa: ASYNC110 - it is another process that notices
+                while room.slug in self._site.rooms and not self._noticed(room):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
+            if room.slug not in self._site.rooms:
+                return
         room.count_down()
         room.start(ago=timedelta(hours=2))
         if self.fate == "cancel":

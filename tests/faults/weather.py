@@ -11,8 +11,10 @@ from datetime import timedelta
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
 from racebot.sandbox.site import TOKEN_SECONDS, Site
 
-CLOCK_WRONG_BY = 240
-"""Seconds, either way."""
+SITE_WRONG_BY = 240
+"""Seconds, either way, that the site's clock is off."""
+WORKER_WRONG_BY = 1800
+"""The same of the worker's; after an hour it would be right to think that a race is old news."""
 
 
 class Weather:
@@ -22,6 +24,7 @@ class Weather:
         site: whose tokens and clock go wrong.
         misbehaviour: the faults that are planned with it.
         restart: takes the site down and up again, with the rooms that are not over gone or not.
+        set_clock: makes the clock of the worker's computer wrong by so many seconds.
         seed: decides all.
         severity: about how many faults come in each act, many of them in bursts.
     """
@@ -31,6 +34,7 @@ class Weather:
         site: Site,
         misbehaviour: Misbehaviour,
         restart: Callable[[bool], Awaitable[None]],
+        set_clock: Callable[[float], None],
         *,
         seed: int,
         severity: int,
@@ -38,6 +42,7 @@ class Weather:
         self._site = site
         self._misbehaviour = misbehaviour
         self._restart = restart
+        self._set_clock = set_clock
         self._rng = random.Random(f"weather {seed}")
         self._severity = severity
         self.thrown: Counter[str] = Counter()
@@ -92,8 +97,12 @@ class Weather:
             self.thrown["tokens that expire at once"] += 1
 
     async def _skew(self) -> None:
-        self._site.skew = timedelta(seconds=self._rng.randint(-CLOCK_WRONG_BY, CLOCK_WRONG_BY))
-        self.thrown["clock jump"] += 1
+        if self._rng.random() < 0.5:
+            self._site.skew = timedelta(seconds=self._rng.randint(-SITE_WRONG_BY, SITE_WRONG_BY))
+            self.thrown["clock jump of the site"] += 1
+        else:
+            self._set_clock(self._rng.randint(-WORKER_WRONG_BY, WORKER_WRONG_BY))
+            self.thrown["clock jump of the worker"] += 1
 
     async def _drop(self) -> None:
         self.thrown["socket dropped"] += self._misbehaviour.drop_sockets(code=self._rng.choice((None, 1012)))

@@ -1,0 +1,167 @@
+"""A database that cannot be written: it is said plainly, nothing is half done, and work goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from worker_support import Bench, WorkerProcess, bench, finish, said, until
+
+from racebot import worker as worker_module
+from racebot.ledger.store import Ledger
+from racebot.sandbox.room import Room
+from racebot.settings import load
+from racebot.worker import Worker
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        yield made
+
+
+def write_ahead_log(sandbox: Bench) -> Path:
+    return sandbox.database.with_name(sandbox.database.name + "-wal")
+
+
+def in_ledger(sandbox: Bench, room: Room) -> bool:
+    with sandbox.ledger() as ledger:
+        return ledger.race(room.name) is not None
+
+
+def told_of_the_record(room: Room) -> bool:
+    return "racebot" in room.bot_meta and (room.info_bot or "").startswith("Ratings by racebot")
+
+
+async def announced(sandbox: Bench) -> Room:
+    """A race that is finished and announced, and will be recorded in a moment."""
+    room = sandbox.open_race(3)
+    finish(room, 60, 61)
+    await until(lambda: len(said(room)) == 1)
+    return room
+
+
+async def recovers(sandbox: Bench, room: Room, worker: WorkerProcess) -> None:
+    """The same process settles the race and tells of it, once."""
+    await until(lambda: in_ledger(sandbox, room), seconds=40)
+    await until(lambda: told_of_the_record(room), seconds=40)
+    assert worker.running
+    assert await worker.terminate() == 0
+    assert len(said(room)) == 1
+    assert sum("updated the race information" in message.text for message in room.chat) == 1
+    assert sandbox.racebot("verify").returncode == 0
+
+
+async def test_a_file_that_may_not_grow_during_a_settle(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        room = await announced(sandbox)
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        size = write_ahead_log(sandbox).stat().st_size
+        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        room.record()
+        await until(lambda: "free space on the disk; nothing half-done was kept" in worker.output)
+        assert not in_ledger(sandbox, room)
+        assert sandbox.racebot("verify").returncode == 0
+        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
+        await recovers(sandbox, room, worker)
+    assert "Traceback" not in worker.output
+
+
+async def test_a_database_that_turns_read_only_during_a_settle(
+    sandbox: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In this process, since only the connection itself can be made so while it is open."""
+    for name, value in sandbox.environment().items():
+        if name.startswith("RACEBOT_"):
+            monkeypatch.setenv(name, value)
+    opened: list[Ledger] = []
+    open_ledger = Ledger.open
+
+    def remembering(path: Path) -> Ledger:
+        opened.append(open_ledger(path))
+        return opened[-1]
+
+    monkeypatch.setattr(worker_module.Ledger, "open", remembering)
+    worker = Worker(load(tmp_path))
+    running = asyncio.create_task(worker.run())
+    try:
+        room = await announced(sandbox)
+        await worker._call(opened[0].db.execute, "PRAGMA query_only = 1")
+        room.record()
+        await until(lambda: "attempt to write a readonly database: check the permissions" in caplog.text)
+        await worker._call(opened[0].db.execute, "PRAGMA query_only = 0")
+        await until(lambda: told_of_the_record(room), seconds=40)
+    finally:
+        worker.stop()
+        await running
+    assert len(said(room)) == 1
+    assert "Traceback" not in caplog.text
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=True)  # noqa: S607
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)  # noqa: S607
+
+
+def remount(folder: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", folder], check=True)  # noqa: S607
+
+
+def fill(folder: Path) -> Path:
+    """Take all the room that is left."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (65536, 4096, 512, 1):
+            while True:
+                try:
+                    file.write(b"x" * size)
+                except OSError:
+                    break
+    return filler
+
+
+@pytest.mark.long
+@needs_root
+async def test_a_disk_that_is_full_during_a_settle(sandbox: Bench, small_disk: Path) -> None:
+    sandbox.database = small_disk / "racebot.db"
+    sandbox.log_folder = small_disk.parent
+    async with sandbox.worker() as worker:
+        room = await announced(sandbox)
+        filler = fill(small_disk)
+        room.record()
+        await until(lambda: "free space on the disk; nothing half-done was kept" in worker.output, seconds=30)
+        await asyncio.sleep(3)
+        assert not in_ledger(sandbox, room)
+        filler.unlink()
+        await recovers(sandbox, room, worker)
+    assert "Traceback" not in worker.output
+
+
+@pytest.mark.long
+@needs_root
+async def test_a_disk_that_is_read_only_at_the_start(sandbox: Bench, small_disk: Path) -> None:
+    sandbox.database = small_disk / "racebot.db"
+    sandbox.log_folder = small_disk.parent
+    async with sandbox.worker() as worker:
+        await announced(sandbox)
+        assert await worker.terminate() == 0
+    remount(small_disk, "ro")
+    async with sandbox.worker() as worker:
+        assert await worker.ended() == 2
+    lines = worker.output.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"racebot: cannot write beside the database {sandbox.database}")
+    remount(small_disk, "rw")
+    assert sandbox.racebot("verify").returncode == 0

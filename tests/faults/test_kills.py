@@ -1,0 +1,161 @@
+"""Kills at any moment: nothing is lost, nothing is said twice, and what is stored is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlite_utils.db import Database as Migrated
+from worker_support import Bench, bench, finish
+
+from racebot.backup import backups, folder_of
+from racebot.ledger.schema import migrations
+from racebot.ledger.store import Ledger
+
+from .harness import Plan, Run
+from .kills import next_write
+from .truth import Database, replay
+
+KILLS = int(os.environ.get("FAULTS_KILLS", "300"))
+"""How many the long test of the worker deals out."""
+FIRST_SCHEMA = ("players", "races", "leaderboards", "carried", "rated", "changes", "standings")
+
+
+async def test_a_few_kills(tmp_path: Path) -> None:
+    run = Run(Plan(seed=11, races=10, acts=2, act_seconds=4.0, kills=6), tmp_path)
+    report = await run.perform()
+    assert sum(report.kills.values()) == 6
+    assert report.races["recorded"] >= 3
+
+
+@pytest.mark.long
+async def test_hundreds_of_kills(tmp_path: Path) -> None:
+    run = Run(Plan(seed=1, races=150, acts=6, act_seconds=KILLS * 0.35, kills=KILLS), tmp_path)
+    report = await run.perform()
+    assert sum(report.kills.values()) == KILLS
+    assert report.races["recorded"] >= 75
+
+
+async def kill_at_random(bench: Bench, command: str, rng: random.Random, longest: float) -> bool:
+    """Kill a command at some moment, every other time as it writes; whether it was still at work."""
+    process = await bench.start(command)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(rng.uniform(0.3, longest)):
+            if rng.random() < 0.5:
+                await next_write(bench.database)
+            else:
+                await asyncio.sleep(longest)
+    killed = process.running
+    await process.kill()
+    return killed
+
+
+def past_races(bench: Bench, count: int) -> None:
+    """A history of recorded races, a minute between the ends of any two."""
+    for number in range(count):
+        bench.site.skew = timedelta(minutes=number - count)
+        room = bench.open_race(2 + number % 5)
+        finish(room, *range(60, 61 + number % 4))
+        room.record()
+    bench.site.skew = timedelta(0)
+
+
+@pytest.mark.parametrize(
+    ("races", "kills"),
+    [pytest.param(120, 3, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
+)
+async def test_a_backfill_that_is_killed_goes_on_to_the_same_ledger(
+    tmp_path: Path, races: int, kills: int
+) -> None:
+    rng = random.Random(3)
+    async with bench(tmp_path) as site:
+        past_races(site, races)
+        done = 0
+        while done < kills:
+            done += await kill_at_random(site, "backfill", rng, longest=1.0 + races / 500)
+        assert await (await site.start("backfill")).ended() == 0
+        database = Database(site.database)
+        (sequence,) = database.sequences().values()
+        rooms = {room.name: room for room in site.site.rooms.values()}
+        assert sequence == sorted(rooms, key=lambda name: str(rooms[name].ended_at))
+        assert list(replay(database, rooms, {"Sandbox 100%": "thurstone-hurdle"})) == []
+        assert site.racebot("verify").returncode == 0
+        assert not any(message.bot for room in rooms.values() for message in room.chat)
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
+)
+async def test_a_migration_that_is_killed_is_done_by_the_next_start(tmp_path: Path, kills: int) -> None:
+    rng = random.Random(4)
+    async with bench(tmp_path) as site:
+        past_races(site, 20)
+        assert await (await site.start("backfill")).ended() == 0
+        old = tmp_path / "old.db"
+        in_first_schema(site.database, old)
+        done = 0
+        while done < kills:
+            for path in tmp_path.glob("racebot.db*"):
+                path.unlink()
+            shutil.copyfile(old, site.database)
+            done += await kill_at_random(site, "verify", rng, longest=1.2)
+            assert site.racebot("verify").returncode == 0
+            with Ledger.open(site.database) as ledger:
+                assert ledger.check() == []
+                assert migrations.pending(ledger.db) == []
+                (board,) = ledger.leaderboards()
+                assert ledger.rated_count(board) == 20
+
+
+def in_first_schema(newest: Path, old: Path) -> None:
+    """A copy of a ledger as the first schema would hold it."""
+    names = [migration.name for migration in migrations._migrations]
+    database = Migrated(old)
+    migrations.apply(database, stop_before=names[1:])
+    database.close()
+    with closing(sqlite3.connect(old)) as connection:
+        connection.execute("ATTACH ? AS newest", (str(newest),))
+        for table in FIRST_SCHEMA:
+            columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            copy = f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}"  # noqa: S608
+            connection.execute(copy)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
+)
+async def test_a_backup_that_is_killed_leaves_whole_copies_only(tmp_path: Path, kills: int) -> None:
+    rng = random.Random(5)
+    async with bench(tmp_path) as site:
+        past_races(site, 60)
+        assert await (await site.start("backfill")).ended() == 0
+        folder = folder_of(site.database)
+        done = 0
+        while done < kills:
+            process = await site.start("backup")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.5):
+                    if rng.random() < 0.7:
+                        while not list(folder.glob("*.part")):  # noqa: ASYNC110 - it is another process
+                            await asyncio.sleep(0.0005)
+                        await asyncio.sleep(rng.uniform(0, 0.02))
+                    else:
+                        await asyncio.sleep(rng.uniform(0.3, 1.0))
+            done += process.running
+            await process.kill()
+        assert await (await site.start("backup")).ended() == 0
+        made = backups(folder, site.database.stem)
+        assert made
+        for copy in made:
+            with Ledger.open(copy, create=False) as ledger:
+                assert ledger.check() == []
+                (board,) = ledger.leaderboards()
+                assert ledger.rated_count(board) == 60

@@ -1,0 +1,37 @@
+"""`racebot` on a computer whose clock goes wrong: it is off by the seconds that a file holds.
+
+The file is named by FAULTS_CLOCK. The monotonic clock stays right, as it does on a real computer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+import racebot.worker
+from racebot.cli import main
+
+FILE = Path(os.environ.pop("FAULTS_CLOCK"))
+
+
+right_time = time.time
+
+
+def wrong_by() -> float:
+    return float(FILE.read_text() or 0)
+
+
+class WrongDatetime(datetime):
+    """Tells the wrong time, and is right in everything else."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(UTC).astimezone(tz) + timedelta(seconds=wrong_by())
+
+
+if __name__ == "__main__":
+    racebot.worker.datetime = WrongDatetime  # type: ignore[attr-defined]
+    time.time = lambda: right_time() + wrong_by()
+    main()
