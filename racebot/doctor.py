@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.api import Credentials, Site
 from racebot.settings import CategorySettings, Settings
+from racebot.web import missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Try settings, database, site, credentials, categories and goals, one finding each."""
     yield Finding(True, f"settings: readable; model {settings.model}")
     yield _database(settings)
+    if settings.pages_dir is not None:
+        yield _pages(settings.pages_dir)
     try:
         categories = settings.required_categories()
     except SettingsError as error:
@@ -50,6 +55,19 @@ def _database(settings: Settings) -> Finding:
     if problems:
         return Finding(False, f"database {path}: {problems[0]}: restore a backup")
     return Finding(True, f"database {path}: intact, {len(boards)} leaderboards")
+
+
+def _pages(folder: Path) -> Finding:
+    problem = missing()
+    if problem is not None:
+        return Finding(False, problem)
+    place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return Finding(
+            False,
+            f"pages: {folder} cannot be written: give it to the bot's user, or correct RACEBOT_PAGES_DIR",
+        )
+    return Finding(True, f"pages: written into {folder} after each race")
 
 
 async def _category(site: Site, settings: CategorySettings, whole: Settings) -> AsyncIterator[Finding]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import stamina.instrumentation
 from builders import GOAL, entrant_document, listed_document
@@ -405,3 +408,71 @@ def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[
     assert first.endswith(" ERROR goals [red]x[/red] ]0;t31my z forged")
     assert trace[0] == "Traceback (most recent call last):"
     assert all(line.isprintable() for line in trace)
+
+
+# Pages
+
+
+def test_pages_are_written_and_written_again(racebot: Racebot, folder: Path) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    first = racebot("export-site", "public")
+    assert first.code == 0
+    written = int(first.out.split()[1])
+    assert (folder / "public" / "index.html").exists()
+    again = racebot("export-site", "public")
+    assert again.out == f"public: 0 files written, {written} unchanged, 0 removed\n"
+
+
+def test_pages_follow_the_settings(racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "9")
+    monkeypatch.setenv("RACEBOT_SITE", "https://site.example")
+    assert racebot("export-site", "public").code == 0
+    page = (folder / "public" / "leaderboards" / "orb" / "any-orb.html").read_text(encoding="utf-8")
+    assert "0 players</" not in page and "0 players listed" in page.replace("\N{NO-BREAK SPACE}", " ")
+    (race,) = (folder / "public" / "races" / "orb").glob("first.html")
+    assert "https://site.example/orb/first" in race.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", [("web",), ("export-site", "public")])
+def test_pages_need_a_ledger(racebot: Racebot, folder: Path, command: tuple[str, ...]) -> None:
+    done = racebot(*command)
+    assert done.code == 2
+    assert "no database" in done.complaints[0]
+    assert not (folder / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("command", [("web",), ("export-site", "public")])
+def test_pages_that_are_not_installed_are_told(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
+    done = racebot(*command)
+    assert done.code == 2
+    assert "pip install 'racebot[web]'" in done.complaints[0]
+
+
+def test_a_port_that_is_taken_is_told(racebot: Racebot) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = racebot("web", "--port", str(taken.getsockname()[1]))
+    assert done.code == 2
+    assert "choose another with --port" in done.complaints[0]
+
+
+def test_pages_are_served_until_stopped(folder: Path, racebot: Racebot) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    with subprocess.Popen(
+        [sys.executable, "-m", "racebot", "web", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().removeprefix("pages: ").strip()
+        answer = httpx.get(f"{address}leaderboards/orb/any-orb.html")
+        process.send_signal(signal.SIGTERM)
+        _, problems = process.communicate(timeout=15)
+    assert answer.status_code == 200
+    assert "Ann" in answer.text
+    assert problems == ""

@@ -14,6 +14,7 @@ from racebot import __version__
 from racebot.cli import app
 from racebot.ratings.registry import MODELS
 from racebot.settings import PREFIX, Settings, load
+from racebot.web.openapi import description
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / ".env.example").read_text(encoding="utf-8")
@@ -93,3 +94,19 @@ def test_readme_says_what_each_model_is() -> None:
 def test_changelog_has_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## \[{re.escape(__version__)}\]", changelog, re.MULTILINE)
+
+
+PAGES = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
+
+
+def test_addresses_of_data_are_those_of_the_description() -> None:
+    words = {"CATEGORY": "{category}", "BOARD": "{board}", "PLAYER": "{player}", "RACE": "{race}"}
+    listed = re.findall(r"^\| `/api(/\S*?)(?:\?[^`]*)?` \|", PAGES, re.MULTILINE)
+    named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
+    assert named - {"/openapi.json"} == set(description(whole=False)["paths"])
+
+
+def test_commands_and_settings_for_pages_exist() -> None:
+    assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known

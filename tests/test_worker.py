@@ -458,3 +458,17 @@ async def test_a_folder_that_cannot_be_written_ends_nothing(sandbox: Bench) -> N
         await asyncio.sleep(1.5)  # for the pages to fail
         assert await worker.terminate() == 0
     assert "cannot write the pages into public" in worker.output
+
+
+def pages_finding(sandbox: Bench, folder: str) -> str:
+    sandbox.extra["RACEBOT_PAGES_DIR"] = folder
+    lines = sandbox.racebot("doctor").stdout.splitlines()
+    return next(line for line in lines if "pages:" in line)
+
+
+async def test_doctor_looks_at_the_folder_for_pages(sandbox: Bench) -> None:
+    (sandbox.database.parent / "taken").touch()
+    good = await asyncio.to_thread(pages_finding, sandbox, "to/be/made")
+    assert good == "ok    pages: written into to/be/made after each race"
+    bad = await asyncio.to_thread(pages_finding, sandbox, "taken")
+    assert bad.startswith("wrong pages: taken cannot be written")

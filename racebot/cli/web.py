@@ -11,6 +11,7 @@ from racebot.cli.common import Database, app, console, load_settings
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.settings import Settings
+from racebot.web import missing
 
 if TYPE_CHECKING:
     from racebot.web.view import Publication
@@ -75,12 +76,6 @@ def _publication(settings: Settings) -> Publication:
 
 
 def _need_web() -> None:
-    try:
-        import jinja2  # noqa: F401, PLC0415 - an extra of the package
-        import pygal  # noqa: F401, PLC0415
-        import starlette  # noqa: F401, PLC0415
-        import uvicorn  # noqa: F401, PLC0415
-    except ModuleNotFoundError:
-        raise SettingsError(
-            "the pages are not installed: pip install 'racebot[web]' (in a clone: pip install -e '.[web]')"
-        ) from None
+    problem = missing()
+    if problem is not None:
+        raise SettingsError(problem)

@@ -21,7 +21,6 @@ from racebot.web.templating import day
 # It lets plugins be imported in a way that Python no longer knows, and warns of at every other import.
 sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
 
-SVG = "http://www.w3.org/2000/svg"
 MOST_POINTS = 300
 """More races than this are drawn by the highest and the lowest of each few."""
 MOST_DOTS = 50
@@ -29,6 +28,8 @@ MOST_DOTS = 50
 MOST_LABELS = 8
 """Below bars."""
 _MARKS = 5
+_TAKEN_OUT = {"remark", "defs", "title", "desc", "tooltip", "text-overlay", "titles"}
+"""Elements, by their kind or class."""
 
 _COMMON: dict[str, Any] = {
     "width": 760,
@@ -101,7 +102,8 @@ def _marks(first: datetime, last: datetime) -> list[datetime]:
     if span < timedelta(days=75):
         step = max(1, -(-span.days // _MARKS))
         start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        return [at for n in range(_MARKS + 1) if (at := start + timedelta(days=n * step)) <= last]
+        marks = [at for n in range(_MARKS + 1) if (at := start + timedelta(days=n * step)) <= last]
+        return marks or [first]
     every = next((n for n in (1, 2, 3, 6, 12, 24) if span.days / 30.4 / n <= _MARKS), 60)
     after_first, end = (at.year * 12 + at.month for at in (first, last))
     months_shown = (month for month in range(after_first, end) if month % every == 0)
@@ -120,25 +122,24 @@ def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
     A dot whose title is empty is taken out.
     """
     root = chart.render_tree()
-    waiting = iter(titles)
+    marks = []
     for parent in list(root.iter()):
         parent.attrib.pop("style", None)
         for child in list(parent):
             kind = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "remark"
             classes = (child.get("class") or "").split()
-            if kind in {"remark", "defs", "title", "desc"} or {"tooltip", "text-overlay", "titles"} & {
-                *classes
-            }:
+            if kind in _TAKEN_OUT or not _TAKEN_OUT.isdisjoint(classes):
                 parent.remove(child)
             elif (kind, *classes[:1]) in {("circle", "dot"), ("g", "bar")}:
-                title = next(waiting)
-                if title:
-                    ET.SubElement(child, f"{{{SVG}}}title").text = title
-                else:
-                    parent.remove(child)
+                marks.append((parent, child))
+    if marks:
+        for (parent, mark), title in zip(marks, titles, strict=True):
+            if title:
+                ET.SubElement(mark, "title").text = title
+            else:
+                parent.remove(mark)
     root.attrib.pop("id", None)
     root.set("class", "graph")
     root.set("role", "img")
     root.set("aria-label", label)
-    ET.register_namespace("", SVG)
     return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704 - made above, its text escaped

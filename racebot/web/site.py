@@ -210,7 +210,8 @@ class Site:
         if report is None:
             return None
         boards = races.boards(self.view, report)
-        times = {e["id"]: e["finish_time"] for e in report["result"] if e["finish_time"] is not None}
+        placed = (entrant for entrant in report["result"] if entrant["place"] is not None)
+        times = {e["id"]: e["finish_time"] for e in placed if e["finish_time"] is not None}
         return templating.render(
             "race.html",
             path,

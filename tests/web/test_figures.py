@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import result
+
+from racebot.ratings.registry import MODELS, create
+from racebot.settle import LeaderboardPlan
+from racebot.web import figures as module
+from racebot.web.figures import figures
+from racebot.web.view import View
+from racebot.web.words import WORDS
+
+from .conftest import RACES, Merge
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are told however small they are."""
+    monkeypatch.setattr(module, "LEAST", 1)
+
+
+def of(view: View) -> dict[str, Any]:
+    return figures(view, view.boards[0])
+
+
+@pytest.mark.usefixtures("few")
+def test_how_far_a_race_moves_a_rating(view: View) -> None:
+    # Before a and b nobody had raced: 100, 100, 200, 0, 200. In c, 90 each.
+    assert of(view)["changes"] == [
+        {"first": 1, "last": 1, "cases": 5, "median": 100, "most": 200},
+        {"first": 2, "last": 5, "cases": 2, "median": 90, "most": 90},
+    ]
+
+
+@pytest.mark.usefixtures("few")
+def test_how_often_the_higher_rated_was_ahead(merge: Merge) -> None:
+    # Four pairs of level newcomers, and Ann, with 1,100, who beat Bo, with 900.
+    found = of(merge(provisional_races=1))
+    assert found["pairs"] == 5
+    assert found["higher_ahead"] == pytest.approx((4 * 0.5 + 1) / 5)
+    (gap,) = found["gaps"]
+    assert (gap["from"], gap["to"], gap["pairs"], gap["happened"]) == (150, 250, 1, 1.0)
+    assert gap["predicted"] == pytest.approx(1 / (1 + np.exp(-0.2)))
+
+
+@pytest.mark.usefixtures("few")
+def test_an_upset_counts_against_the_higher_rated(merge: Merge) -> None:
+    races = [result("a", "ann bo"), result("b", "bo ann", after=1)]
+    (gap,) = of(merge(races, provisional_races=1))["gaps"]
+    assert gap["happened"] == 0.0
+    assert gap["predicted"] == pytest.approx(1 / (1 + np.exp(-0.2)))
+
+
+def test_what_players_should_not_see_is_counted(view: View) -> None:
+    found = of(view)
+    assert found["newcomer"] == 1000
+    assert (found["races"], found["entries"], found["finished"]) == (3, 7, pytest.approx(6 / 7))
+    assert [found[key] for key in ("unfinished", "gained_unfinished", "winners", "lost_winning")] == [
+        1,
+        0,
+        3,
+        0,
+    ]
+
+
+def test_unfinished_who_gained_are_told(merge: Merge) -> None:
+    # With ties among the unfinished, who is lowest rated of them gains by the draw.
+    plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
+    races = [result("a", "ann bo"), *(result(f"r{n}", "ann", dnf="bo di", after=n + 1) for n in range(3))]
+    view = merge(races, plan)
+    gained = view.ledger.db.execute(
+        "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
+    ).fetchone()[0]
+    assert of(view)["gained_unfinished"] == gained
+
+
+def test_chances_to_finish_are_held_against_what_happened(merge: Merge) -> None:
+    plan = LeaderboardPlan("thurstone-hurdle")
+    races = [result(f"r{n}", "ann bo", dnf="cy" if n % 2 else "", after=n) for n in range(60)]
+    view = merge(races, plan)
+    found = of(view)
+    model = create("thurstone-hurdle")
+    states = [row.state for row in view.ledger.pages.entries(view.boards[0].key, 1000)]
+    expected = float(np.mean(model.finish_probability(np.array(states))))  # type: ignore[attr-defined]
+    cases = sum(row["cases"] for row in found["finishing"])
+    assert cases == found["entries"] == 150
+    mean = sum(row["cases"] * row["predicted"] for row in found["finishing"]) / cases
+    assert mean == pytest.approx(expected)
+    happened = sum(row["cases"] * row["happened"] for row in found["finishing"]) / cases
+    assert happened == pytest.approx(120 / 150)
+
+
+def test_the_distribution_counts_the_listed(view: View) -> None:
+    found = of(view)["distribution"]
+    assert found["bars"] == [(800, 2), (900, 0), (1000, 1), (1100, 1), (1200, 1)]
+    assert (found["low"], found["median"], found["high"]) == (810, 1000, 1190)
+
+
+def test_small_groups_are_not_told(view: View) -> None:
+    found = of(view)
+    assert found["changes"] == found["gaps"] == []
+
+
+def test_a_leaderboard_that_rated_nothing_has_hardly_any(merge: Merge) -> None:
+    found = of(merge([result("a", "ann")]))
+    assert (found["races"], found["distribution"]) == (0, None)
+
+
+def test_only_the_last_races_are_looked_at(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RACES", 1)
+    assert of(view)["entries"] == len(RACES[-1].entrants)
+
+
+def test_every_model_is_explained_in_plain_words() -> None:
+    assert set(WORDS) == set(MODELS)
+    assert all(len(paragraphs[0]) > 40 for paragraphs in WORDS.values())
