@@ -41,7 +41,7 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
     target = folder / f"{stem}-{now.astimezone(UTC).strftime(_STAMP)}.db"
     partial = target.with_suffix(".part")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(partial)) as copy:
             ledger.db.conn.backup(copy)

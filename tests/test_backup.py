@@ -93,3 +93,18 @@ def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settl
         os.utime(path, ((NOON - age).timestamp(),) * 2)
     made = back_up(settler.ledger, folder, keep=3, now=NOON)
     assert sorted(folder.iterdir()) == sorted([begun, foreign, made])
+
+
+def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Ledger.open(tmp_path / "state" / "racebot.db") as opened:
+            with opened.transaction():
+                opened.pending.join("orb/r", "orb")
+            back_up(opened, folder_of(opened.path), keep=2, now=NOON)
+            found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").rglob("*")}
+    finally:
+        os.umask(before)
+    assert {path.name for path in found} >= {"racebot.db", "racebot.db-wal", "racebot.db-shm", "backups"}
+    assert [oct(mode) for mode in found.values() if mode & 0o077] == []
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700

@@ -120,7 +120,7 @@ class Ledger:
                     "or set RACEBOT_DATABASE to where it is"
                 ) from None
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             except OSError as error:
                 raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
