@@ -36,6 +36,9 @@ from pydantic import SecretStr
 
 from racebot import announcement, backfill, reports, settings
 from racebot.announcement import InfoPolicy
+from racebot.answers import Answers
+from racebot.commands import Command, Limiter, Words
+from racebot.conversation import Conversation
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
@@ -44,7 +47,10 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime import api, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.texts import Texts
 
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Categories of characters that nobody sees: control, format, private, unassigned, halves of pairs, breaks."""
 SECRET = "hush-hush-1234"
 
 ENTRANTS = [
@@ -86,6 +92,7 @@ FRAMES = [
     {"type": "race.renders", "renders": {}},
     {"type": "pong"},
 ]
+COMMAND_LINES = [Words().line(command) for command in Command]
 TOKEN = {"access_token": "token-of-the-bot-1", "expires_in": 36_000, "token_type": "Bearer"}
 TOML = b"""\
 model = "thurstone-hurdle"
@@ -100,6 +107,8 @@ name = "All"
 category = "orb"
 goals = ["Any Orb", "All Orbs"]
 carry_over = { from = "Old", factor = 0.9, most_races = 10 }
+[texts]
+again = "Once more ({goal}): "
 """
 ENV = b"""\
 RACEBOT_CATEGORY=orb
@@ -299,6 +308,36 @@ def life(data: bytes) -> None:
         raise _RollBack
 
 
+def chat(data: bytes) -> None:
+    """Lines that somebody types into a room's chat, and what is answered."""
+    source = Bytes(data)
+    message, ledger = dict(CHAT), _ledger()
+    line = source.one_of(
+        [word for word in COMMAND_LINES for _ in range(4)] + ["", "!", "! rating", "!RATING\u2003"]
+    )
+    message["message"] = line + source.one_of((" ", "", "\n", "\0", "\u00a0@")) + source.text()
+    message["user"] = {**user_document("ann"), "name": source.text(), "can_moderate": bool(source.number(2))}
+    with contextlib.suppress(_RollBack), ledger.transaction():
+        settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
+        answers = Answers(settler, Texts(), Words(), lambda _: reports.Listing(), lambda _: None)
+        lifecycle = Lifecycle(settler, lambda: NOON)
+        limiter = Limiter(3, 10)
+        talk = Conversation(lifecycle, answers, Texts(), Words(), limiter, private=False, clock=lambda: 0.0)
+        with only_own_errors():
+            found = payload.parse_race(document(source, {**RACE, "recorded": False}))
+            heard = payload.parse_event(
+                read_json(written({"type": "chat.message", "message": message}, Bytes(b"")))
+            )
+            assert isinstance(heard, payload.ChatMessage)
+            asked = talk.heard(heard, found)
+            said = talk.reply(asked, heard, found) if asked else None
+            if said is not None:
+                assert 1 <= len(said.text) <= announcement.MESSAGE_LIMIT
+                assert not {unicodedata.category(char) for char in said.text} & HIDDEN
+                assert "@" not in said.text and "://" not in said.text
+        raise _RollBack
+
+
 def look_up(data: bytes) -> None:
     """Names that somebody asks for."""
     text = Bytes(data).text()
@@ -313,9 +352,7 @@ def shown(data: bytes) -> None:
     text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
     for harmless in (announcement.plain(text), announcement.printable(text)):
         harmless.encode()
-        assert not any(
-            unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for char in harmless
-        )
+        assert not {unicodedata.category(char) for char in harmless} & HIDDEN
         assert harmless.splitlines() in ([], [harmless])
     said = announcement.plain(text)
     assert said.strip()
@@ -449,6 +486,7 @@ TARGETS = {
         race_file, (b"\0" + json.dumps(archive(3)).encode(), b"\0" + json.dumps(PAGE).encode())
     ),
     "life": Target(life),
+    "chat": Target(chat),
     "look-up": Target(look_up, examples=300),
     "shown": Target(shown, (b"\x40@everyone", b"\x40a.example/x ##b## \x1b[0m"), 500),
     "configuration": Target(configuration),
