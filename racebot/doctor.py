@@ -24,8 +24,11 @@ class Finding:
 
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
-    """Try settings, database, site, credentials, categories and goals, one finding each."""
+    """Try settings, their files, database, site, credentials, categories and goals, one finding each."""
     yield Finding(True, f"settings: readable; model {settings.model}")
+    for path in (Path(".env"), settings.config, settings.database):
+        if _open_to_all(path):
+            yield Finding(False, f"{path}: everybody on this machine may read it: chmod o= {path}")
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
@@ -39,6 +42,13 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         for category in categories:
             async for finding in _category(site, category, settings):
                 yield finding
+
+
+def _open_to_all(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & 0o007)
+    except OSError:
+        return False
 
 
 def _database(settings: Settings) -> Finding:

@@ -50,7 +50,7 @@ from racebot.settle import LeaderboardPlan, Plans, Settler
 from racebot.texts import Texts
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Categories of characters that nobody sees: control, format, private, unassigned, halves of pairs, breaks."""
+"""Categories of characters that nobody sees: control, format, private, unassigned, half pairs, breaks."""
 SECRET = "hush-hush-1234"
 
 ENTRANTS = [
