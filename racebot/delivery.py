@@ -151,6 +151,10 @@ class Courier:
             if isinstance(history, ChatHistory) and await self._call(self._arrived, row, history):
                 await self._mark(row, Delivery.DELIVERED, "found in the chat history")
                 return
+            if (await self._current_race()).recorded:
+                # Said again it would go unanswered: a refusal that was lost has used its guid up.
+                await self._mark(row, Delivery.DROPPED, "chat was closed before it arrived")
+                return
         elif self._race is not None and self._race.recorded:
             await self._mark(row, Delivery.DROPPED, "chat is closed")
             return
@@ -235,8 +239,17 @@ class Courier:
         if isinstance(answer, Refusal):
             log.warning("%s: %s refused: %s", self._name, what, "; ".join(answer.errors))
             await self._mark(row, Delivery.REFUSED, "; ".join(answer.errors))
+            if answer.chat_closed:
+                await self._give_up_chat()
         else:
             await self._mark(row, Delivery.DELIVERED)
+
+    async def _give_up_chat(self) -> None:
+        def write() -> None:
+            with self._ledger.transaction():
+                self._ledger.outbox.drop_waiting(self._name, "chat", self._clock(), "chat is closed")
+
+        await self._call(write)
 
     async def _exchange(self, action: Awaitable[None], wanted: Callable[[Event], bool]) -> Event:
         """Send, and wait for the event that answers it or for a refusal."""

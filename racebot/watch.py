@@ -166,7 +166,7 @@ class RoomWatch:
 
     async def _listen(self, socket: RoomSocket) -> None:
         """Feed the room's state machine until somebody leaves."""
-        refresh_at = time.monotonic() + REFRESH_OPEN
+        refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         while True:
             wait = min(refresh_at, self._room.deadline or refresh_at) - time.monotonic()
             event = await socket.receive(max(0.0, wait))

@@ -357,9 +357,38 @@ async def test_a_lost_message_of_a_race_that_is_recorded_by_now(
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
     room.race = RECORDED
     await deliver(courier, room)
-    assert states(ledger) == ["refused"]
+    assert room.done("message") == []
+    assert states(ledger) == ["dropped", "delivered"]
+
+
+async def test_a_refusal_that_was_lost_holds_nothing_up(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Its guid is used up, so that the message said again would go unanswered."""
+    put(ledger, "g1")
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    room.deaf = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.race = RECORDED
+    await deliver(courier, room)
+    assert len(room.done("message")) == 1
+    assert states(ledger) == ["dropped", "delivered"]
+
+
+async def test_a_chat_that_is_closed_is_not_spoken_in_again(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Also where the frame that shows the record is lost."""
+    put(ledger, "g1")
+    put(ledger, "g2")
+    room.refusals = {"message": [CLOSED]}
+    await deliver(courier, room)
+    assert room.done("message") == [("text of g1", "g1")]
+    assert states(ledger) == ["refused", "dropped"]
 
 
 @pytest.mark.parametrize("action", ["message", "gethistory"])
