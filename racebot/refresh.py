@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import datetime, timedelta
 
 from racebot.errors import ExportError
@@ -26,17 +26,20 @@ class Refresher:
 
     Args:
         command: writes the pages.
-        revision: a number that grows when ratings are written.
+        revision: gives something that differs once ratings have been written.
         clock: the current time.
     """
 
     def __init__(
-        self, command: Sequence[str], revision: Callable[[], int], clock: Callable[[], datetime]
+        self,
+        command: Sequence[str],
+        revision: Callable[[], Awaitable[Hashable]],
+        clock: Callable[[], datetime],
     ) -> None:
         self._command = command
         self._revision = revision
         self._clock = clock
-        self._done: int | None = None
+        self._done: Hashable = None
         self._not_before: datetime | None = None
 
     async def refresh(self) -> None:
@@ -45,7 +48,7 @@ class Refresher:
         Raises:
             ExportError: they could not be written; they will be, when it can be done.
         """
-        revision = self._revision()
+        revision = await self._revision()
         waiting = self._not_before is not None and self._clock() < self._not_before
         if revision == self._done and (self._not_before is None or waiting):
             return

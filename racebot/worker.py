@@ -295,7 +295,7 @@ class Worker:
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
             command += ["--database", str(settings.database)]
-            refresher = Refresher(command, lambda: settler.ledger.revision, self._clock)
+            refresher = Refresher(command, partial(self._call, settler.ledger.revision), self._clock)
             jobs.append(("pages", refresher.refresh, PAGES_EVERY))
         tasks = [
             asyncio.create_task(repeat(partial(self._guarded, job), seconds), name=name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import Clock
+from worker_support import until
 
 from racebot import refresh
 from racebot.errors import ExportError
@@ -27,9 +28,10 @@ class Bench:
         self.broken = folder / "broken"
         self.clock = clock
         self.revision = 1
-        self.refresher = Refresher(
-            [sys.executable, "-c", SCRIPT, str(self.log)], lambda: self.revision, clock
-        )
+        self.refresher = Refresher([sys.executable, "-c", SCRIPT, str(self.log)], self.current, clock)
+
+    async def current(self) -> int:
+        return self.revision
 
     @property
     def runs(self) -> int:
@@ -78,7 +80,7 @@ async def test_after_a_failure_the_next_race_is_not_waited_with(made: Bench) -> 
 
 async def test_a_race_settled_while_pages_are_written_is_written_next(made: Bench) -> None:
     first = asyncio.create_task(made.refresher.refresh())
-    await asyncio.sleep(0)
+    await until(lambda: made.runs)
     made.revision += 1
     await first
     await made.refresher.refresh()
@@ -87,11 +89,11 @@ async def test_a_race_settled_while_pages_are_written_is_written_next(made: Benc
 
 async def test_what_takes_too_long_is_ended(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "TAKES_AT_MOST", 0.05)
-    sleeping = Refresher([sys.executable, "-c", "import time; time.sleep(60)"], lambda: 1, made.clock)
+    sleeping = Refresher([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
     with pytest.raises(ExportError, match="too long"):
         await sleeping.refresh()
 
 
 async def test_a_program_that_is_not_there_is_told(made: Bench) -> None:
     with pytest.raises(ExportError, match="not written"):
-        await Refresher(["/nowhere/racebot"], lambda: 1, made.clock).refresh()
+        await Refresher(["/nowhere/racebot"], made.current, made.clock).refresh()

@@ -100,8 +100,7 @@ class Ledger:
         self.outbox = Outbox(db)
         self.staging = Staging(db)
         self.pages = PageQueries(db)
-        self.revision = 0
-        """Grows with every writing of ratings through this object, also with one that was rolled back."""
+        self._writings = 0
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True) -> Ledger:
@@ -182,6 +181,10 @@ class Ledger:
             finally:
                 self.db.conn.rollback()
 
+    def revision(self) -> tuple[int, int]:
+        """Differs once ratings may have been written: by this object, or anything at all by another."""
+        return self._writings, self.data_version()
+
     def data_version(self) -> int:
         """A number that changes when another connection has written to the database."""
         with _translated(self.path):
@@ -250,7 +253,7 @@ class Ledger:
 
     def remove_leaderboard(self, board: Leaderboard) -> None:
         """Forget a leaderboard with its changes and standings; the races stay."""
-        self.revision += 1
+        self._writings += 1
         with self.transaction():
             self.db.execute("DELETE FROM leaderboards WHERE id = ?", (board.key,))
 
@@ -351,14 +354,14 @@ class Ledger:
 
     def append(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
         """Write rated races at the end of a leaderboard's sequence, and the standings they led to."""
-        self.revision += 1
+        self._writings += 1
         with self.transaction():
             self._write_rated(board, rated)
             self._write_standings(board, standings)
 
     def replace(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
         """Put a leaderboard's whole sequence and all its standings in place of what is there."""
-        self.revision += 1
+        self._writings += 1
         with self.transaction():
             for table in ("changes", "rated", "standings"):
                 self.db.execute(f"DELETE FROM {table} WHERE leaderboard = ?", (board.key,))  # noqa: S608

@@ -148,7 +148,7 @@ def serve(
 
 
 def _response(request: Request, document: Document, *, lasting: bool) -> Response:
-    tag = f'"{hashlib.sha256(document.body).hexdigest()[:20]}"'
+    tag = f'W/"{hashlib.sha256(document.body).hexdigest()[:20]}"'
     headers = {
         **HEADERS,
         "ETag": tag,

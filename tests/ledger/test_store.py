@@ -662,3 +662,19 @@ def test_nothing_is_made_where_there_is_no_ledger_to_read(tmp_path: Path) -> Non
     with pytest.raises(LedgerError, match="older"):
         Ledger.open_to_read(path)
     assert path.stat().st_size == 0
+
+
+def test_the_revision_tells_of_ratings_written_here_and_of_all_that_others_write(ledger: Ledger) -> None:
+    board = ledger.save_leaderboard(BOARD)
+    seen = [ledger.revision()]
+    ledger.pending.leave("nothing of interest")
+    ledger.db.conn.commit()
+    assert ledger.revision() == seen[0]
+    ledger.append(board, [], [])
+    seen.append(ledger.revision())
+    ledger.replace(board, [], [])
+    seen.append(ledger.revision())
+    with Ledger.open(ledger.path) as other:
+        other.remove_leaderboard(board)
+    seen.append(ledger.revision())
+    assert len(set(seen)) == 4
