@@ -15,8 +15,10 @@ from racebot.errors import ExportError
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER = timedelta(minutes=5)
-"""A refresh that failed is tried again after so long, or after the next race."""
+AGAIN_AFTER = timedelta(minutes=1)
+"""A refresh that failed is tried again after so long."""
+PAUSE = 4
+"""So many times as long as a refresh took it rests before the next, to leave the machine to others."""
 TAKES_AT_MOST = 900.0
 """Seconds."""
 
@@ -49,12 +51,13 @@ class Refresher:
             ExportError: they could not be written; they will be, when it can be done.
         """
         revision = await self._revision()
-        waiting = self._not_before is not None and self._clock() < self._not_before
-        if revision == self._done and (self._not_before is None or waiting):
+        start = self._clock()
+        if revision == self._done or (self._not_before is not None and start < self._not_before):
             return
-        self._done, self._not_before = revision, self._clock() + AGAIN_AFTER
+        self._not_before = start + AGAIN_AFTER
         told = await self._run()
-        self._not_before = None
+        end = self._clock()
+        self._done, self._not_before = revision, end + PAUSE * (end - start)
         log.info("pages: %s", told)
 
     async def _run(self) -> str:

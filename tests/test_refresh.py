@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import Clock
+from builders import NOON, Clock
 from worker_support import until
 
 from racebot import refresh
@@ -68,13 +69,19 @@ async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
     assert made.runs == 2
 
 
-async def test_after_a_failure_the_next_race_is_not_waited_with(made: Bench) -> None:
-    made.broken.touch()
-    with pytest.raises(ExportError):
-        await made.refresher.refresh()
-    made.broken.unlink()
-    made.revision += 1
-    await made.refresher.refresh()
+async def test_after_a_long_refresh_the_machine_is_left_to_others(made: Bench) -> None:
+    ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
+
+    def clock() -> datetime:
+        return NOON + timedelta(seconds=next(ticking))
+
+    refresher = Refresher([sys.executable, "-c", SCRIPT, str(made.log)], made.current, clock)
+    await refresher.refresh()
+    for revision in (2, 3):
+        made.revision = revision
+        await refresher.refresh()
+        assert made.runs == 1
+    await refresher.refresh()
     assert made.runs == 2
 
 

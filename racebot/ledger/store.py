@@ -375,7 +375,8 @@ class Ledger:
             " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
             board.key,
         )
-        return [_standing(row) for row in rows]
+        states = _states([row["state"] for row in rows])
+        return [_standing(row, state) for row, state in zip(rows, states, strict=True)]
 
     def listed(
         self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("-inf")
@@ -663,6 +664,14 @@ def _state(text: str) -> State:
         raise LedgerError(f"a stored state cannot be read ({text!r}): run `racebot rebuild`") from None
 
 
+def _states(texts: Sequence[str]) -> list[State]:
+    """Many states at once, which is much quicker than one by one."""
+    try:
+        return [tuple(state) for state in json.loads(f"[{','.join(texts)}]")]
+    except (TypeError, ValueError):
+        return [_state(text) for text in texts]  # one of them raises, and says which
+
+
 def _leaderboard(row: dict[str, Any]) -> Leaderboard:
     return Leaderboard(
         category=row["category"],
@@ -702,10 +711,10 @@ def _change(row: dict[str, Any]) -> Change:
     )
 
 
-def _standing(row: dict[str, Any]) -> Standing:
+def _standing(row: dict[str, Any], state: State | None = None) -> Standing:
     return Standing(
         player=row["player"],
-        state=_state(row["state"]),
+        state=_state(row["state"]) if state is None else state,
         rating=row["rating"],
         points=row["points"],
         races=row["races"],

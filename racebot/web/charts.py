@@ -21,7 +21,7 @@ from racebot.web.templating import day
 # It lets plugins be imported in a way that Python no longer knows, and warns of at every other import.
 sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
 
-MOST_POINTS = 300
+MOST_POINTS = 200
 """More races than this are drawn by the highest and the lowest of each few."""
 MOST_DOTS = 50
 """Up to so many races have a dot each, which says what it stands for when pointed at."""
