@@ -7,6 +7,7 @@ import fcntl
 import logging
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,8 +46,8 @@ log = logging.getLogger(__name__)
 LOOK_BACK = timedelta(days=14)
 """How far back the list of past races is read, to see races that are recorded late."""
 SHUTDOWN_WITHIN = 8.0
-REFUSED_FOR_LONG = timedelta(minutes=10)
-"""Credentials that were good are believed to be so no more after this long without a look at a category."""
+REFUSED_FOR_LONG = 600.0
+"""Seconds without a look at a category after which credentials that were good are believed no more."""
 BELIEVED_AFTER = 3
 """Times that the site must say at the start that there is no such category."""
 TOKEN_EVERY = 300.0
@@ -225,7 +226,8 @@ class Worker:
         self._clock = clock
         self._stop = asyncio.Event()
         self._fatal: BaseException | None = None
-        self._seen: dict[str, datetime] = {}
+        self._seen: dict[str, tuple[datetime, float]] = {}
+        """When each category was last seen, by the time of day and by the monotonic clock."""
         self._ledger_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     def stop(self) -> None:
@@ -370,17 +372,20 @@ class Worker:
 
     def _alive(self, slug: str) -> None:
         """Note that a category was seen; the heartbeat is as old as the category seen longest ago."""
-        self._seen[slug] = self._clock()
+        self._seen[slug] = (self._clock(), time.monotonic())
         if len(self._seen) == len(self._settings.required_categories()):
-            oldest = min(self._seen.values()).timestamp()
+            oldest = min(moment for moment, _ in self._seen.values()).timestamp()
             beat = heartbeat(self._settings.database)
-            beat.touch(mode=0o600)
-            os.utime(beat, (oldest, oldest))
+            try:
+                beat.touch(mode=0o600)
+                os.utime(beat, (oldest, oldest))
+            except OSError as error:
+                raise LedgerUnavailable(f"cannot write {beat}: {error.strerror}") from None
 
     def _refused_for_long(self) -> bool:
         """Whether the credentials that were good at the start have been refused for a while now."""
-        seen = min(self._seen.values(), default=None)
-        return seen is not None and self._clock() - seen > REFUSED_FOR_LONG
+        seen = [at for _, at in self._seen.values()]
+        return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG
 
     async def _back_up(self, ledger: Ledger) -> None:
         folder = backup.folder_of(ledger.path)

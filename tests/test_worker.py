@@ -9,13 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from builders import Clock
+from pydantic import SecretStr
 from worker_support import Bench, bench, finish, said, until
 
 from racebot.announcement import InfoPolicy
+from racebot.errors import CredentialsError
 from racebot.ledger.work import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.room import Room
 from racebot.sandbox.site import CATEGORY
+from racebot.settings import Settings
+from racebot.worker import Worker
 
 
 @pytest.fixture
@@ -347,7 +352,9 @@ async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> N
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 1)
         async with sandbox.worker() as second:
             assert await second.ended() == 2
-    assert "another racebot worker uses" in second.output
+        # The first one goes on writing its dated lines.
+        told = [line for line in second.output.splitlines() if not line[0].isdecimal()]
+    assert told == [f"racebot: another racebot worker uses {sandbox.database}: stop it first"]
 
 
 async def test_health_follows_the_worker(sandbox: Bench) -> None:
@@ -384,6 +391,22 @@ async def test_a_front_proxy_that_refuses_for_a_while_does_not_end_it(sandbox: B
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1)
         assert await worker.terminate() == 0
+
+
+def test_a_clock_that_is_set_right_makes_no_refusal_last_long(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(
+        category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
+    )
+    worker = Worker(settings, clock)
+    worker._alive(CATEGORY)
+    clock.advance(days=1)
+    worker._failed(CredentialsError("the site refuses"))
+    assert not worker._stop.is_set()
+    monkeypatch.setattr("racebot.worker.REFUSED_FOR_LONG", 0.0)
+    worker._failed(CredentialsError("the site refuses"))
+    assert worker._stop.is_set()
 
 
 async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Bench) -> None:

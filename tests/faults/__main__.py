@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=0, help="kills of the worker over the whole run")
     parser.add_argument("--folder", type=Path, help="keep the database and all output here")
     given = parser.parse_args()
+    # A server that is stopped in the middle of its work complains of it.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     failed = False
     for seed in given.seed:
         plan = Plan(seed, given.races, given.acts, given.act_seconds, given.severity, given.kills)
