@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -153,12 +153,18 @@ class Lifecycle:
         return self._ledger.pending.is_quiet(name)
 
     def taken_back(self, name: str) -> None:
-        """The race goes on: what was not said yet must not be said."""
+        """The race goes on: what was not said yet must not be said, unless half of it was."""
         with self._ledger.transaction():
-            self._ledger.outbox.drop_waiting(name, "chat", self._clock(), "the race goes on")
+            told = [row.message.body for row in self._heard(name) if "result" in row.message.body]
+            begun = {body["correction"] for body in told}
+            for row in self._ledger.outbox.open_for(name):
+                unsaid = row.message.kind == "chat" and row.state is Delivery.WAITING
+                if unsaid and row.message.body.get("correction") not in begun:
+                    self._ledger.outbox.mark(row, Delivery.DROPPED, self._clock(), "the race goes on")
             pending = self._ledger.pending.get(name)
-            if pending is not None and not self._was_heard(name):
-                self._ledger.pending.save(replace(pending, said=None))
+            if pending is not None:
+                said = str(told[-1]["result"]) if told else None
+                self._ledger.pending.save(replace(pending, said=said))
 
     def recorded(self, result: RaceResult, *, in_room: bool) -> None:
         """Settle a recorded race, and queue the final word for a room that we know."""
@@ -240,7 +246,7 @@ class Lifecycle:
         if self._clock() - settled_at > WITHDRAW_AFTER:
             self.settler.withdraw(race.name)
 
-    def _say_changes(self, rated: Iterable[Rated], *, correction: int = 0, again: bool = False) -> bool:
+    def _say_changes(self, rated: Sequence[Rated], *, correction: int = 0, again: bool = False) -> bool:
         """Queue what each leaderboard makes of a finished race; whether there was anything to say."""
         said = False
         for each in rated:
@@ -255,6 +261,8 @@ class Lifecycle:
                 messages = []
             for number, text in enumerate(messages, start=1):
                 body: dict[str, object] = {"text": text, "announces": bool(each.changes)}
+                if not again:
+                    body |= {"result": _standing_key(rated), "correction": correction}
                 if each.changes and number == len(messages) and (buttons := self._buttons(board)):
                     body["buttons"] = buttons
                 self._put(result.name, result.category, "chat", body)
@@ -303,7 +311,7 @@ class Lifecycle:
         return Message(race, category, kind, str(guid), body)
 
 
-def _standing_key(rated: Iterable[Rated]) -> str:
+def _standing_key(rated: Sequence[Rated]) -> str:
     """Identifies what a result says of its entrants.
 
     Points are left out: another race settled meanwhile moves them, and is no reason for a correction.

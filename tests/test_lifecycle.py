@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
+from builders import CATEGORY, GOAL, HOUR, NOON, Clock, entrant, result, seen
 
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, PendingRace
@@ -270,6 +270,35 @@ def test_a_result_taken_back_after_it_was_said(lifecycle: Lifecycle, ledger: Led
     lifecycle.taken_back("orb/r")
     lifecycle.result_stands(SWAPPED)
     assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+
+
+def test_a_correction_taken_back_unsaid_that_comes_again_is_said(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(SWAPPED)
+    lifecycle.taken_back("orb/r")
+    assert waiting(ledger) == []
+    lifecycle.result_stands(SWAPPED)
+    (text,) = waiting(ledger)
+    assert text.startswith("Correction 2: ")
+    assert ": 1 Bo " in text
+
+
+def test_a_result_taken_back_when_half_of_it_was_said_is_said_to_its_end(
+    ledger: Ledger, clock: Clock
+) -> None:
+    boards = (replace(SIMPLE, name="One", goals=(GOAL,)), replace(SIMPLE, name="Two", goals=(GOAL,)))
+    lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE, boards)), clock)
+    lifecycle.result_stands(FINISHED)
+    first, _ = ledger.outbox.open_for("orb/r")
+    ledger.outbox.mark(first, Delivery.DELIVERED, NOON)
+    lifecycle.taken_back("orb/r")
+    (text,) = deliver(ledger)
+    assert text.startswith("Ratings, once this race is recorded (Two): 1 Ann")
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == []
 
 
 def test_taking_back_what_nobody_knows(lifecycle: Lifecycle, ledger: Ledger) -> None:
