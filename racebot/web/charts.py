@@ -25,6 +25,8 @@ MOST_POINTS = 200
 """More races than this are drawn by the highest and the lowest of each few."""
 MOST_DOTS = 50
 """Up to so many races have a dot each, which says what it stands for when pointed at."""
+MANY_DAYS = timedelta(days=75)
+"""A time line of so many has months below it, not days."""
 MOST_LABELS = 8
 """Below bars."""
 _MARKS = 5
@@ -54,17 +56,18 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
         label: what the graph shows, for those who do not see it.
     """
     shown = _thinned(list(zip(moments, points, strict=True)))
-    chart = pygal.DateTimeLine(
+    form = "{0.day} {0:%b}" if moments[-1] - moments[0] < MANY_DAYS else "{0:%b %Y}"
+    marks = _marks(moments[0], moments[-1])
+    chart = pygal.XY(
         **_COMMON,
         show_dots=len(shown) <= MOST_DOTS,
         dots_size=3,
-        x_labels=_marks(moments[0], moments[-1]),
-        x_value_formatter=_mark_format(moments[0], moments[-1]),
+        x_labels=[{"value": at.timestamp(), "label": form.format(at)} for at in marks],
         truncate_label=-1,
     )
     corners = [(at, value) for (at, _), (_, value) in zip(shown[1:], shown, strict=False)]
     steps = [*(each for pair in zip(shown, corners, strict=False) for each in pair), shown[-1]]
-    chart.add("Points", [(at.astimezone(UTC), value) for at, value in steps])
+    chart.add("Points", [(at.timestamp(), value) for at, value in steps])
     titles = [f"{day(at)}: {value}" for at, value in shown]
     return _cleaned(chart, label, [*(each for title in titles[:-1] for each in (title, "")), titles[-1]])
 
@@ -99,7 +102,7 @@ def _marks(first: datetime, last: datetime) -> list[datetime]:
     """Moments to label below a time line: firsts of months where there are enough, days otherwise."""
     span = last - first
     last -= span / 16  # a label nearer to the end would be cut
-    if span < timedelta(days=75):
+    if span < MANY_DAYS:
         step = max(1, -(-span.days // _MARKS))
         start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         marks = [at for n in range(_MARKS + 1) if (at := start + timedelta(days=n * step)) <= last]
@@ -108,12 +111,6 @@ def _marks(first: datetime, last: datetime) -> list[datetime]:
     after_first, end = (at.year * 12 + at.month for at in (first, last))
     months_shown = (month for month in range(after_first, end) if month % every == 0)
     return [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months_shown]
-
-
-def _mark_format(first: datetime, last: datetime) -> Any:
-    if last - first < timedelta(days=75):
-        return lambda at: f"{at.day} {at:%b}"
-    return lambda at: f"{at:%b %Y}"
 
 
 def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
