@@ -45,6 +45,7 @@ PAGES = (
     f"{BOARD}/races.html",
     f"{BOARD}/explained.html",
     PLAYER,
+    "players/id-r04/orb/any-orb.html",  # of the longest name
     "players/id-r00.html",
     RACE,
 )
