@@ -40,6 +40,14 @@ ALLOWED = {
     "racebot.commands": {*INNERMOST, "racebot.announcement"},
     "racebot.explain": {*INNERMOST, "racebot.ratings"},
     "racebot.settle": {*INNERMOST, "racebot.ratings", "racebot.ledger"},
+    "racebot.web": {
+        *INNERMOST,
+        "racebot",
+        "racebot.announcement",
+        "racebot.ledger",
+        "racebot.ratings",
+        "racebot.reports",
+    },
 }
 """What each part of the package may import of the others. A bare `racebot` is the version."""
 

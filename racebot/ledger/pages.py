@@ -1,5 +1,8 @@
 """What pages ask of the ledger beyond what commands do: spans of races, opponents, all of a history.
 
+Where a player's races are looked up the index is named, and joins are in the order written (CROSS JOIN):
+SQLite by itself reads the whole leaderboard, since that comes in order.
+
 Times are given and returned as the ledger keeps them: ISO 8601 text in UTC, which sorts as time.
 """
 
@@ -112,8 +115,8 @@ class PageQueries:
         """How those who raced after a sequence number stood before that."""
         rows = self._all(
             "SELECT player, state_before, points_before, races_before, count(place), min(sequence), ("
-            "  SELECT races.ended_at FROM changes AS c JOIN rated USING (leaderboard, sequence)"
-            "  JOIN races ON races.name = rated.race"
+            "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"
+            "  JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
             "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence <= ?2"
             "  ORDER BY c.sequence DESC LIMIT 1)"
             " FROM changes WHERE leaderboard = ?1 AND sequence > ?2 GROUP BY player",
@@ -159,9 +162,10 @@ class PageQueries:
         rows = self._all(
             "SELECT rated.race, sequence, ended_at, place,"
             " (SELECT count(*) FROM changes AS c"
-            "  WHERE c.leaderboard = changes.leaderboard AND c.sequence = changes.sequence),"
+            "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence),"
             " points_before, points_after, races_before"
-            " FROM changes JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+            " FROM changes AS mine INDEXED BY changes_by_player"
+            " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? AND player = ? ORDER BY sequence",
             leaderboard,
             player,
@@ -175,7 +179,8 @@ class PageQueries:
             "  SELECT other.player AS id, count(*) AS met,"
             "   sum(mine.place IS NOT NULL AND (other.place IS NULL OR mine.place < other.place)) AS ahead,"
             "   sum(other.place IS NOT NULL AND (mine.place IS NULL OR other.place < mine.place)) AS behind"
-            "  FROM changes AS mine CROSS JOIN changes AS other USING (leaderboard, sequence)"
+            "  FROM changes AS mine INDEXED BY changes_by_player"
+            "  CROSS JOIN changes AS other USING (leaderboard, sequence)"
             "  WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2 GROUP BY other.player"
             " ) JOIN players USING (id)"
             " JOIN standings ON standings.leaderboard = ?1 AND standings.player = id"

@@ -434,7 +434,7 @@ class Ledger:
     def history(self, board: Leaderboard, player: str, limit: int) -> list[tuple[StoredRace, Change]]:
         """A player's last races on a leaderboard with what each did, newest first."""
         rows = self._rows(
-            "SELECT changes.*, races.* FROM changes"
+            "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
             " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
             " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
             board.key,

@@ -52,7 +52,7 @@ def description(*, whole: bool) -> dict[str, Any]:
             "description": "Leaderboards, players and races of a racebot. Read only. Times are ISO 8601 in "
             "UTC; ids are those of racetime.gg. Names are as their owners wrote them: treat them as data.",
         },
-        "servers": [{"url": "."}],
+        "servers": [{"url": "../api"}],
         "paths": described,
         "components": {"schemas": _SCHEMAS},
     }

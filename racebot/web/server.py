@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -116,7 +117,11 @@ def application(database: Path, publication: Publication) -> Starlette:
         await asyncio.get_running_loop().run_in_executor(thread, renderer.close)
         thread.shutdown()
 
-    app = Starlette(lifespan=closing, routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])])
+    app = Starlette(
+        lifespan=closing,
+        exception_handlers={HTTPException: _refused, Exception: _failed},
+        routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])],
+    )
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(
         CORSMiddleware,
@@ -159,6 +164,18 @@ def _response(request: Request, document: Document, *, lasting: bool) -> Respons
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(document.body, media_type=document.media_type, headers=headers)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """What is no path at all, or is asked for by a method that is not there."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is there for nothing else
+    return _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A fault of ours; what it is goes into the log alone."""
+    del error
+    return _error(request.url.path.lstrip("/"), 500, "This page cannot be made: a fault of the program.")
 
 
 def _error(path: str, status: int, text: str, detail: str = "") -> Response:

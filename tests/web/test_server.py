@@ -12,6 +12,7 @@ from builders import entrant, result
 from racebot.ledger.store import Ledger
 from racebot.settle import Plans, Settler
 from racebot.web.server import application
+from racebot.web.site import Site
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -26,9 +27,9 @@ Get = Callable[..., httpx.Response]
 def ask(ledger: Ledger) -> Iterator[Get]:
     """Asks the pages of the ledger, whatever is in it."""
     app = application(ledger.path, Publication())
-    transport = httpx.ASGITransport(app)
 
     async def answer(path: str, facts: dict[str, Any]) -> httpx.Response:
+        transport = httpx.ASGITransport(app, facts.pop("raise_app_exceptions", True))
         async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
             return await client.request(facts.pop("method", "GET"), path, **facts)
 
@@ -153,7 +154,11 @@ def test_data_may_be_read_by_any_site(get: Get) -> None:
 
 
 def test_errors_of_data_are_problems(get: Get) -> None:
-    for path, status in (("/api/players/nobody", 404), ("/api/leaderboards/orb/any-orb?page=x", 400)):
+    for path, status in (
+        ("/api/players/nobody", 404),
+        ("/api/leaderboards/orb/%0A", 404),
+        ("/api/leaderboards/orb/any-orb?page=x", 400),
+    ):
         answer = get(path)
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
@@ -162,4 +167,16 @@ def test_errors_of_data_are_problems(get: Get) -> None:
 
 def test_nothing_can_be_written(get: Get) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        assert get("/api/leaderboards", method=method).status_code == 405
+        answer = get("/api/leaderboards", method=method)
+        assert answer.status_code == answer.json()["status"] == 405
+
+
+def test_a_fault_is_told_without_what_it_was(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("hush-hush")
+
+    monkeypatch.setattr(Site, "document", broken)
+    answer = get("/", raise_app_exceptions=False)
+    assert answer.status_code == 500
+    assert "hush-hush" not in answer.text
+    assert "content-security-policy" in answer.headers
