@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -108,11 +109,13 @@ class RoomWatch:
         delays, failures = _delays(), 0
         token = ""
         while True:
-            joined_at = time.monotonic()
+            joined_at: float | None = None
             try:
                 token = await self._tokens.get()
                 path = self._room.race.websocket_path if self._room.race else None
-                async with join(self._site.url, self.name, path or bot_path(self.name), token) as socket:
+                path = path or bot_path(self.name)
+                async with join(self._site.url, self.name, path, token, self._site.gate) as socket:
+                    joined_at = time.monotonic()
                     log.debug("%s: joined", self.name)
                     failures = 0
                     if await self._stay(socket):
@@ -135,7 +138,7 @@ class RoomWatch:
                 log.warning("%s: %s; trying again", self.name, error)
             except Exception:
                 log.exception("%s: an unexpected error; joining again", self.name)
-            if time.monotonic() - joined_at > STEADY_AFTER:
+            if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = _delays()
             await asyncio.sleep(next(delays))
 
@@ -259,14 +262,19 @@ class RoomWatch:
 
     async def _is_gone(self) -> bool:
         """Whether the site says that there is no such race, rather than nothing at all."""
-        try:
-            await self._site.race(self.name)
-        except NotFoundError:
-            return True
-        except SiteError:
+        if self._site.gate.question.locked():
+            return False  # another room asks; this one may after its next failure
+        async with self._site.gate.question:
+            try:
+                await self._site.race(self.name)
+            except NotFoundError:
+                return True
+            except SiteError:
+                return False
             return False
-        return False
 
 
 def _delays() -> Iterator[float]:
-    return backoff(initial_delay=1.0, min_delay=1.0, max_delay=LONGEST_BACKOFF)
+    """Growing pauses between tries to join, drawn by lot: rooms lost together must not come back together."""
+    for delay in backoff(initial_delay=1.0, min_delay=1.0, max_delay=LONGEST_BACKOFF):
+        yield delay * random.uniform(0.5, 1.5)  # noqa: S311

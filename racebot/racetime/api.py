@@ -24,6 +24,7 @@ from pydantic import SecretStr
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.races.document import read_json
+from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class Site:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
+        self.gate = Gate()
         self._interval = interval
         self._attempts = attempts
         self._gate = asyncio.Lock()

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from racebot.errors import ConnectionLost, PayloadError
 from racebot.races.document import read_json
 from racebot.racetime.api import USER_AGENT, certificate_problem
+from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Event, RaceUpdate, Unreadable, parse_event
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,9 @@ class RoomSocket:
 
 
 @asynccontextmanager
-async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerator[RoomSocket]:
+async def join(
+    site_url: str, name: str, path: str, token: str, gate: Gate | None = None
+) -> AsyncGenerator[RoomSocket]:
     """An open socket of a room, closed at the end of the block.
 
     Args:
@@ -125,20 +128,24 @@ async def join(site_url: str, name: str, path: str, token: str) -> AsyncGenerato
         name: the race, for messages.
         path: the race's `websocket_bot_url`.
         token: the bot's access token. The site does not look at it before the first action.
+        gate: what it shares with other sockets of the site; None for one that is alone.
 
     Raises:
         ConnectionLost: the room does not exist, or the site cannot be reached.
     """
     url = "ws" + site_url.removeprefix("http") + path
+    gate = gate or Gate()
     try:
-        socket = await _Direct(
-            url,
-            additional_headers={"Authorization": f"Bearer {token}"},
-            user_agent_header=USER_AGENT,
-            max_size=LARGEST_FRAME,
-            open_timeout=20,
-            close_timeout=2,
-        )
+        async with gate.handshakes:
+            socket = await _Direct(
+                url,
+                additional_headers={"Authorization": f"Bearer {token}"},
+                user_agent_header=USER_AGENT,
+                ssl=gate.tls if url.startswith("wss:") else None,
+                max_size=LARGEST_FRAME,
+                open_timeout=20,
+                close_timeout=2,
+            )
     except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
         reason = certificate_problem(error) or type(error).__name__
         raise ConnectionLost(f"{name}: the room's socket cannot be opened ({reason})") from error

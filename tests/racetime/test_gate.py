@@ -1,0 +1,115 @@
+"""What many sockets of one site share: turns, trust, and how little each holds."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+import trustme
+from websockets.asyncio.server import Request, Response, Server, ServerConnection, serve
+
+from racebot.errors import ConnectionLost
+from racebot.racetime.connection import join
+from racebot.racetime.gate import Gate
+
+TOKEN = "token-of-the-bot-1"
+
+
+class Rooms:
+    """A server of rooms that takes its time over each handshake and counts how many it is at."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.most = 0
+        self._now = 0
+        self._refuses = refuses
+
+    async def _open(self, connection: ServerConnection, _: Request) -> Response | None:
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await asyncio.sleep(0.02)
+        self._now -= 1
+        return connection.respond(HTTPStatus.BAD_GATEWAY, "") if self._refuses else None
+
+    @asynccontextmanager
+    async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+        async with serve(
+            _stay, "127.0.0.1", 0, process_request=self._open, close_timeout=0.1, ssl=tls
+        ) as server:
+            yield f"http{'s' if tls else ''}://127.0.0.1:{_port(server)}"
+
+
+async def _stay(connection: ServerConnection) -> None:
+    await connection.wait_closed()
+
+
+def _port(server: Server) -> int:
+    return int(server.sockets[0].getsockname()[1])
+
+
+async def enter(stack: AsyncExitStack, url: str, gate: Gate) -> None:
+    await stack.enter_async_context(join(url, "orb/r", "/ws/o/bot/r", TOKEN, gate))
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+async def test_so_many_sockets_are_opened_at_once_and_all_in_the_end(turns: int) -> None:
+    rooms = Rooms()
+    async with rooms.serving() as url, AsyncExitStack() as stack:
+        gate = Gate(turns)
+        await asyncio.gather(*(enter(stack, url, gate) for _ in range(8)))
+        assert rooms.most == turns
+
+
+async def test_a_handshake_that_is_refused_gives_up_its_turn() -> None:
+    rooms = Rooms(refuses=True)
+    async with rooms.serving() as url, AsyncExitStack() as stack:
+        gate = Gate(1)
+        for _ in range(3):
+            with pytest.raises(ConnectionLost):
+                await enter(stack, url, gate)
+        assert not gate.handshakes.locked()
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ssl.SSLContext, Path]:
+    """A server's context, and the file that makes it trusted."""
+    authority, file = trustme.CA(), tmp_path / "trusted.pem"
+    authority.cert_pem.write_to_path(str(file))
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context, file
+
+
+async def test_whom_to_trust_is_read_once(trusted: tuple[ssl.SSLContext, Path]) -> None:
+    context, file = trusted
+    async with Rooms().serving(context) as url, AsyncExitStack() as stack:
+        gate = Gate()
+        await enter(stack, url, gate)
+        file.unlink()
+        await enter(stack, url, gate)
+        with pytest.raises(ConnectionLost, match="FileNotFoundError"):
+            await enter(stack, url, Gate())
+
+
+async def test_a_room_over_tls_holds_little_memory(trusted: tuple[ssl.SSLContext, Path]) -> None:
+    """Python's own share alone was 256 KiB of buffer for each end; here both ends are counted."""
+    context, _ = trusted
+    sockets = 10
+    async with Rooms().serving(context) as url, AsyncExitStack() as stack:
+        gate = Gate()
+        await enter(stack, url, gate)
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            for _ in range(sockets):
+                await enter(stack, url, gate)
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (after - before) / sockets < 200 * 1024
