@@ -161,7 +161,7 @@ class Answers:
         )
         if not players:
             return texts.leaderboard_empty.format(leaderboard=plain(board.name))
-        listed = reports.place_of(self._ledger, board, players[0][1], self._listing(board))["listed"]
+        listed = reports.listed_count(self._ledger, board, self._listing(board))
         opening = texts.leaderboard.format(leaderboard=plain(board.name), count=len(players), listed=listed)
         entries = [
             texts.leaderboard_player.format(place=place, name=plain(standing.name), points=standing.points)

@@ -24,7 +24,12 @@ class Listing:
 
 
 def leaderboard(
-    ledger: Ledger, board: Leaderboard, listing: Listing, everybody: list[Standing] | None = None
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    everybody: list[Standing] | None = None,
+    *,
+    limit: int | None = None,
 ) -> dict[str, Any]:
     """A leaderboard with its players by place; equal ratings share one.
 
@@ -33,10 +38,13 @@ def leaderboard(
         board: which.
         listing: who is listed.
         everybody: all standings, best first, where they are known already.
+        limit: only so many players, the best; all if None.
     """
     latest = ledger.latest_race(board)
+    if limit is not None and everybody is None:
+        everybody = _best(ledger, board, listing, limit)
     everybody = ledger.standings(board) if everybody is None else everybody
-    standings = [s for s in everybody if listed(s, listing, latest)]
+    standings = [s for s in everybody if listed(s, listing, latest)][:limit]
     entries: list[dict[str, Any]] = []
     for index, standing in enumerate(standings):
         tied = index > 0 and standings[index - 1].rating == standing.rating
@@ -61,9 +69,7 @@ def leaderboard(
 
 def first_of(ledger: Ledger, board: Leaderboard, listing: Listing, limit: int) -> list[tuple[int, Standing]]:
     """The best listed players with their places; equal ratings share one."""
-    latest = ledger.latest_race(board)
-    since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
-    best = ledger.top(board, finishes=listing.minimum_finishes, since=since, limit=limit)
+    best = _best(ledger, board, listing, limit)
     return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
 
 
@@ -76,11 +82,12 @@ def movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[dict[str,
     for change in ledger.changes_since(board, latest - MOVERS_WINDOW):
         first, _ = spans.get(change.player, (change.points_before, 0))
         spans[change.player] = (first, change.points_after)
-    names = {s.player: s.name for s in ledger.standings(board)}
+    sizes = sorted((abs(last - first) for first, last in spans.values() if last != first), reverse=True)
+    least = sizes[:count][-1] if sizes else 1
     moved: list[dict[str, Any]] = [
-        {"id": player, "name": names[player], "before": first, "after": last, "change": last - first}
+        {"id": player, "name": standing.name, "before": first, "after": last, "change": last - first}
         for player, (first, last) in spans.items()
-        if last != first
+        if abs(last - first) >= least and (standing := ledger.standing(board, player)) is not None
     ]
     return sorted(moved, key=lambda m: (-abs(m["change"]), m["name"]))[:count]
 
@@ -124,12 +131,16 @@ def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int =
 def place_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> dict[str, Any]:
     """A player's `place` on a leaderboard, None for one who is not listed, and how many are `listed`."""
     latest = ledger.latest_race(board)
-    since = latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
-    above, all_listed = (
-        ledger.listed(board, finishes=listing.minimum_finishes, since=since, above=rating)
-        for rating in (standing.rating, float("-inf"))
+    above, everybody = ledger.listed(
+        board, finishes=listing.minimum_finishes, since=_since(listing, latest), above=standing.rating
     )
-    return {"place": above + 1 if listed(standing, listing, latest) else None, "listed": all_listed}
+    return {"place": above + 1 if listed(standing, listing, latest) else None, "listed": everybody}
+
+
+def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
+    """How many players a leaderboard lists."""
+    since = _since(listing, ledger.latest_race(board))
+    return ledger.listed(board, finishes=listing.minimum_finishes, since=since)[1]
 
 
 def race(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -206,6 +217,16 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "wins": standing.wins,
         "last_race_at": standing.last_race_at.isoformat(),
     }
+
+
+def _best(ledger: Ledger, board: Leaderboard, listing: Listing, limit: int) -> list[Standing]:
+    since = _since(listing, ledger.latest_race(board))
+    return ledger.top(board, finishes=listing.minimum_finishes, since=since, limit=limit)
+
+
+def _since(listing: Listing, latest: datetime | None) -> datetime | None:
+    """Since when who is listed must have raced."""
+    return latest - timedelta(days=listing.inactive_days) if listing.inactive_days and latest else None
 
 
 def listed(standing: Standing, listing: Listing, latest: datetime | None) -> bool:

@@ -269,9 +269,9 @@ class Settler:
         with self.ledger.transaction():
             self.ledger.replace_carried(board, self._brought(board))
             tally = self._tally(board)
-            rows = [tally.add(stored.result) for stored in self.ledger.races_of(board)]
+            rows = (tally.add(stored.result) for stored in self.ledger.races_of(board))
             self.ledger.replace(board, rows, tally.standings())
-        return len(rows)
+        return self.ledger.rated_count(board)
 
     def verify(self, board: Leaderboard) -> list[str]:
         """Replay a leaderboard's stored results and compare with what is stored, to the last bit.
@@ -281,18 +281,22 @@ class Settler:
         """
         problems = []
         tally = self._tally(board)
-        stored_rows = {row.race: row for row in self.ledger.rated_rows(board)}
+        rows = self.ledger.rated_rows(board)
+        waiting: dict[str, RatedRow] = {}  # in a ledger that is right, one row at a time
         for stored in self.ledger.races_of(board):
             name = stored.result.name
             if stored.result.fingerprint() != stored.fingerprint:
                 problems.append(f"race {name}: the stored result does not match its fingerprint")
             row = tally.add(stored.result)
-            kept = stored_rows.pop(name, None)
+            while name not in waiting and (rated := next(rows, None)) is not None:
+                waiting[rated.race] = rated
+            kept = waiting.pop(name, None)
             if kept is None:
                 problems.append(f"race {name}: stored, but not rated")
             elif kept != row:
                 problems.append(f"race {name}: the stored changes differ from a replay")
-        problems += [f"race {name}: rated, but its result is not stored" for name in stored_rows]
+        left = [*waiting, *(row.race for row in rows)]
+        problems += [f"race {name}: rated, but its result is not stored" for name in left]
         replayed = {s.player: s for s in tally.standings()}
         for standing in self.ledger.standings(board):
             expected = replayed.pop(standing.player, None)
@@ -418,9 +422,10 @@ class Tally:
             (self._carried.get(player, self._initial), False) if standing is None else (standing.state, True)
         )
 
-    def standings(self) -> list[Standing]:
-        """All standings so far, by player."""
-        return [self._standings[player] for player in sorted(self._standings)]
+    def standings(self) -> Iterator[Standing]:
+        """All standings by player, as they are when the first is asked for."""
+        for player in sorted(self._standings):
+            yield self._standings[player]
 
     def _why_not(self, result: RaceResult, race: RatedRace) -> str | None:
         if result.team_race and self.teams is TeamPolicy.IGNORE:

@@ -12,15 +12,15 @@ from rich.table import Table
 from racebot.announcement import printable, signed
 
 
-def leaderboard(console: Console, report: dict[str, Any], limit: int | None = None) -> None:
-    """A leaderboard, its first `limit` players or all."""
+def leaderboard(console: Console, report: dict[str, Any], listed: int | None = None) -> None:
+    """A leaderboard of all who are listed, or of the first of so many."""
     table = Table(
         title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left", box=SIMPLE_HEAD
     )
     for heading in ("", "Points", "Races", "Finished", "Won"):
         table.add_column(heading, justify="right")
     table.add_column("Player")
-    for entry in report["players"][:limit]:
+    for entry in report["players"]:
         table.add_row(
             str(entry["place"]),
             str(entry["points"]),
@@ -30,9 +30,9 @@ def leaderboard(console: Console, report: dict[str, Any], limit: int | None = No
             _safe(entry["name"]),
         )
     console.print(table)
-    players = len(report["players"])
-    shown = "" if limit is None or players <= limit else f"; the first {limit} shown"
-    console.print(f"{report['races']} races rated, {players} players{shown}")
+    shown = len(report["players"])
+    rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
+    console.print(f"{report['races']} races rated, {listed or shown} players{rest}")
 
 
 def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:

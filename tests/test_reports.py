@@ -105,6 +105,17 @@ def test_players_who_stayed_away_are_not_listed(ledger: Ledger) -> None:
     assert len(rows(reports.leaderboard(ledger, board, Listing(inactive_days=10)))) == 4
 
 
+@pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=1), Listing(inactive_days=9)])
+def test_the_first_of_a_leaderboard_are_as_on_the_whole(
+    ledger: Ledger, board: Leaderboard, listing: Listing
+) -> None:
+    whole = reports.leaderboard(ledger, board, listing)
+    for limit in range(1, 7):
+        first = reports.leaderboard(ledger, board, listing, limit=limit)
+        assert first == {**whole, "players": whole["players"][:limit]}
+    assert reports.listed_count(ledger, board, listing) == len(whole["players"])
+
+
 def test_an_empty_leaderboard(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
     report = reports.leaderboard(ledger, board, Listing(5, 5))
@@ -115,7 +126,8 @@ def test_an_empty_leaderboard(ledger: Ledger) -> None:
 
 def test_a_leaderboard_as_a_table(ledger: Ledger, board: Leaderboard) -> None:
     report = reports.leaderboard(ledger, board, Listing())
-    text = shown(tables.leaderboard, report, 2)
+    first = reports.leaderboard(ledger, board, Listing(), limit=2)
+    text = shown(tables.leaderboard, first, reports.listed_count(ledger, board, Listing()))
     assert "Any Orb (pairwise-elo)" in text
     assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
     assert "4 races rated, 5 players; the first 2 shown" in text

@@ -24,7 +24,7 @@ from racebot.cli.common import (
     utc,
 )
 from racebot.errors import SettingsError, SiteError
-from racebot.ledger.store import Ledger
+from racebot.ledger.store import Leaderboard, Ledger
 from racebot.racetime.api import Site
 from racebot.settings import Settings
 from racebot.settle import MergeReport, Settler
@@ -81,7 +81,7 @@ def backfill(
             report = asyncio.run(_backfill(settings, slug, settler, selection))
             _tell_merge(report)
         for board in ledger.leaderboards():
-            tables.leaderboard(console, reports.leaderboard(ledger, board, settings.listing(board)), limit=10)
+            _show_best(ledger, board, settings)
             tables.movers(console, reports.movers(ledger, board), reports.MOVERS_WINDOW.days)
 
 
@@ -133,7 +133,7 @@ def import_file(
         report = settler.merge(results, "import")
         _tell_merge(report)
         for board in report.leaderboards:
-            tables.leaderboard(console, reports.leaderboard(ledger, board, settings.listing(board)), limit=10)
+            _show_best(ledger, board, settings)
 
 
 @app.command()
@@ -149,7 +149,8 @@ def verify(database: Database = None) -> None:
         for board in ledger.leaderboards():
             found = settler.verify(board)
             problems += [f"{board.name}: {problem}" for problem in found]
-            tell(f"{board.name}: {ledger.rated_count(board)} races, {len(ledger.standings(board))} players")
+            players = reports.listed_count(ledger, board, reports.Listing())
+            tell(f"{board.name}: {ledger.rated_count(board)} races, {players} players")
     for problem in problems[:20]:
         tell(problem, to=notices)
     if problems:
@@ -239,3 +240,9 @@ def _tell_merge(report: MergeReport) -> None:
         f"{report.skipped} not counted (not recorded, or not a goal that is rated)" if report.skipped else "",
     )
     console.print(", ".join(part for part in parts if part))
+
+
+def _show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
+    listing = settings.listing(board)
+    best = reports.leaderboard(ledger, board, listing, limit=count)
+    tables.leaderboard(console, best, reports.listed_count(ledger, board, listing))

@@ -32,17 +32,14 @@ def leaderboard(
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        found = [
-            reports.leaderboard(ledger, board, settings.listing(board))
-            for board in chosen_boards(ledger, name)
-        ]
+        boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
+        found = [reports.leaderboard(ledger, board, listing, limit=limit) for board, listing in boards]
+        listed = [reports.listed_count(ledger, board, listing) for board, listing in boards]
     if as_json:
-        for report in found:
-            report["players"] = report["players"][:limit]
         print_json(found)
         return
-    for report in found:
-        tables.leaderboard(console, report, limit)
+    for report, count in zip(found, listed, strict=True):
+        tables.leaderboard(console, report, count)
 
 
 @app.command()

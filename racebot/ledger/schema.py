@@ -177,6 +177,17 @@ def m003_chat(db: Database) -> None:
     )
 
 
+@migrations()
+def m004_places(db: Database) -> None:
+    """Indices that tell places and a leaderboard's last race without a look at every standing."""
+    _run(
+        db,
+        "DROP INDEX standings_by_rating",
+        "CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC, finishes, last_race_at)",
+        "CREATE INDEX standings_by_last_race ON standings (leaderboard, last_race_at)",
+    )
+
+
 def unknown(db: Database) -> list[str]:
     """Migrations that a database has been through and this version does not have: a newer one made them."""
     known = {migration.name for migration in migrations._migrations}

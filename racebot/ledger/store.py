@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from racebot.ledger.schema import migrations, unknown
 from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
+
+_RACES_AT_ONCE = 500
+"""Races whose changes are in memory together while a whole leaderboard is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +309,7 @@ class Ledger:
     def races_of(self, board: Leaderboard) -> Iterator[StoredRace]:
         """All recorded races of a leaderboard's goals, in the order in which they count."""
         marks = ", ".join("?" for _ in board.goals)
-        rows = self._rows(
+        rows = self._stream(
             f"SELECT * FROM races WHERE category = ? AND goal IN ({marks}) ORDER BY counted_at, name",  # noqa: S608
             board.category,
             *board.goals,
@@ -360,7 +364,10 @@ class Ledger:
             self._write_standings(board, standings)
 
     def replace(self, board: Leaderboard, rated: Iterable[RatedRow], standings: Iterable[Standing]) -> None:
-        """Put a leaderboard's whole sequence and all its standings in place of what is there."""
+        """Put a leaderboard's whole sequence and all its standings in place of what is there.
+
+        `standings` are asked for when all of `rated` is written: both may come from one replay.
+        """
         self._writings += 1
         with self.transaction():
             for table in ("changes", "rated", "standings"):
@@ -379,18 +386,19 @@ class Ledger:
         return [_standing(row, state) for row, state in zip(rows, states, strict=True)]
 
     def listed(
-        self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("-inf")
-    ) -> int:
-        """How many players with so many finishes, who raced since a moment, are rated above a number."""
+        self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("inf")
+    ) -> tuple[int, int]:
+        """How many players with so many finishes raced since a moment: rated above a number, and in all."""
         rows = self._rows(
-            "SELECT count(*) AS n FROM standings WHERE leaderboard = ? AND rating > ? AND finishes >= ?"
-            " AND last_race_at >= ?",
-            board.key,
+            "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
+            " FROM standings INDEXED BY standings_by_rating"
+            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?",
             above,
+            board.key,
             finishes,
             _text(since) if since else "",
         )
-        return int(rows[0]["n"])
+        return int(rows[0]["above"]), int(rows[0]["listed"])
 
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
         rows = self._rows(
@@ -407,7 +415,7 @@ class Ledger:
             "SELECT * FROM changes WHERE leaderboard = ? ORDER BY sequence, player", board.key
         )
         change = next(waiting, None)
-        for row in self._rows("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
+        for row in self._stream("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
             mine = []
             while change is not None and change["sequence"] == row["sequence"]:
                 mine.append(_change(change))
@@ -446,9 +454,9 @@ class Ledger:
     def changes_since(self, board: Leaderboard, moment: datetime) -> Iterator[Change]:
         """What races that ended at or after a moment did, in the leaderboard's order."""
         rows = self._rows(
-            "SELECT changes.* FROM changes JOIN rated USING (leaderboard, sequence)"
-            " JOIN races ON races.name = rated.race"
-            " WHERE changes.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
+            "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
+            " CROSS JOIN changes USING (leaderboard, sequence)"
+            " WHERE rated.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
             board.key,
             _text(moment),
         )
@@ -487,8 +495,9 @@ class Ledger:
     def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
         """The places of two players in the races of a leaderboard that both were in, in its order."""
         rows = self._rows(
-            "SELECT mine.place AS place, theirs.place AS their_place FROM changes AS mine"
-            " JOIN changes AS theirs USING (leaderboard, sequence)"
+            "SELECT mine.place AS place, theirs.place AS their_place"
+            " FROM changes AS mine INDEXED BY changes_by_player"
+            " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
             " WHERE mine.leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence",
             board.key,
             player,
@@ -499,7 +508,8 @@ class Ledger:
     def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
         """The best players with so many finishes who raced since a moment, in the order of `standings`."""
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            "SELECT standings.*, players.name AS name FROM standings INDEXED BY standings_by_rating"
+            " CROSS JOIN players ON players.id = player"
             " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
             " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
             board.key,
@@ -543,7 +553,11 @@ class Ledger:
         )
 
     def _write_rated(self, board: Leaderboard, rated: Iterable[RatedRow]) -> None:
-        rows = list(rated)
+        waiting = iter(rated)
+        while rows := list(islice(waiting, _RACES_AT_ONCE)):
+            self._write_rows(board, rows)
+
+    def _write_rows(self, board: Leaderboard, rows: Sequence[RatedRow]) -> None:
         self.db.conn.executemany(
             "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)",
             [(board.key, row.sequence, row.race, row.note) for row in rows],

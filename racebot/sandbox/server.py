@@ -321,10 +321,12 @@ async def serve(
     port: int = 0,
     misbehaviour: Misbehaviour | None = None,
     caching: bool = False,
+    certificate: Path | None = None,
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program; gives its address, such as `http://127.0.0.1:41234`.
 
-    Port 0 takes any free port.
+    Port 0 takes any free port. With a `certificate`, a PEM file that holds the key as well, it is served over
+    TLS.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -340,6 +342,7 @@ async def serve(
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
+        ssl_certfile=certificate,
     )
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -349,7 +352,8 @@ async def serve(
         if running.done():
             running.result()
         bound = listener.getsockname()[1]
-        yield f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
+        scheme = "http" if certificate is None else "https"
+        yield f"{scheme}://[{host}]:{bound}" if ":" in host else f"{scheme}://{host}:{bound}"
     finally:
         server.should_exit = True
         await running

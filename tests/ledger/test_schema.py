@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,24 @@ def read_m003(ledger: Ledger) -> None:
     assert ledger.players_called("BO") == [("id-bo", "Bo")], "a player of the first schema"
 
 
+def fill_m004(database: Database) -> None:
+    """What the fourth added: indices alone, over standings as they were."""
+    noon, later = "2026-03-01T12:00:00.000000+00:00", "2026-03-02T12:00:00.000000+00:00"
+    database.execute(
+        "INSERT INTO leaderboards VALUES (9, 'orb', 'Old Orb', '[]', 'elo-ffa', '{}', 'ignore', 'null')"
+    )
+    database.execute("INSERT INTO standings VALUES (9, 'id-ann', '[0.0]', 2.0, 2, 3, 1, 1, ?)", (noon,))
+    database.execute("INSERT INTO standings VALUES (9, 'id-bo', '[0.0]', 3.0, 3, 3, 3, 2, ?)", (later,))
+
+
+def read_m004(ledger: Ledger) -> None:
+    board = ledger.leaderboard("orb", "Old Orb")
+    assert board is not None
+    assert ledger.latest_race(board) == NOON + timedelta(days=1)
+    assert ledger.listed(board, finishes=1, since=None, above=2.0) == (1, 2)
+    assert [s.name for s in ledger.top(board, finishes=1, since=None, limit=5)] == ["Bo", "Ann"]
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -159,6 +178,7 @@ DATA = {
     "m001_ledger": (fill_m001, read_m001),
     "m002_work": (fill_m002, read_m002),
     "m003_chat": (fill_m003, read_m003),
+    "m004_places": (fill_m004, read_m004),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
