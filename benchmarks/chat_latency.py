@@ -19,6 +19,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from process import resident_mib
+
 from racebot.sandbox.room import Room
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
@@ -72,7 +74,7 @@ async def main() -> None:
                 stop()
                 room.record()
                 await asyncio.sleep(0.3)
-            resident = _resident_mib(worker.pid)
+            resident = resident_mib(worker.pid)
             worker.terminate()
             await worker.wait()
     delays.sort()
@@ -93,12 +95,6 @@ def _hear(frame: dict[str, object], heard: asyncio.Future[float]) -> None:
     message = frame.get("message")
     if isinstance(message, dict) and message.get("bot") and not heard.done():
         heard.set_result(time.monotonic())
-
-
-def _resident_mib(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

@@ -15,30 +15,27 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
+from invented import CATEGORY, GOAL, people, race
 
 from racebot.ledger.store import Ledger
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import RaceResult
 from racebot.settle import LeaderboardPlan, Plans, Settler
 from racebot.web.export import export
 from racebot.web.server import application
 from racebot.web.view import Publication
 
-CATEGORY = "bench"
-GOAL = "Everything"
 BUSY = "player-00000"
 BUSY_RACES = 2000
-START = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
     """Races of two to sixteen entrants: everybody in at least one, the busy one in `BUSY_RACES`."""
     rng = random.Random(seed)
-    names = [f"player-{number:05d}" for number in range(players)]
-    skill = {name: rng.gauss(0, 1) for name in names}
+    skill = people(players, rng)
+    names = list(skill)
     waiting = names[1:]
     rng.shuffle(waiting)
     for number in range(races):
@@ -46,30 +43,7 @@ def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
         field |= set(rng.sample(names[1:], rng.randint(2, 15)))
         if number % (races // BUSY_RACES) == 0:
             field.add(BUSY)
-        yield _race(number, sorted(field), skill, rng)
-
-
-def _race(number: int, field: list[str], skill: dict[str, float], rng: random.Random) -> RaceResult:
-    entrants = []
-    for name in field:
-        done = rng.random() < 0.85
-        minutes = 90 - 8 * (skill[name] + rng.gauss(0, 1))
-        entrants.append(
-            Entrant(
-                user_id=name,
-                name=f"Racer {name[-5:]}",
-                status=EntrantStatus.DONE if done else EntrantStatus.DNF,
-                finish_time=round(minutes * 60e6) if done else None,
-            )
-        )
-    return RaceResult(
-        name=f"{CATEGORY}/race-{number:06d}",
-        category=CATEGORY,
-        goal=GOAL,
-        ended_at=START + timedelta(hours=2 * number),
-        entrants=tuple(entrants),
-        recorded=True,
-    )
+        yield race(number, sorted(field), skill, rng)
 
 
 def changed(database: Path) -> None:

@@ -1,0 +1,301 @@
+"""What a growing ledger costs: settling, questions in chat, commands, and the worker's start.
+
+    python benchmarks/ledger_size.py [--changes 10000 100000 1000000] [--folder DIR]
+
+It invents a leaderboard for each number of rating changes, with a tenth as many players, some of whom race
+far more than others, rates it through the settler, and times everything that reads or writes it: medians, and
+p99 where something is repeated. The databases are kept in --folder, if given, and used again. Commands run as
+processes of their own beside the sandbox, so that their time includes Python's start; beside it stands the
+most memory that they held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from invented import CATEGORY, GOAL, people, race
+from process import peak_mib
+
+from racebot import reports
+from racebot.answers import Answers, Person
+from racebot.commands import Asked, Command, Words
+from racebot.ledger.store import Leaderboard, Ledger
+from racebot.lifecycle import Lifecycle
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.reports import Listing
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
+from racebot.settings import DEFAULT_MODEL
+from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.texts import DEFAULT_TEXTS
+from racebot.worker import heartbeat, utc_now
+
+ENTRANTS = 20
+SETTLED = 200
+"""Races settled, and questions asked, to take a p99 of."""
+AT_ONCE = 2500
+"""Races merged in one transaction while building."""
+EVERY = timedelta(minutes=30)
+LISTING = Listing(minimum_finishes=2, inactive_days=90)
+
+Figures = dict[str, str]
+
+
+class World:
+    """The players of one invented leaderboard and the races they enter."""
+
+    def __init__(self, changes: int) -> None:
+        self.rng = random.Random(changes)
+        self.skill = people(changes // 10, self.rng)
+        self.names = list(self.skill)
+        self.races = changes // ENTRANTS
+
+    def result(self, number: int) -> RaceResult:
+        """The race of this number: half its field are newer players, each in turn, half are regulars."""
+        half = ENTRANTS // 2
+        turn = {self.names[(number * half + seat) % len(self.names)] for seat in range(half)}
+        while len(turn) < ENTRANTS:
+            turn.add(self.names[int(len(self.names) * self.rng.random() ** 4)])
+        return race(number, sorted(turn), self.skill, self.rng, EVERY)
+
+
+def plans() -> Plans:
+    return Plans(LeaderboardPlan(DEFAULT_MODEL))
+
+
+def build(database: Path, world: World) -> float:
+    """Rate all races of a world; seconds."""
+    begin = time.perf_counter()
+    with Ledger.open(database) as ledger:
+        settler = Settler(ledger, plans())
+        results = map(world.result, range(world.races))
+        while batch := list(islice(results, AT_ONCE)):
+            settler.merge(batch, "import")
+    return time.perf_counter() - begin
+
+
+def timed(work: Callable[[], Any], times: int = 1) -> str:
+    """How long something takes: the median and, of many, the p99."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begin)
+    return _figure(taken)
+
+
+def _figure(taken: list[float]) -> str:
+    middle = statistics.median(taken)
+    if len(taken) < 100:
+        return _duration(middle)
+    return f"{_duration(middle)}, p99 {_duration(statistics.quantiles(taken, n=100, method='inclusive')[98])}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
+# In this process
+
+
+def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
+    """Everything that the worker does with the ledger while it runs."""
+    with Ledger.open(database) as ledger:
+        yield "bringing leaderboards in line at the start", timed(Settler(ledger, plans()).apply_plans, 5)
+        settler = Settler(ledger, plans())
+        lifecycle = Lifecycle(settler, utc_now)
+        (board,) = ledger.leaderboards()
+        next_race = ledger.rated_count(board)
+        results = [world.result(next_race + number) for number in range(SETTLED)]
+        waiting = iter(results)
+        yield (
+            "settling a race of 20, commit included",
+            timed(lambda: lifecycle.recorded(next(waiting), in_room=True), SETTLED),
+        )
+        coming = world.result(next_race + SETTLED)
+        yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
+        yield from _chat(settler, board, coming, world)
+        yield from _reports(ledger, board, world, results[-1].name)
+
+
+def _chat(
+    settler: Settler, board: Leaderboard, coming: RaceResult, world: World
+) -> Iterator[tuple[str, str]]:
+    answers = Answers(settler, DEFAULT_TEXTS, Words(), lambda _: LISTING, lambda _: None)
+    room = Race(
+        name=coming.name,
+        category=CATEGORY,
+        slug=coming.name.partition("/")[2],
+        status="open",
+        goal=GOAL,
+        version=1,
+        recordable=True,
+        recorded=False,
+        result=None,
+        entrants=coming.entrants,
+    )
+    busy, other = (settler.ledger.standing(board, player) for player in world.names[:2])
+    assert busy is not None and other is not None
+    asker = Person(busy.player, busy.name)
+    lines = [
+        ("!rating", Command.RATING, ""),
+        ("!rating NAME", Command.RATING, f"racer {world.names[-1].removeprefix('player-')}"),
+        ("!rating of nobody, with names like it", Command.RATING, "acer 1"),
+        ("!rating of nobody, with no name like it", Command.RATING, "nobody at all"),
+        ("!why", Command.WHY, ""),
+        ("!leaderboard", Command.LEADERBOARD, ""),
+        ("!vs NAME, between two who met often", Command.VERSUS, other.name),
+        ("!odds of 20", Command.ODDS, ""),
+    ]
+    for line, command, argument in lines:
+        asked = Asked(command, argument)
+        yield f"answering {line}", timed(lambda a=asked: answers.answer(a, room, asker, moderator=False), 100)
+
+
+def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:
+    listings = {board.key: LISTING}
+    middling = world.names[len(world.names) // 2]
+    yield "leaderboard, whole, as data", timed(lambda: reports.leaderboard(ledger, board, LISTING), 3)
+    yield "leaderboard, first 10", timed(lambda: reports.first_of(ledger, board, LISTING, 10), 100)
+    yield "player, with the last 20 races", timed(lambda: reports.player(ledger, middling, listings), 100)
+    yield "the busiest player likewise", timed(lambda: reports.player(ledger, world.names[0], listings), 100)
+    yield "race, explained", timed(lambda: reports.race(ledger, name), 20)
+    yield "race by its slug alone", timed(lambda: ledger.find_race(name.partition("/")[2]), 20)
+    yield "biggest movers of four weeks", timed(lambda: reports.movers(ledger, board), 3)
+
+
+# As commands
+
+
+@contextmanager
+def sandbox() -> Iterator[str]:
+    """The address of a sandbox in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "racebot", "sandbox", "--port", "0", "--category", CATEGORY],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().partition(f"/{CATEGORY} ")[0]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def commands(database: Path, site: str, world: World, name: str) -> Iterator[tuple[str, str]]:
+    """Everything that an operator runs beside the worker, and how the worker starts."""
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("RACEBOT_")},
+        "RACEBOT_SITE": site,
+        "RACEBOT_CATEGORY": CATEGORY,
+        "RACEBOT_CLIENT_ID": CLIENT_ID,
+        "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
+        "RACEBOT_DATABASE": str(database),
+        "RACEBOT_LOG_LEVEL": "warning",
+    }
+    player = f"racer {world.names[0].removeprefix('player-')}"
+    yield "racebot run, until it watches", _started(database, environment)
+    for arguments in (
+        ["--version"],
+        ["leaderboard", "--limit", "10"],
+        ["leaderboard", "--json"],
+        ["player", player],
+        ["race", name],
+        ["doctor"],
+        ["backup"],
+        ["verify"],
+        ["rebuild"],
+    ):
+        yield f"racebot {' '.join(arguments)}", _run(arguments, database, environment)
+
+
+def _run(arguments: list[str], database: Path, environment: dict[str, str]) -> str:
+    begin = time.perf_counter()
+    with (database.parent / "command.out").open("w") as output:
+        process = _racebot(arguments, database, environment, output)
+        most = 0.0
+        while process.poll() is None:
+            most = max(most, peak_mib(process.pid))
+            time.sleep(0.005)
+    taken = time.perf_counter() - begin
+    assert process.returncode == 0, (database.parent / "command.out").read_text()[-2000:]
+    return f"{_duration(taken)}, {most:.0f} MiB"
+
+
+def _started(database: Path, environment: dict[str, str]) -> str:
+    beat = heartbeat(database)
+    beat.unlink(missing_ok=True)
+    begin = time.perf_counter()
+    process = _racebot(["run"], database, environment, None)
+    while not beat.exists():
+        assert process.poll() is None
+        time.sleep(0.005)
+    taken, most = time.perf_counter() - begin, peak_mib(process.pid)
+    process.terminate()
+    process.wait()
+    return f"{_duration(taken)}, {most:.0f} MiB"
+
+
+def _racebot(
+    arguments: list[str], database: Path, environment: dict[str, str], output: Any
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "racebot", *arguments],
+        cwd=database.parent,
+        env=environment,
+        stdout=output,
+        stderr=output,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--changes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--no-commands", action="store_true", help="leave out what runs as a process")
+    given = parser.parse_args()
+    table: dict[str, Figures] = {}
+    with tempfile.TemporaryDirectory() as folder, sandbox() as site:
+        for changes in given.changes:
+            database = (given.folder or Path(folder)) / f"ledger-{changes}.db"
+            world = World(changes)
+            if not database.exists():
+                note(table, "building, rated in batches", changes, _duration(build(database, world)))
+            for what, figure in within(database, world):
+                note(table, what, changes, figure)
+            with closing(Ledger.open(database)) as ledger:
+                (board,) = ledger.leaderboards()
+                last = ledger.rated_count(board) - 1
+            note(table, "size of the database", changes, f"{database.stat().st_size / 1e6:.0f} MB")
+            if not given.no_commands:
+                for what, figure in commands(database, site, world, f"{CATEGORY}/race-{last:06d}"):
+                    note(table, what, changes, figure)
+    print(f"\nload average at the end {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    print("| | " + " | ".join(f"{changes:,} changes" for changes in given.changes) + " |")
+    print("|---|" + "---|" * len(given.changes))
+    for what, figures in table.items():
+        print(f"| {what} | " + " | ".join(figures.get(str(c), "") for c in given.changes) + " |")
+
+
+def note(table: dict[str, Figures], what: str, changes: int, figure: str) -> None:
+    """Keep one figure for the table, and show it at once."""
+    table.setdefault(what, {})[str(changes)] = figure
+    print(f"{changes:>9,}  {what:55} {figure}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

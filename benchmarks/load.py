@@ -1,0 +1,276 @@
+"""The worker under load: races that finish and are recorded at once, and rooms in which nothing happens.
+
+    python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10] [--ledger FILE] [--plain]
+    python benchmarks/load.py idle [--rooms 1000] [--seconds 120]
+
+`racebot run` is a process of its own with its default settings, and so is the sandbox, so that the processor
+time of each is known. `finish` lets all entrants of all rooms finish within the window, and measures the time
+from the frame that finishes a race to the bot's chat message, less the quiet time for which a result must
+stand; then it records all races within the window and measures the time to the final word on the race page.
+`idle` joins the rooms, waits, and then breaks all sockets at once. --ledger is a database to start from, as
+`ledger_size.py` leaves one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import certifi
+import trustme
+from invented import CATEGORY, GOAL, people
+from process import cpu_seconds, peak_mib, resident_mib
+
+from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+
+CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
+GIVEN_UP = 120.0
+"""Seconds after which what has not happened is taken never to happen."""
+
+
+# The sandbox's process
+
+
+class Stage:
+    """The sandbox, its rooms, and what is ordered from the other process."""
+
+    def __init__(self) -> None:
+        self._rng = random.Random(1)
+        self._site = Site(category=CATEGORY, goals=(GOAL,), rng=self._rng)
+        self._misbehaviour = Misbehaviour()
+        self._rooms: list[Room] = []
+
+    async def serve(self, pipe: Connection, certificate: Path | None) -> None:
+        """Carry out orders until the pipe is closed."""
+        orders: dict[str, Callable[..., Awaitable[Any]]] = {
+            "open": self.open,
+            "joined": self.joined,
+            "finish": self.finish,
+            "record": self.record,
+            "drop": self.drop,
+        }
+        served = serve(self._site, misbehaviour=self._misbehaviour, certificate=certificate)
+        async with served as address:
+            pipe.send(address)
+            while (order := await asyncio.to_thread(_receive, pipe)) is not None:
+                name, arguments = order
+                pipe.send(await orders[name](*arguments))
+
+    async def open(self, rooms: int, entrants: int) -> None:
+        """Open so many races, each with its own entrants, and start them."""
+        skill = people(rooms * entrants, self._rng)
+        users = iter([self._site.add_user(f"Racer {p.removeprefix('player-')}", id=p) for p in skill])
+        for _ in range(rooms):
+            room = self._site.open_race()
+            for _ in range(entrants):
+                room.enter(next(users))
+            room.start(ago=timedelta(hours=2))
+            self._rooms.append(room)
+
+    async def joined(self) -> int:
+        return self._misbehaviour.open_sockets
+
+    async def finish(self, window: float, quiet: float) -> list[float]:
+        """Let everybody finish; seconds from each room's last finish to the bot's message, less the quiet."""
+        return await asyncio.gather(*(self._finish(room, window, quiet) for room in self._rooms))
+
+    async def _finish(self, room: Room, window: float, quiet: float) -> float:
+        moments = sorted(self._rng.uniform(0, window) for _ in room.entrants)
+        begin = time.monotonic()
+        heard = _heard(room, lambda frame: bool(frame.get("message", {}).get("bot")))
+        for minutes, (entrant, moment) in enumerate(zip(list(room.entrants), moments, strict=True)):
+            await asyncio.sleep(begin + moment - time.monotonic())
+            room.finish(entrant.user, timedelta(minutes=60 + minutes, seconds=room.entrants.index(entrant)))
+        finished = time.monotonic()
+        return await heard - finished - quiet
+
+    async def record(self, window: float) -> list[float]:
+        """Record all races; seconds from each record to the final word on its page."""
+        return await asyncio.gather(*(self._record(room, window) for room in self._rooms))
+
+    async def _record(self, room: Room, window: float) -> float:
+        await asyncio.sleep(self._rng.uniform(0, window))
+        heard = _heard(room, lambda frame: bool(frame.get("race", {}).get("info_bot")))
+        room.record()
+        recorded = time.monotonic()
+        return await heard - recorded
+
+    async def drop(self) -> int:
+        return self._misbehaviour.drop_sockets()
+
+
+def _heard(room: Room, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:
+    """When a frame of this kind goes to the room; infinity if none does."""
+    loop = asyncio.get_running_loop()
+    heard: asyncio.Future[float] = loop.create_future()
+
+    def hear(frame: Frame) -> None:
+        if not heard.done() and wanted(frame):
+            heard.set_result(time.monotonic())
+
+    room.listen(hear)
+    loop.call_later(GIVEN_UP, lambda: heard.done() or heard.set_result(float("inf")))
+    return heard
+
+
+def _receive(pipe: Connection) -> Any:
+    try:
+        return pipe.recv()
+    except EOFError:
+        return None
+
+
+def _stage(pipe: Connection, certificate: Path | None) -> None:
+    asyncio.run(Stage().serve(pipe, certificate))
+
+
+# The measuring process
+
+
+class Worker:
+    """`racebot run`, and what it has used up between two looks."""
+
+    def __init__(self, folder: Path, address: str, quiet: float, certificate: Path | None) -> None:
+        self._log = folder / "worker.log"
+        with self._log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "racebot", "run"],
+                cwd=folder,
+                env={
+                    **{name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")},
+                    "RACEBOT_SITE": address,
+                    "RACEBOT_CATEGORY": CATEGORY,
+                    "RACEBOT_CLIENT_ID": CLIENT_ID,
+                    "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
+                    "RACEBOT_DATABASE": str(folder / "racebot.db"),
+                    "RACEBOT_QUIET_SECONDS": str(quiet),
+                    "RACEBOT_LOG_LEVEL": "warning",
+                    **({"SSL_CERT_FILE": str(folder / TRUSTED)} if certificate else {}),
+                },
+                stdout=output,
+                stderr=output,
+            )
+        self._begin, self._used = time.monotonic(), 0.0
+
+    def tell(self, what: str, more: str = "") -> None:
+        """Print what the worker needed for the stage that ends here."""
+        now, used = time.monotonic(), cpu_seconds(self.process.pid)
+        print(
+            f"{what:28} {now - self._begin:6.1f} s, processor {used - self._used:6.2f} s, "
+            f"resident {resident_mib(self.process.pid):4.0f} MiB, "
+            f"at most {peak_mib(self.process.pid):4.0f} MiB{more and '; '}{more}",
+            flush=True,
+        )
+        self._begin, self._used = now, used
+
+    def stop(self) -> None:
+        """End it, and show what it complained of."""
+        self.process.terminate()
+        code = self.process.wait()
+        lines = self._log.read_text().splitlines()
+        print(f"exit code {code}, {len(lines)} lines logged", *lines[:5], sep="\n  ")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=["finish", "idle"])
+    parser.add_argument("--rooms", type=int)
+    parser.add_argument("--entrants", type=int, default=20)
+    parser.add_argument("--window", type=float, default=10.0)
+    parser.add_argument("--quiet", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--ledger", type=Path)
+    parser.add_argument("--plain", action="store_true", help="without TLS, unlike the real site")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if given.ledger:
+            shutil.copy(given.ledger, Path(folder) / "racebot.db")
+        certificate = None if given.plain else _certificate(Path(folder))
+        spawn = multiprocessing.get_context("spawn")
+        pipe, theirs = spawn.Pipe()
+        sandbox = spawn.Process(target=_stage, args=(theirs, certificate), daemon=True)
+        sandbox.start()
+        try:
+            _measure(given, Path(folder), certificate, pipe, sandbox.pid or 0)
+        finally:
+            pipe.close()
+            sandbox.terminate()
+            sandbox.join()
+
+
+def _measure(
+    given: argparse.Namespace, folder: Path, certificate: Path | None, pipe: Connection, sandbox: int
+) -> None:
+    rooms = given.rooms or {"finish": 200, "idle": 1000}[given.what]
+
+    def order(name: str, *arguments: Any) -> Any:
+        pipe.send((name, arguments))
+        return pipe.recv()
+
+    def all_joined() -> None:
+        while order("joined") < rooms:
+            assert worker.process.poll() is None
+            time.sleep(0.05)
+
+    address = pipe.recv()
+    order("open", rooms, given.entrants)
+    print(f"{rooms} rooms of {given.entrants} at {address}; load average before {os.getloadavg()[0]:.1f}")
+    worker = Worker(folder, address, given.quiet, certificate)
+    try:
+        all_joined()
+        worker.tell("started, all rooms joined")
+        time.sleep(5)
+        worker.tell("settled down")
+        if given.what == "finish":
+            busy = cpu_seconds(sandbox)
+            delays = order("finish", given.window, given.quiet)
+            worker.tell("finished and announced", f"finish to chat {_spread(delays)}")
+            delays = order("record", given.window)
+            worker.tell("recorded and settled", f"record to page {_spread(delays)}")
+            print(f"the sandbox needed {cpu_seconds(sandbox) - busy:.1f} s of processor time for it")
+        else:
+            time.sleep(given.seconds)
+            worker.tell("nothing happened")
+            order("drop")
+            time.sleep(0.2)
+            all_joined()
+            worker.tell("all sockets broken, joined")
+            time.sleep(10)
+            worker.tell("settled down")
+    finally:
+        worker.stop()
+
+
+def _certificate(folder: Path) -> Path:
+    """A certificate for this machine, with its key; whom the worker is to trust stands beside it."""
+    authority, made = trustme.CA(), folder / CERTIFICATE
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(made))
+    usual = Path(certifi.where()).read_bytes()
+    (folder / TRUSTED).write_bytes(usual + authority.cert_pem.bytes())
+    return made
+
+
+def _spread(delays: list[float]) -> str:
+    middle, late = statistics.median(delays), statistics.quantiles(delays, n=100, method="inclusive")[98]
+    return f"p50 {middle:.3f} s, p99 {late:.3f} s, most {max(delays):.3f} s"
+
+
+if __name__ == "__main__":
+    main()
