@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from racebot import announcement
+from racebot import announcement, metrics
 from racebot.announcement import InfoPolicy
 from racebot.errors import ConnectionLost
 from racebot.ledger.store import Ledger
@@ -268,6 +268,12 @@ class Courier:
         return event
 
     async def _mark(self, row: OutboxRow, state: Delivery, detail: str | None = None) -> None:
+        kind = row.message.kind
+        if state is not Delivery.SENT:
+            metrics.MESSAGES.labels(kind, state.value).inc()
+        if kind == "chat" and state is Delivery.DELIVERED:
+            metrics.MESSAGE_SECONDS.observe((self._clock() - row.created_at).total_seconds())
+
         def write() -> None:
             with self._ledger.transaction():
                 self._ledger.outbox.mark(row, state, self._clock(), detail)

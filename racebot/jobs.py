@@ -1,39 +1,86 @@
-"""Work that is done again and again while the bot runs.
+"""Work that is done again and again while the bot runs, by APScheduler.
 
-Pauses are waited for by the monotonic clock. A scheduler that goes by the time of day stands still for as
-long as the computer's clock is set back.
+APScheduler goes by the time of day, and would stand still for as long as the computer's clock is set back.
+So the clock is compared with the monotonic one, and after a step all jobs are begun again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, datetime
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+log = logging.getLogger(__name__)
 
 Job = Callable[[], Awaitable[None]]
 
-LOOK_AT_CLOCK_EVERY = 60.0
+LOOK_AT_CLOCK_EVERY = 5.0
 """Seconds."""
+STEP = 2.0
+"""Seconds by which the clock must have been set for the jobs to be begun again."""
 
 
-async def repeat(job: Job, seconds: float) -> None:
-    """Do a job now, and again that long after it was done, for ever."""
-    while True:
-        await job()
-        await asyncio.sleep(seconds)
+class Jobs:
+    """Jobs that run from `start` to `stop`, each once at a time; one run makes up for any missed."""
 
+    def __init__(self) -> None:
+        self._scheduler = AsyncIOScheduler(timezone=UTC)
+        self._minding: asyncio.Task[None] | None = None
+        self._stopped = False
 
-async def nightly(
-    job: Job, hour: int, clock: Callable[[], datetime], look_every: float = LOOK_AT_CLOCK_EVERY
-) -> None:
-    """Do a job once a day, as soon as the clock has passed an hour of the day, for ever."""
+    def every(self, seconds: float, job: Job, name: str) -> None:
+        """Do a job at the start, and then again and again."""
+        self._add(job, IntervalTrigger(seconds=seconds, timezone=UTC), name)
+        self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
-    def day() -> date:
-        return (clock() - timedelta(hours=hour)).date()
+    def nightly(self, hour: int, job: Job, name: str) -> None:
+        """Do a job once a day at an hour, UTC."""
+        self._add(job, CronTrigger(hour=hour, timezone=UTC), name)
 
-    done = day()
-    while True:
-        await asyncio.sleep(look_every)
-        if day() != done:
-            done = day()
-            await job()
+    def start(self) -> None:
+        self._scheduler.start()
+        self._minding = asyncio.create_task(self._mind_the_clock(), name="clock")
+
+    def stop(self) -> None:
+        """End what runs, and begin no more."""
+        self._stopped = True
+        if self._minding is not None:
+            self._minding.cancel()
+            self._scheduler.shutdown(wait=False)
+
+    def _add(self, job: Job, trigger: BaseTrigger, name: str) -> None:
+        async def run() -> None:
+            try:
+                await job()
+            except asyncio.CancelledError:
+                # The scheduler cancels what still runs when it is shut down, and calls that an error.
+                if not self._stopped:
+                    raise
+
+        self._scheduler.add_job(
+            run, trigger, id=name, name=name, coalesce=True, max_instances=1, misfire_grace_time=None
+        )
+
+    async def _mind_the_clock(self) -> None:
+        ahead = time.time() - time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_AT_CLOCK_EVERY)
+            step = time.time() - time.monotonic() - ahead
+            if abs(step) > STEP:
+                log.warning("the computer's clock was set by %+.0f s; going on", step)
+                ahead += step
+                self._begin_again()
+
+    def _begin_again(self) -> None:
+        for job in self._scheduler.get_jobs():
+            if isinstance(job.trigger, IntervalTrigger):
+                job.modify(next_run_time=datetime.now(UTC))
+            else:
+                job.reschedule(job.trigger)

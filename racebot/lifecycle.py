@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from racebot import announcement
+from racebot import announcement, metrics
 from racebot.ledger.store import Leaderboard, Ledger
 from racebot.ledger.work import Delivery, Kind, Message, OutboxRow, PendingRace
 from racebot.races.result import RaceResult
@@ -194,8 +195,11 @@ class Lifecycle:
         with self._ledger.transaction():
             self._ledger.pending.leave(result.name)
             self._ledger.pending.speak_again(result.name)
+            began = time.perf_counter()
             rated = self.settler.settle(result, messages, self._clock())
         if rated is not None:
+            metrics.SETTLED.labels(result.category).inc()
+            metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
             self._settled_at[result.name] = self._clock()
         for each in rated or ():
             outcome = each.note or f"{len(each.changes)} ratings changed"

@@ -11,6 +11,9 @@ from rich.table import Table
 
 from racebot.announcement import printable, signed
 
+STATUS_LINES = 20
+"""Entries of a kind that `status` shows."""
+
 
 def leaderboard(console: Console, report: dict[str, Any], listed: int | None = None) -> None:
     """A leaderboard of all who are listed, or of the first of so many."""
@@ -48,6 +51,65 @@ def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:
             _safe(entry["name"]), str(entry["before"]), str(entry["after"]), signed(entry["change"])
         )
     console.print(table)
+
+
+def status(console: Console, report: dict[str, Any]) -> None:
+    """What a bot is at."""
+    worker, database = report["worker"], report["database"]
+    seen = (
+        "has never seen its category"
+        if worker["last_seen"] is None
+        else f"last saw its category {_ago(worker['seconds_since'])}"
+    )
+    console.print(f"racebot is {'running' if worker['running'] else 'not running'}; it {seen}")
+    copies = f"last copied {database['last_backup']}" if database["last_backup"] else "never copied"
+    console.print(
+        f"{_safe(database['path'])}, {database['bytes'] / 1e6:.1f} MB, {copies}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("Leaderboard", "Category", "Model"):
+        table.add_column(heading)
+    for heading in ("Races", "Players", "Last race (UTC)"):
+        table.add_column(heading, justify="right")
+    for board in report["leaderboards"]:
+        table.add_row(
+            _safe(board["leaderboard"]),
+            board["category"],
+            board["model"],
+            str(board["races"]),
+            str(board["players"]),
+            "" if board["last_race"] is None else board["last_race"][:16].replace("T", " "),
+        )
+    console.print(table)
+    lines = {
+        "Rooms of races that go on": [_safe(race) for race in report["rooms"]],
+        "Finished, waiting for their record": [
+            f"{_safe(each['race'])}, finished {each['ended_at'][:16].replace('T', ' ')} UTC"
+            for each in report["pending"]
+        ],
+        "Still to be said": [
+            f"{_safe(each['race'])}: {each['kind']}, {each['state']} since {_ago(each['seconds'])}"
+            for each in report["outbox"]
+        ],
+        "Backfill not ended": [
+            f"{each['category']}, page {each['page']} next" for each in report["backfills"]
+        ],
+    }
+    for heading, entries in lines.items():
+        console.print(f"{heading}: {len(entries) or 'none'}")
+        for entry in entries[:STATUS_LINES]:
+            console.print(f"  {entry}", highlight=False, soft_wrap=True)
+        if len(entries) > STATUS_LINES:
+            console.print(f"  and {len(entries) - STATUS_LINES} more")
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} seconds ago"
 
 
 def player(console: Console, report: dict[str, Any]) -> None:

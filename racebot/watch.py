@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from websockets.client import backoff
 
+from racebot import metrics
 from racebot.announcement import InfoPolicy
 from racebot.conversation import Conversation
 from racebot.delivery import Call, Courier, TokenRefused
@@ -24,6 +25,7 @@ from racebot.errors import (
 )
 from racebot.ledger.work import OutboxRow
 from racebot.lifecycle import Lifecycle
+from racebot.logs import about
 from racebot.racetime.api import Site, TokenSource
 from racebot.racetime.connection import RoomSocket, bot_path, join
 from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
@@ -77,6 +79,7 @@ class RoomWatch:
         conversation: Conversation | None,
     ) -> None:
         self.name = name
+        self._category = name.partition("/")[0]
         self._site = site
         self._tokens = tokens
         self._lifecycle = lifecycle
@@ -106,6 +109,10 @@ class RoomWatch:
         Raises:
             LedgerError: the database is not intact.
         """
+        with about(self.name):
+            await self._join_until_done()
+
+    async def _join_until_done(self) -> None:
         delays, failures = _delays(), 0
         token = ""
         while True:
@@ -117,6 +124,7 @@ class RoomWatch:
                 async with join(self._site.url, self.name, path, token, self._site.gate) as socket:
                     joined_at = time.monotonic()
                     log.debug("%s: joined", self.name)
+                    metrics.CONNECTIONS.labels(self._category).inc()
                     failures = 0
                     if await self._stay(socket):
                         return
@@ -138,6 +146,7 @@ class RoomWatch:
                 log.warning("%s: %s; trying again", self.name, error)
             except Exception:
                 log.exception("%s: an unexpected error; joining again", self.name)
+            metrics.RECONNECTS.labels(self._category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = _delays()
             await asyncio.sleep(next(delays))
@@ -209,6 +218,7 @@ class RoomWatch:
             log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
         else:
             if reply is not None:
+                metrics.COMMANDS.labels(asked.command.value).inc()
                 self._courier.answer(reply.text, reply.to)
             self._work.set()
 

@@ -20,9 +20,9 @@ import pytest
 import stamina.instrumentation
 from builders import GOAL, entrant_document, listed_document
 
-from racebot import __version__
+from racebot import __version__, logs
 from racebot.cli import common, main
-from racebot.cli.common import log_to_stderr, print_json, tell
+from racebot.cli.common import print_json, tell
 
 SECRET = "hush-hush-1234"
 SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
@@ -396,7 +396,7 @@ def test_a_line_with_a_name_is_no_markup_and_moves_nothing(capsys: pytest.Captur
 def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     before, level = logging.root.handlers[:], logging.root.level
     try:
-        log_to_stderr("info")
+        logs.to_stderr("info")
         try:
             raise ValueError(NASTY)
         except ValueError:

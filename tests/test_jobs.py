@@ -1,73 +1,87 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 import pytest
-from builders import Clock
 
-from racebot.jobs import nightly, repeat
-
-
-async def test_a_job_is_done_at_once_and_again_after_each_pause() -> None:
-    done: list[float] = []
-    enough = asyncio.Event()
-
-    async def job() -> None:
-        done.append(asyncio.get_running_loop().time())
-        if len(done) == 3:
-            enough.set()
-
-    working = asyncio.create_task(repeat(job, 0.02))
-    await asyncio.wait_for(enough.wait(), 5)
-    working.cancel()
-    # The loop may wake up early by as much as its clock resolves.
-    assert all(later - earlier >= 0.019 for earlier, later in pairwise(done))
+from racebot import jobs
+from racebot.jobs import Jobs
 
 
-class Nights:
-    """A nightly job at four by a clock that can be set, and the moments at which it was done."""
+class Counted:
+    """A job that counts its runs."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self.done: list[datetime] = []
+    def __init__(self) -> None:
+        self.runs = 0
+        self.at_once = 0
+        self.most_at_once = 0
 
-    async def job(self) -> None:
-        self.done.append(self.clock.now)
+    async def __call__(self) -> None:
+        self.runs += 1
+        self.at_once += 1
+        self.most_at_once = max(self.at_once, self.most_at_once)
+        await asyncio.sleep(0.03)
+        self.at_once -= 1
 
-    async def at(self, *moments: datetime) -> list[datetime]:
-        """Set the clock to each moment in turn, and let it be looked at."""
-        self.clock.now = moments[0]
-        working = asyncio.create_task(nightly(self.job, 4, self.clock, look_every=0))
-        for moment in moments:
-            self.clock.now = moment
-            for _ in range(5):
-                await asyncio.sleep(0)
-        working.cancel()
-        return self.done
-
-
-def moment(day: int, hour: int, minute: int = 0) -> datetime:
-    return datetime(2026, 3, day, hour, minute, tzinfo=UTC)
+    async def until(self, runs: int) -> None:
+        async with asyncio.timeout(10):
+            while self.runs < runs:  # noqa: ASYNC110 - the scheduler tells nobody
+                await asyncio.sleep(0.01)
 
 
-@pytest.fixture
-def nights(clock: Clock) -> Nights:
-    return Nights(clock)
+@contextmanager
+def started(work: Jobs) -> Iterator[None]:
+    work.start()
+    try:
+        yield
+    finally:
+        work.stop()
 
 
-async def test_once_a_night_and_not_at_the_start(nights: Nights) -> None:
-    times = [moment(1, 12), moment(2, 3, 59), moment(2, 4), moment(2, 4, 1), moment(2, 23), moment(3, 5)]
-    assert await nights.at(*times) == [moment(2, 4), moment(3, 5)]
+async def test_a_job_is_done_at_once_again_and_again_and_once_at_a_time() -> None:
+    work, job = Jobs(), Counted()
+    work.every(0.02, job, "often")
+    with started(work):
+        await job.until(4)
+    assert job.most_at_once == 1
 
 
-async def test_a_start_before_the_hour_does_it_the_same_night(nights: Nights) -> None:
-    assert await nights.at(moment(1, 3), moment(1, 4, 30)) == [moment(1, 4, 30)]
+async def test_nothing_is_done_after_the_end() -> None:
+    work, job = Jobs(), Counted()
+    work.every(0.02, job, "often")
+    with started(work):
+        await job.until(1)
+    runs = job.runs
+    await asyncio.sleep(0.1)
+    assert job.runs == runs
 
 
-async def test_a_clock_that_was_years_ahead_holds_up_no_night(nights: Nights) -> None:
-    ahead = moment(2, 5) + timedelta(days=800)
-    done = await nights.at(moment(1, 12), moment(2, 5), ahead, moment(2, 6), moment(3, 5))
-    assert done[0] == moment(2, 5)
-    assert done[-1] == moment(3, 5)
+async def test_to_stop_what_never_started() -> None:
+    Jobs().stop()
+
+
+async def test_a_nightly_job_waits_for_the_night() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
+    with started(work):
+        await asyncio.sleep(0.1)
+    assert job.runs == 0
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at the clock the next run would come after an hour."""
+    monkeypatch.setattr(jobs, "LOOK_AT_CLOCK_EVERY", 0.02)
+    work, job = Jobs(), Counted()
+    work.every(1800, job, "seldom")
+    with started(work):
+        await job.until(1)
+        await asyncio.sleep(0.1)
+        assert job.runs == 1
+        right = time.time
+        monkeypatch.setattr(time, "time", lambda: right() + step)
+        await job.until(2)

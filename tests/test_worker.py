@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from builders import Clock
+from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from worker_support import Bench, bench, finish, said, until
 
@@ -508,3 +512,39 @@ async def test_doctor_looks_at_the_folder_for_pages(sandbox: Bench) -> None:
     assert good == "ok    pages: written into to/be/made after each race"
     bad = await asyncio.to_thread(pages_finding, sandbox, "taken")
     assert bad.startswith("wrong pages: taken cannot be written")
+
+
+# Watching it
+
+
+async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    sandbox.extra.update(RACEBOT_MONITOR_PORT=str(port), RACEBOT_LOG_FORMAT="json")
+    async with sandbox.worker() as worker, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        room = sandbox.open_race(2)
+        finish(room, 80, 85)
+        await until(lambda: said(room))
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(0.5)
+        assert (await client.get("/healthz")).status_code == 200
+        text = (await client.get("/metrics")).text
+        values = {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+        assert values["racebot_races_settled_total", CATEGORY] == 1
+        assert values["racebot_messages_total", "chat", "delivered"] == 1
+        assert values["racebot_message_seconds_count",] == 1
+        assert values["racebot_outbox_messages", CATEGORY] == 0
+        assert values["racebot_token_age_seconds", CATEGORY] > 0
+        assert values["racebot_room_connections_total", CATEGORY] == 1
+        status = json.loads(sandbox.racebot("status", "--json").stdout)
+        assert status["worker"]["running"]
+        assert [board["races"] for board in status["leaderboards"]] == [1]
+        assert await worker.terminate() == 0
+    lines = [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
+    assert {line["room"] for line in lines if "settled on" in line["message"]} == {room.slug}
+    assert all("racebot" in line["logger"] for line in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ import stamina.instrumentation
 import typer
 from rich.console import Console
 
-from racebot import __version__, settings as configuration
+from racebot import __version__, logs, settings as configuration
 from racebot.announcement import printable
 from racebot.errors import (
     CredentialsError,
@@ -75,28 +74,8 @@ def main() -> None:
 
 def load_settings(**overrides: Any) -> Settings:
     settings = configuration.load(**overrides)
-    log_to_stderr(settings.log_level)
+    logs.to_stderr(settings.log_level, settings.log_format)
     return settings
-
-
-class _Harmless(logging.Formatter):
-    """A line a record, and a traceback below it: what the site sent does not move the terminal."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        record.message = printable(record.message)
-        return super().formatMessage(record)
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802
-        return "\n".join(map(printable, super().formatException(ei).splitlines()))
-
-
-def log_to_stderr(level: str) -> None:
-    logging.basicConfig(level=level.upper(), stream=sys.stderr, force=True)
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(_Harmless("%(asctime)s %(levelname)s %(message)s"))
-    # They tell each header they send, the token's among them.
-    for chatty in ("httpx", "httpcore", "websockets"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from racebot import backfill as past, backup, doctor as examination, reports, tables
 from racebot.cli.common import (
+    AsJson,
     Database,
     app,
     chosen_boards,
     console,
     load_settings,
     notices,
+    print_json,
     tell,
     utc,
 )
@@ -28,7 +30,9 @@ from racebot.ledger.store import Leaderboard, Ledger
 from racebot.racetime.api import Site
 from racebot.settings import Settings
 from racebot.settle import MergeReport, Settler
-from racebot.worker import ALIVE_WITHIN, Worker, heartbeat, utc_now
+from racebot.status import status
+from racebot.vitals import last_seen, utc_now, well_within
+from racebot.worker import Worker
 
 
 @app.command()
@@ -223,13 +227,28 @@ def health(database: Database = None) -> None:
     Example: racebot health
     """
     settings = load_settings(database=database)
-    beat = heartbeat(settings.database)
-    if not beat.exists():
+    seen = last_seen(settings.database)
+    if seen is None:
         raise SiteError(f"no worker has been at work on {settings.database}")
-    age = utc_now() - datetime.fromtimestamp(beat.stat().st_mtime, UTC)
-    if age > max(ALIVE_WITHIN, 2 * timedelta(seconds=settings.rooms_every)):
+    age = utc_now() - seen
+    if age > well_within(settings.rooms_every):
         raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
     console.print("well")
+
+
+@app.command("status")
+def show_status(database: Database = None, as_json: AsJson = False) -> None:
+    """Show what the running bot is at: rooms, races that wait for their record, what is still to be said.
+
+    Example: racebot status
+    """
+    settings = load_settings(database=database)
+    with Ledger.open_to_read(settings.database) as ledger:
+        report = status(ledger, settings.slugs(), rooms_every=settings.rooms_every, now=utc_now())
+    if as_json:
+        print_json(report)
+    else:
+        tables.status(console, report)
 
 
 def _tell_merge(report: MergeReport) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from racebot import reports, settings as configuration, tables
-from racebot.cli.common import app, console, log_to_stderr
+from racebot import logs, reports, settings as configuration, tables
+from racebot.cli.common import app, console
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 
@@ -62,7 +62,7 @@ def demo(
     _need_sandbox()
     from racebot import demo as show  # noqa: PLC0415 - needs an extra of the package
 
-    log_to_stderr("warning")
+    logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
         raise SettingsError(
             f"--database {database}: the demo begins a new one, and this file is there already"

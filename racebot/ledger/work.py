@@ -170,6 +170,10 @@ class Outbox:
         """What is still to be delivered in a room, in order."""
         return self._select("race = ? AND state IN ('waiting', 'sent')", race)
 
+    def open_in(self, category: str) -> list[OutboxRow]:
+        """What is still to be delivered in a category, in order."""
+        return self._select("category = ? AND state IN ('waiting', 'sent')", category)
+
     def rooms(self, category: str) -> list[str]:
         """Names of the races that have something still to be delivered."""
         rows = self._db.query(
@@ -177,6 +181,14 @@ class Outbox:
             (category,),
         )
         return [row["race"] for row in rows]
+
+    def length(self, category: str) -> int:
+        """How many messages are still to be delivered."""
+        rows = self._db.query(
+            "SELECT count(*) AS n FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')",
+            (category,),
+        )
+        return next(int(row["n"]) for row in rows)
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Note how far a message has come."""
@@ -264,6 +276,11 @@ class Staging:
         """How many races are kept so far."""
         rows = list(self._db.query("SELECT count(*) AS n FROM fetched WHERE category = ?", (category,)))
         return int(rows[0]["n"])
+
+    def under_way(self) -> list[tuple[str, int]]:
+        """Categories whose backfill was begun and not ended, with the page to ask for next."""
+        rows = self._db.query("SELECT category, next_page FROM backfills ORDER BY category")
+        return [(row["category"], row["next_page"]) for row in rows]
 
     def abandoned(self, before: datetime) -> list[str]:
         """Categories whose backfill was begun before a moment and never came to its end."""

@@ -233,6 +233,7 @@ class TokenSource:
         self._credentials = credentials
         self._clock = clock
         self._token: str | None = None
+        self._made_at = 0.0
         self._renew_at = 0.0
         self._lock = asyncio.Lock()
 
@@ -246,9 +247,15 @@ class TokenSource:
             if self._token is None or self._clock() >= self._renew_at:
                 token, lifetime = await self._site.token(self._credentials)
                 self._token = token
-                self._renew_at = self._clock() + max(lifetime - RENEW_BEFORE, lifetime / 2)
+                self._made_at = self._clock()
+                self._renew_at = self._made_at + max(lifetime - RENEW_BEFORE, lifetime / 2)
                 log.debug("new access token, good for %.0f s", lifetime)
             return self._token
+
+    @property
+    def age(self) -> float:
+        """Seconds since the current token was made, 0 where there is none."""
+        return 0.0 if self._token is None else self._clock() - self._made_at
 
     def refuse(self, token: str) -> None:
         """Tell that the site refused this token, so that the next `get` makes a new one."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from worker_support import Bench, WorkerProcess
+from worker_support import Bench, WorkerProcess, until
 
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.people import Bot
@@ -160,9 +160,12 @@ class Run:
             async with self._worker():
                 for act in range(self.plan.acts):
                     await self._act(act)
-                assert self.worker is not None
-                if await self.worker.terminate() != 0:
-                    raise WrongError(f"the worker did not end well: {self.worker.output[-500:]}")
+                worker = self.worker
+                assert worker is not None
+                # A process that is still loading knows nothing of SIGTERM, and ends as any would.
+                await until(lambda: "watching" in worker.output)
+                if (code := await worker.terminate()) != 0:
+                    raise WrongError(f"the worker did not end well, with {code}: {worker.output[-500:]}")
         finally:
             await self._serving.aclose()
             self._count()

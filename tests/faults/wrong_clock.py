@@ -10,7 +10,11 @@ import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-import racebot.worker
+import apscheduler.schedulers.base
+import apscheduler.triggers.interval
+
+import racebot.jobs
+import racebot.vitals
 from racebot.cli import main
 
 FILE = Path(os.environ.pop("FAULTS_CLOCK"))
@@ -32,6 +36,12 @@ class WrongDatetime(datetime):
 
 
 if __name__ == "__main__":
-    racebot.worker.datetime = WrongDatetime  # type: ignore[attr-defined]
+    for module in (
+        apscheduler.schedulers.base,
+        apscheduler.triggers.interval,
+        racebot.jobs,
+        racebot.vitals,
+    ):
+        module.datetime = WrongDatetime  # type: ignore[attr-defined]
     time.time = lambda: right_time() + wrong_by()
     main()
