@@ -169,7 +169,9 @@ def _response(request: Request, document: Document, *, lasting: bool) -> Respons
 def _refused(request: Request, error: Exception) -> Response:
     """What is no path at all, or is asked for by a method that is not there."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is there for nothing else
-    return _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
+    answer = _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 def _failed(request: Request, error: Exception) -> Response:

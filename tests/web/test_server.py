@@ -169,6 +169,7 @@ def test_nothing_can_be_written(get: Get) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = get("/api/leaderboards", method=method)
         assert answer.status_code == answer.json()["status"] == 405
+        assert "GET" in answer.headers["allow"]
 
 
 def test_a_fault_is_told_without_what_it_was(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:

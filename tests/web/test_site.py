@@ -11,6 +11,7 @@ from builders import entrant, result
 
 from racebot.races.outcome import TeamPolicy
 from racebot.settle import LeaderboardPlan
+from racebot.web import figures
 from racebot.web.site import Site
 from racebot.web.view import View
 
@@ -159,6 +160,19 @@ def test_the_explanation_is_of_this_leaderboard(merge: Merge) -> None:
     assert re.search(r"the higher rated was ahead in \d+ % of 180 pairs", shown)
     assert "86 % of all entries finished." in shown
     assert "Of 20 entries that did not finish, none gained points. Of 40 wins, none lost points." in shown
+
+
+def test_the_explanation_says_what_a_hundred_points_mean(
+    merge: Merge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "LEAST", 1)
+    # Ann has 1,100 points when she meets Cy, who has 1,000.
+    view = merge([result("a", "ann bo"), result("b", "ann cy", after=1)], provisional_races=0)
+    shown = text(view, f"{BOARD}/explained.html")
+    assert (
+        "With about 100 points between two who have raced for a while, the higher was ahead in 100 %."
+        in shown
+    )
 
 
 def test_a_leaderboard_with_a_name_in_no_alphabet_of_ours_has_pages(merge: Merge) -> None:
