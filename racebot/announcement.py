@@ -23,6 +23,9 @@ INFO_LIMIT = 1000
 META_LIMIT = 2048
 META_KEY = "racebot"
 
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}
+_ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+
 
 class InfoPolicy(StrEnum):
     """Whether the final changes go into `info_bot`, which all bots of a category share."""
@@ -38,12 +41,15 @@ def plain(text: str) -> str:
     """Text from a user made harmless: no mention, no link, no control character, no line break.
 
     The site turns `@everyone` and the like into notifications and addresses into links, also in a bot's
-    message; the look-alike characters used instead are neither.
+    message; the look-alike characters used instead are neither. Text that is written from right to left is
+    isolated, or it would turn round the numbers that follow it: 1530→1000 in place of 1000→1530.
     """
     visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
     visible = re.sub(r"\.(?=[^\W\d_]{2})", "․", visible)
-    return " ".join(visible.split()) or "?"
+    visible = " ".join(visible.split()) or "?"
+    turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in visible)
+    return f"{_ISOLATE}{visible}{_END_ISOLATE}" if turned else visible
 
 
 def printable(text: str) -> str:

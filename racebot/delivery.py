@@ -282,7 +282,12 @@ class Courier:
 
 
 def _is_ours(message: ChatMessage, text: str) -> bool:
-    return message.bot is not None and " ".join(message.text.split()) == " ".join(text.split())
+    """Whether a message is ours, by its words: the site may drop what cannot be seen."""
+
+    def words(text: str) -> list[str]:
+        return announcement.printable(text).split()
+
+    return message.bot is not None and words(message.text) == words(text)
 
 
 def _holds(meta: Mapping[str, object], ours: Mapping[str, object]) -> bool:

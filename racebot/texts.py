@@ -119,7 +119,7 @@ class Texts(BaseModel):
         "listed",
     )
     leaderboard_player: str = _text(
-        "{place} {name} {points}", "one player of the leaderboard", "place", "name", "points"
+        "{place} {name} ({points})", "one player of the leaderboard", "place", "name", "points"
     )
     leaderboard_empty: str = _text(
         "Nobody is listed yet ({leaderboard}).", "answers !leaderboard where nobody is", "leaderboard"

@@ -198,9 +198,17 @@ def test_plain_text_is_harmless(text: str) -> None:
     assert "://" not in safe
     assert not re.search(r"\.[^\W\d_]{2}", safe)
     assert safe == safe.strip()
-    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in safe)
+    inner = safe[1:-1] if safe[0] == "\u2068" and safe[-1] == "\u2069" else safe
+    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in inner)
     assert safe.splitlines() == [safe]
     assert safe.encode()
+
+
+@pytest.mark.parametrize("name", ["محمد", "אורי", "Zoë שלום", "Zo٣"])
+def test_names_from_right_to_left_turn_nothing_round(name: str) -> None:
+    """Isolated as by the Unicode Bidirectional Algorithm (UAX #9), section 2.4."""
+    assert plain(name) == f"\u2068{name}\u2069"
+    assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and marks of their own are taken out"
 
 
 @given(users_text)

@@ -153,7 +153,7 @@ def test_where_several_have_a_name_who_is_in_the_room_is_meant(ledger: Ledger) -
 def test_the_first_of_a_leaderboard(ledger: Ledger) -> None:
     ask = asking(ledger)
     best = sorted((ANN, BO, CY), key=lambda p: -points(ledger, p))
-    told = [f"{n} {p.name} {points(ledger, p)}" for n, p in enumerate(best, start=1)]
+    told = [f"{n} {p.name} ({points(ledger, p)})" for n, p in enumerate(best, start=1)]
     assert ask(Command.LEADERBOARD) == f"Any Orb, the first 3 of 3: {' · '.join(told)}"
     assert ask(Command.LEADERBOARD, "2") == f"Any Orb, the first 2 of 3: {' · '.join(told[:2])}"
     for odd in ("0", "-1", "many", "٣", "99999999999999999999"):

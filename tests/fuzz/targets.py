@@ -49,6 +49,8 @@ from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settle import LeaderboardPlan, Plans, Settler
 from racebot.texts import Texts
 
+ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
+"""To translate away what may stand around a name that is written from right to left."""
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Categories of characters that nobody sees: control, format, private, unassigned, half pairs, breaks."""
 SECRET = "hush-hush-1234"
@@ -333,7 +335,7 @@ def chat(data: bytes) -> None:
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:
                 assert 1 <= len(said.text) <= announcement.MESSAGE_LIMIT
-                assert not {unicodedata.category(char) for char in said.text} & HIDDEN
+                assert not {unicodedata.category(char) for char in said.text.translate(ISOLATES)} & HIDDEN
                 assert "@" not in said.text and "://" not in said.text
         raise _RollBack
 
@@ -350,7 +352,7 @@ def look_up(data: bytes) -> None:
 def shown(data: bytes) -> None:
     """Names as chat and terminals get to see them: nothing hidden, no mention, no link, one line."""
     text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
-    for harmless in (announcement.plain(text), announcement.printable(text)):
+    for harmless in (announcement.plain(text).translate(ISOLATES), announcement.printable(text)):
         harmless.encode()
         assert not {unicodedata.category(char) for char in harmless} & HIDDEN
         assert harmless.splitlines() in ([], [harmless])
