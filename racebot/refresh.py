@@ -15,7 +15,7 @@ from racebot.errors import ExportError
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER = timedelta(minutes=1)
+AGAIN_AFTER = timedelta(minutes=5)
 """A refresh that failed is tried again after so long."""
 PAUSE = 4
 """So many times as long as a refresh took it rests before the next, to leave the machine to others."""
