@@ -121,6 +121,7 @@ class WorkerProcess:
         self._process = process
         self._log = log
         self._begin = begin
+        self._struck = False
 
     @property
     def pid(self) -> int:
@@ -139,10 +140,16 @@ class WorkerProcess:
         """What it has printed so far."""
         return self._log.read_bytes()[self._begin :].decode()
 
-    async def kill(self) -> None:
+    def strike(self) -> None:
         """SIGKILL, as when the power fails."""
-        if self._process.returncode is None:
-            self._process.kill()
+        # Not by `Process.kill`: where the process is dead already, that takes its exit code from asyncio.
+        if self._process.returncode is None and not self._struck:
+            self._struck = True
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self.strike()
         await self._process.wait()
 
     async def terminate(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from racebot.sandbox.room import Frame, RaceStatus, Room
@@ -34,11 +34,13 @@ class Chronicle:
     """Follows one room from its opening.
 
     `results` are all that the room ever showed, in order, None for having none; `said` are the bot's
-    messages, each with the number of results shown by then.
+    messages, each with the number of results shown by then. `heard` is told of each of these messages, before
+    anybody else in the room is.
     """
 
     room: Room
     boards: Collection[str]
+    heard: Callable[[Room], None]
     results: list[Places | None] = field(default_factory=lambda: [None])
     said: list[tuple[str, int]] = field(default_factory=list)
 
@@ -54,6 +56,7 @@ class Chronicle:
         self.look()
         if frame["type"] == "chat.message" and frame["message"]["bot"] == self.room.site.bot.name:
             self.said.append((frame["message"]["message"], len(self.results)))
+            self.heard(self.room)
 
     # ── what must hold at any time ──
 

@@ -216,8 +216,13 @@ class Run:
     # ── what stories tell of ──
 
     def _opened(self, room: Room) -> None:
-        self.chronicles[room.name] = Chronicle(room, GOALS[room.goal])
+        self.chronicles[room.name] = Chronicle(room, GOALS[room.goal], self._heard)
         self.chronicles[room.name].follow()
+
+    def _heard(self, room: Room) -> None:
+        """The bot has spoken, and does not know yet that it was heard."""
+        self.weather.heard(room)
+        self.killer.heard()
 
     def _recording(self, room: Room) -> None:
         self.settled_before[room.name] = self.database.races()
@@ -289,7 +294,9 @@ class Run:
             yield from chronicle.missing()
             if counts(chronicle.room) and name not in ledger:
                 yield f"{name} is recorded and not in the ledger"
-        yield from self.database.undelivered()
+        for name, kind in self.database.undelivered():
+            if name in rooms:  # what was to be said in a room that the site lost is given up in a day
+                yield f"{name}: a {kind} message is not delivered"
         told = {board: self.database.changes(board) for board in MODELS}
         for name in self.watched & ledger:
             room = rooms[name].room

@@ -39,6 +39,7 @@ class Killer:
     def __init__(self, run: Run, *, seed: int) -> None:
         self._run = run
         self._rng = random.Random(f"kills {seed}")
+        self._word: asyncio.Event | None = None
 
     async def strike(self, times: int, count: Counter[str]) -> None:
         """Kill so many times, counting each by its moment."""
@@ -49,22 +50,25 @@ class Killer:
             "as a message arrives": self._speaking,
             "during a backup": self._backing_up,
         }
-        names = self._rng.choices(list(moments), (30, 15, 30, 20, 5), k=times)
+        names = self._rng.sample(list(moments), k=min(times, len(moments)))
+        names += self._rng.choices(list(moments), (25, 15, 25, 30, 5), k=times - len(names))
         for name in names:
-            with suppress(TimeoutError):
+            moment = name
+            try:
                 async with asyncio.timeout(PATIENCE):
                     await moments[name]()
+            except TimeoutError:
+                moment = "at any time"
             worker = self._run.worker
             assert worker is not None
-            if worker.running:
-                count[name] += 1
             await worker.kill()
             if worker.returncode != -signal.SIGKILL:
                 raise AssertionError(f"the worker had ended by itself: {worker.output[-500:]}")
+            count[moment] += 1
             await self._run.start_worker()
 
     async def _any_time(self) -> None:
-        await asyncio.sleep(self._rng.uniform(0.3, PATIENCE))
+        await asyncio.sleep(self._rng.uniform(0.3, PATIENCE * 0.9))
 
     async def _starting(self) -> None:
         await asyncio.sleep(self._rng.uniform(0, 1.0))
@@ -76,16 +80,21 @@ class Killer:
         await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.005, 0.02)))
 
     async def _speaking(self) -> None:
-        """Wait for the bot to be heard in any room."""
+        """Kill it when it is heard in any room, before it can know or a moment later."""
         await asyncio.sleep(self._rng.uniform(0.5, 1.0))
+        self._word = asyncio.Event()
+        try:
+            await self._word.wait()
+        finally:
+            self._word = None
+        await asyncio.sleep(self._rng.choice((0.0, 0.001, 0.01)))
 
-        def heard() -> int:
-            return sum(len(chronicle.said) for chronicle in self._run.chronicles.values())
-
-        before = heard()
-        while heard() == before:  # noqa: ASYNC110 - it is another process that speaks
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.01)))
+    def heard(self) -> None:
+        """The bot is heard; its echo has not been sent yet."""
+        if self._word is not None:
+            self._word.set()
+            if self._rng.random() < 0.7 and self._run.worker is not None:
+                self._run.worker.strike()
 
     async def _backing_up(self) -> None:
         """Kill a backup on the way, and the worker with it."""

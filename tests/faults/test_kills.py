@@ -29,7 +29,7 @@ FIRST_SCHEMA = ("players", "races", "leaderboards", "carried", "rated", "changes
 
 
 async def test_a_few_kills(tmp_path: Path) -> None:
-    run = Run(Plan(seed=11, races=10, acts=2, act_seconds=4.0, kills=6), tmp_path)
+    run = Run(Plan(seed=20, races=10, acts=3, act_seconds=3.0, kills=6), tmp_path)
     report = await run.perform()
     assert sum(report.kills.values()) == 6
     assert report.races["recorded"] >= 3

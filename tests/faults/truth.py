@@ -128,11 +128,10 @@ class Database:
             found.setdefault(row["name"], []).append(row["race"])
         return found
 
-    def undelivered(self) -> list[str]:
-        return [
-            f"{row['race']}: a {row['kind']} message is {row['state']}"
-            for row in self.rows("SELECT * FROM outbox WHERE state IN ('waiting', 'sent')")
-        ]
+    def undelivered(self) -> list[tuple[str, str]]:
+        """The race and kind of each message that is still to be delivered."""
+        rows = self.rows("SELECT race, kind FROM outbox WHERE state IN ('waiting', 'sent')")
+        return [(row["race"], row["kind"]) for row in rows]
 
     def changes(self, board: str) -> dict[str, dict[str, sqlite3.Row]]:
         """By race and player."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
+from racebot.sandbox.room import Room
 from racebot.sandbox.site import TOKEN_SECONDS, Site
 
 SITE_WRONG_BY = 240
@@ -45,14 +46,17 @@ class Weather:
         self._set_clock = set_clock
         self._rng = random.Random(f"weather {seed}")
         self._severity = severity
+        self._echoes_to_lose = 0
         self.thrown: Counter[str] = Counter()
 
     async def blow(self, act: int, seconds: float) -> None:
         """Misbehave for an act."""
         rng = self._rng
-        kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._refuse, self._tokens, self._skew]
+        kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._lose_echo] * 2
+        kinds += [self._refuse, self._tokens, self._skew]
         rare = [self._drop, self._stall, self._down, self._long_stall, self._lose_rooms]
         faults = [rng.choice(kinds) for _ in range(self._severity)] + [rare[act % len(rare)]]
+        self._echoes_to_lose += 1
         at = 0.0
         for moment, fault in sorted(
             ((rng.uniform(0, seconds), fault) for fault in faults), key=lambda f: f[0]
@@ -61,9 +65,17 @@ class Weather:
             at = moment
             await fault()
 
+    def heard(self, room: Room) -> None:
+        """The bot is heard in a room: where its echo is to be lost, the room's socket breaks before it."""
+        if self._echoes_to_lose:
+            self._echoes_to_lose -= 1
+            self._misbehaviour.drop_sockets(room.slug)
+            self.thrown["socket dropped before an echo"] += 1
+
     def clear_up(self) -> None:
         """Behave again."""
         self._misbehaviour.relent()
+        self._echoes_to_lose = 0
         self._site.token_seconds = TOKEN_SECONDS
 
     async def _spoil(self) -> None:
@@ -73,6 +85,9 @@ class Weather:
         times = 1 if fault is FrameFault.LOST and kind == "race.data" else self._rng.randint(1, 4)
         self._misbehaviour.spoil_frames(fault, times, kind=kind)
         self.thrown[f"frame {fault.value}"] += times
+
+    async def _lose_echo(self) -> None:
+        self._echoes_to_lose += self._rng.randint(1, 3)
 
     async def _fail(self) -> None:
         status = self._rng.choice((200, 403, 500, 502, 503, 429))
