@@ -158,8 +158,8 @@ class Courier:
         elif self._race is not None and self._race.recorded:
             await self._mark(row, Delivery.DROPPED, "chat is closed")
             return
-        else:
-            await self._mark(row, Delivery.SENT)
+        elif not await self._take(row):
+            return
         answer = await self._exchange(
             socket.say(text, row.message.guid, buttons=row.message.body.get("buttons")),
             lambda e: isinstance(e, ChatMessage) and _is_ours(e, text),
@@ -199,7 +199,8 @@ class Courier:
         if _holds(race.bot_meta, ours):
             await self._mark(row, Delivery.DELIVERED)
             return
-        await self._mark(row, Delivery.SENT)
+        if not await self._take(row):
+            return
 
         # Nothing shows that `setmeta` was taken, but actions are answered in order: once the ping that
         # follows it is answered, a refusal would have been.
@@ -219,7 +220,8 @@ class Courier:
         if text is None:
             await self._mark(row, Delivery.DROPPED, f"left as it is ({self._info.value})")
             return
-        await self._mark(row, Delivery.SENT)
+        if not await self._take(row):
+            return
         answer = await self._exchange(
             socket.set_info(text), lambda e: isinstance(e, RaceUpdate) and _same_lines(e.race.info_bot, text)
         )
@@ -266,6 +268,14 @@ class Courier:
         if isinstance(event, Refusal) and event.token_refused:
             raise TokenRefused(f"{self._name}: the token is refused")
         return event
+
+    async def _take(self, row: OutboxRow) -> bool:
+        def write() -> bool:
+            with self._ledger.transaction():
+                return self._ledger.outbox.take(row, self._clock())
+
+        taken: bool = await self._call(write)
+        return taken
 
     async def _mark(self, row: OutboxRow, state: Delivery, detail: str | None = None) -> None:
         kind = row.message.kind

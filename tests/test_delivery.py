@@ -12,7 +12,7 @@ import pytest
 from builders import CATEGORY, NOON, Clock, result, seen
 
 from racebot.announcement import InfoPolicy, info_block
-from racebot.delivery import Courier, TokenRefused
+from racebot.delivery import Call, Courier, TokenRefused
 from racebot.errors import ConnectionLost
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, Kind, Message
@@ -143,8 +143,10 @@ def courier(ledger: Ledger, clock: Clock) -> Courier:
     return courier_of(ledger, clock)
 
 
-def courier_of(ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY) -> Courier:
-    return Courier(ROOM, ledger, at_once, clock, info, DEFAULT_TEXTS, answer_within=0.05)
+def courier_of(
+    ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY, call: Call = at_once
+) -> Courier:
+    return Courier(ROOM, ledger, call, clock, info, DEFAULT_TEXTS, answer_within=0.05)
 
 
 async def deliver(courier: Courier, room: FakeRoom, *, connect: bool = True) -> None:
@@ -350,6 +352,27 @@ async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
     await deliver(courier, room)
     assert room.done("message") == []
     assert states(ledger) == ["delivered"]
+
+
+@pytest.mark.parametrize("kind", ["chat", "meta", "info"])
+async def test_what_is_given_up_at_the_last_moment_is_not_sent(
+    ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind
+) -> None:
+    """The race is set aside between the look into the outbox and the sending."""
+    put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
+    calls = 0
+
+    async def meanwhile(work: Callable[..., Any], *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            ledger.outbox.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
+        return work(*args)
+
+    courier = courier_of(ledger, clock, call=meanwhile)
+    await deliver(courier, room)
+    assert room.actions == []
+    assert states(ledger) == ["dropped"]
 
 
 async def test_a_lost_message_of_a_race_that_is_recorded_by_now(

@@ -197,6 +197,15 @@ class Outbox:
             (state.value, detail, _text(now), row.id),
         )
 
+    def take(self, row: OutboxRow, now: datetime) -> bool:
+        """Note a message as sent, right before it is; False where it was given up since it was read."""
+        cursor = self._db.execute(
+            "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
+            " WHERE id = ? AND state IN ('waiting', 'sent')",
+            (_text(now), row.id),
+        )
+        return bool(cursor.rowcount)
+
     def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
         """Give up messages of one kind that were never sent."""
         self._db.execute(
