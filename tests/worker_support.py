@@ -145,7 +145,8 @@ class WorkerProcess:
         # Not by `Process.kill`: where the process is dead already, that takes its exit code from asyncio.
         if self._process.returncode is None and not self._struck:
             self._struck = True
-            os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     async def kill(self) -> None:
         """SIGKILL, and wait for the end."""
