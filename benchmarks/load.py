@@ -35,6 +35,7 @@ import trustme
 from invented import CATEGORY, GOAL, people
 from process import cpu_seconds, peak_mib, resident_mib
 
+from racebot.ledger.store import Ledger
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import Frame, Room
 from racebot.sandbox.server import serve
@@ -202,6 +203,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if given.ledger:
             shutil.copy(given.ledger, Path(folder) / "racebot.db")
+            with Ledger.open(Path(folder) / "racebot.db") as ledger, ledger.transaction():
+                ledger.db.execute("DELETE FROM outbox")  # of rooms that this sandbox does not have
         certificate = None if given.plain else _certificate(Path(folder))
         spawn = multiprocessing.get_context("spawn")
         pipe, theirs = spawn.Pipe()
