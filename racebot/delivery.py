@@ -284,8 +284,12 @@ class Courier:
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((self._clock() - row.created_at).total_seconds())
 
+        # What the other marks say shows in the room, and is found there again; that something may have been
+        # said must be known for certain before it is.
+        lasting = kind == "chat" and state is Delivery.SENT
+
         def write() -> None:
-            with self._ledger.transaction():
+            with self._ledger.transaction(lasting=lasting):
                 self._ledger.outbox.mark(row, state, self._clock(), detail)
 
         await self._call(write)

@@ -172,7 +172,7 @@ class Lifecycle:
         known = (
             in_room
             or self._ledger.pending.get(result.name) is not None
-            or result.name in self._ledger.pending.joined(result.category)
+            or self._ledger.pending.is_joined(result.name)
             or bool(self._ledger.outbox.of(result.name))
         )
 
@@ -234,7 +234,7 @@ class Lifecycle:
 
     def looked_at(self, name: str) -> None:
         """Put off the next look at a pending race, the longer the older it is."""
-        with self._ledger.transaction():
+        with self._ledger.transaction(lasting=False):
             pending = self._ledger.pending.get(name)
             if pending is None:
                 return

@@ -15,7 +15,7 @@ from racebot.announcement import InfoPolicy, info_block
 from racebot.delivery import Call, Courier, TokenRefused
 from racebot.errors import ConnectionLost
 from racebot.ledger.store import Ledger
-from racebot.ledger.work import Delivery, Kind, Message
+from racebot.ledger.work import Delivery, Kind, Message, OutboxRow
 from racebot.races.change import Change
 from racebot.racetime.connection import RoomSocket
 from racebot.racetime.payload import (
@@ -176,6 +176,30 @@ async def test_the_echo_acknowledges(ledger: Ledger, courier: Courier, room: Fak
     await deliver(courier, room)
     assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
     assert states(ledger) == ["delivered", "delivered"]
+
+
+async def test_only_that_something_may_have_been_said_waits_for_the_disk(
+    ledger: Ledger, courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else is noted of a message shows in the room, and is found there after a power cut."""
+    marks: list[tuple[Kind, str, bool]] = []
+    mark = ledger.outbox.mark
+
+    def note(row: OutboxRow, state: Delivery, *rest: Any) -> None:
+        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        marks.append((row.message.kind, state.value, level == 2))
+        mark(row, state, *rest)
+
+    monkeypatch.setattr(ledger.outbox, "mark", note)
+    put(ledger, "g1")
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    await deliver(courier, room)
+    assert marks == [
+        ("chat", "sent", True),
+        ("chat", "delivered", False),
+        ("meta", "sent", False),
+        ("meta", "delivered", False),
+    ]
 
 
 async def test_nothing_to_say(courier: Courier, room: FakeRoom) -> None:

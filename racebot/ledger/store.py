@@ -204,23 +204,32 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def transaction(self) -> Generator[None]:
+    def transaction(self, *, lasting: bool = True) -> Generator[None]:
         """All writes inside happen together or not at all. May be nested; the outermost one commits.
 
         The write lock is taken at the start, so that what is read inside cannot change before it is
         written back, not even by another process.
+
+        Args:
+            lasting: wait until the disk has it. Otherwise it outlives the process all the same, but a power
+                cut may undo it until the next lasting one is committed.
         """
         with _translated(self.path):
             if self.db.conn.in_transaction:
                 yield
                 return
-            self.db.conn.execute("BEGIN IMMEDIATE")
+            if not lasting:
+                self.db.conn.execute("PRAGMA synchronous = NORMAL")
             try:
+                self.db.conn.execute("BEGIN IMMEDIATE")
                 yield
                 self.db.conn.execute("COMMIT")
             except BaseException:
                 self.db.conn.rollback()
                 raise
+            finally:
+                if not lasting:
+                    self.db.conn.execute("PRAGMA synchronous = FULL")
 
     # Leaderboards
 

@@ -117,6 +117,10 @@ class Pending:
         rows = self._db.query("SELECT race FROM joined WHERE category = ?", (category,))
         return [row["race"] for row in rows]
 
+    def is_joined(self, race: str) -> bool:
+        """Whether this one was being watched unfinished."""
+        return bool(list(self._db.query("SELECT race FROM joined WHERE race = ?", (race,))))
+
     def keep_quiet(self, race: str) -> None:
         """Note that nothing is to be said in a room."""
         self._db.execute("INSERT OR IGNORE INTO quiet (race) VALUES (?)", (race,))

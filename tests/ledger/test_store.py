@@ -277,6 +277,26 @@ def test_the_ledger_works_on_after_an_exception(ledger: Ledger) -> None:
     assert ledger.race("orb/r") is not None
 
 
+def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
+    def waits() -> bool:
+        return bool(ledger.db.execute("PRAGMA synchronous").fetchone()[0] == 2)
+
+    with ledger.transaction():
+        assert waits()
+        with ledger.transaction(lasting=False):
+            assert waits(), "the outermost one commits"
+    with ledger.transaction(lasting=False):
+        assert not waits()
+        with ledger.transaction():
+            keep(ledger, result("r", "ann"))
+    assert waits()
+    with pytest.raises(Halt), ledger.transaction(lasting=False):
+        raise Halt
+    assert waits()
+    with Ledger.open(ledger.path) as reader:
+        assert reader.race("orb/r") is not None
+
+
 def test_nobody_sees_half_a_transaction(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as writer, Ledger.open(path) as reader:

@@ -65,6 +65,7 @@ def test_unfinished_races_that_are_watched(ledger: Ledger) -> None:
     ledger.pending.leave("orb/nosuch")
     assert ledger.pending.joined(CATEGORY) == ["orb/b"]
     assert ledger.pending.joined("cup") == ["cup/x"]
+    assert [ledger.pending.is_joined(race) for race in ("orb/a", "orb/b", "cup/x")] == [False, True, True]
 
 
 # Outbox
