@@ -67,7 +67,9 @@ async def test_a_room_that_a_moderator_silenced_stays_so_over_a_kill(sandbox: Be
         await until(lambda: room.listeners)
         assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith("I keep quiet")
         await worker.kill()
+    await until(lambda: not room.listeners)
     async with sandbox.worker():
+        await until(lambda: room.listeners)
         finish(room, 80, 85)
         await asyncio.sleep(1)
         assert len(said(room)) == 1

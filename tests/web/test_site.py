@@ -179,3 +179,10 @@ def test_a_leaderboard_with_a_name_in_no_alphabet_of_ours_has_pages(merge: Merge
     view = merge([result("a", "ann bo", goal="任意")])
     (board,) = view.boards
     assert "任意" in text(view, board.address.page())
+
+
+def test_a_leaderboard_without_a_category_names_none(merge: Merge) -> None:
+    """As of an archive imported without one."""
+    view = merge([replace(result("a", "ann bo"), name="a", category="")])
+    page = text(view, "leaderboards/-/any-orb.html")
+    assert "Ratings Any Orb" in page, "no crumb between the two"
