@@ -270,8 +270,9 @@ class Courier:
         return event
 
     async def _take(self, row: OutboxRow) -> bool:
+        # That something may have been said must be known for certain before it is.
         def write() -> bool:
-            with self._ledger.transaction():
+            with self._ledger.transaction(lasting=row.message.kind == "chat"):
                 return self._ledger.outbox.take(row, self._clock())
 
         taken: bool = await self._call(write)
@@ -279,17 +280,13 @@ class Courier:
 
     async def _mark(self, row: OutboxRow, state: Delivery, detail: str | None = None) -> None:
         kind = row.message.kind
-        if state is not Delivery.SENT:
-            metrics.MESSAGES.labels(kind, state.value).inc()
+        metrics.MESSAGES.labels(kind, state.value).inc()
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((self._clock() - row.created_at).total_seconds())
 
-        # What the other marks say shows in the room, and is found there again; that something may have been
-        # said must be known for certain before it is.
-        lasting = kind == "chat" and state is Delivery.SENT
-
+        # What these marks say shows in the room, and is found there again.
         def write() -> None:
-            with self._ledger.transaction(lasting=lasting):
+            with self._ledger.transaction(lasting=False):
                 self._ledger.outbox.mark(row, state, self._clock(), detail)
 
         await self._call(write)

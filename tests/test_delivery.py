@@ -190,7 +190,15 @@ async def test_only_that_something_may_have_been_said_waits_for_the_disk(
         marks.append((row.message.kind, state.value, level == 2))
         mark(row, state, *rest)
 
+    take = ledger.outbox.take
+
+    def note_taken(row: OutboxRow, *rest: Any) -> bool:
+        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        marks.append((row.message.kind, "sent", level == 2))
+        return take(row, *rest)
+
     monkeypatch.setattr(ledger.outbox, "mark", note)
+    monkeypatch.setattr(ledger.outbox, "take", note_taken)
     put(ledger, "g1")
     put(ledger, "g2", "meta", leaderboards=BOARDS)
     await deliver(courier, room)
