@@ -10,6 +10,7 @@ from typing import Any
 from racebot import vitals
 from racebot.backup import backups, folder_of
 from racebot.ledger.store import Ledger
+from racebot.reports import Listing, listed_count
 
 
 def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now: datetime) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now
                 "category": board.category,
                 "model": board.model,
                 "races": ledger.rated_count(board),
-                "players": ledger.listed(board, finishes=0, since=None),
+                "players": listed_count(ledger, board, Listing()),
                 "last_race": last.isoformat() if (last := ledger.latest_race(board)) else None,
             }
             for board in boards
