@@ -41,7 +41,7 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings import DEFAULT_MODEL
 from racebot.settle import LeaderboardPlan, Plans, Settler
 from racebot.texts import DEFAULT_TEXTS
-from racebot.worker import heartbeat, utc_now
+from racebot.vitals import last_seen, utc_now
 
 ENTRANTS = 20
 SETTLED = 200
@@ -215,12 +215,14 @@ def commands(database: Path, site: str, world: World, name: str) -> Iterator[tup
         ["leaderboard", "--json"],
         ["player", player],
         ["race", name],
+        ["status"],
         ["doctor"],
         ["backup"],
         ["verify"],
         ["rebuild"],
     ):
-        yield f"racebot {' '.join(arguments)}", _run(arguments, database, environment)
+        told = " ".join({player: "NAME", name: "NAME"}.get(word, word) for word in arguments)
+        yield f"racebot {told}", _run(arguments, database, environment)
 
 
 def _run(arguments: list[str], database: Path, environment: dict[str, str]) -> str:
@@ -237,11 +239,10 @@ def _run(arguments: list[str], database: Path, environment: dict[str, str]) -> s
 
 
 def _started(database: Path, environment: dict[str, str]) -> str:
-    beat = heartbeat(database)
-    beat.unlink(missing_ok=True)
+    before = last_seen(database)
     begin = time.perf_counter()
     process = _racebot(["run"], database, environment, None)
-    while not beat.exists():
+    while last_seen(database) == before:
         assert process.poll() is None
         time.sleep(0.005)
     taken, most = time.perf_counter() - begin, peak_mib(process.pid)

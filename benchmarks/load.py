@@ -1,14 +1,14 @@
 """The worker under load: races that finish and are recorded at once, and rooms in which nothing happens.
 
     python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10] [--ledger FILE] [--plain]
-    python benchmarks/load.py idle [--rooms 1000] [--seconds 120]
+    python benchmarks/load.py idle [--rooms 1000] [--seconds 120] [--drops 1]
 
 `racebot run` is a process of its own with its default settings, and so is the sandbox, so that the processor
 time of each is known. `finish` lets all entrants of all rooms finish within the window, and measures the time
 from the frame that finishes a race to the bot's chat message, less the quiet time for which a result must
 stand; then it records all races within the window and measures the time to the final word on the race page.
-`idle` joins the rooms, waits, and then breaks all sockets at once. --ledger is a database to start from, as
-`ledger_size.py` leaves one.
+`idle` joins the rooms, waits, and then breaks all sockets at once, as often as told. --ledger is where to
+start from, as `ledger_size.py` leaves one.
 """
 
 from __future__ import annotations
@@ -197,6 +197,7 @@ def main() -> None:
     parser.add_argument("--window", type=float, default=10.0)
     parser.add_argument("--quiet", type=float, default=10.0)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--drops", type=int, default=1)
     parser.add_argument("--ledger", type=Path)
     parser.add_argument("--plain", action="store_true", help="without TLS, unlike the real site")
     given = parser.parse_args()
@@ -251,10 +252,11 @@ def _measure(
         else:
             time.sleep(given.seconds)
             worker.tell("nothing happened")
-            order("drop")
-            time.sleep(0.2)
-            all_joined()
-            worker.tell("all sockets broken, joined")
+            for _ in range(given.drops):
+                order("drop")
+                time.sleep(0.2)
+                all_joined()
+                worker.tell("all sockets broken, joined")
             time.sleep(10)
             worker.tell("settled down")
     finally:

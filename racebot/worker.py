@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from websockets.client import backoff
@@ -235,9 +236,14 @@ class Worker:
         return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG
 
     async def _back_up(self, ledger: Ledger) -> None:
-        folder = backup.folder_of(ledger.path)
-        work = partial(backup.back_up, ledger, folder, keep=self._settings.backups, now=self._clock())
-        log.info("backed up to %s", await self._call(work))
+        """Copy the ledger by a connection of its own, so that nothing waits for it."""
+
+        def work() -> Path:
+            keep, now = self._settings.backups, self._clock()
+            with Ledger.open_to_read(ledger.path) as source:
+                return backup.back_up(source, backup.folder_of(ledger.path), keep=keep, now=now)
+
+        log.info("backed up to %s", await asyncio.to_thread(work))
 
     async def _clear_away(self, ledger: Ledger) -> None:
         keep = timedelta(days=self._settings.keep_days)

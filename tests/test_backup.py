@@ -35,6 +35,20 @@ def test_a_copy_is_whole_while_the_ledger_is_in_use(settler: Settler, tmp_path: 
         assert Settler(copy, settler.plans).verify(board) == []
 
 
+def test_a_copy_neither_waits_for_a_writer_nor_holds_what_is_half_written(
+    settler: Settler, tmp_path: Path
+) -> None:
+    writer = settler.ledger
+    (board,) = writer.leaderboards()
+    with writer.transaction(), Ledger.open_to_read(writer.path) as source:
+        settler.merge([result("second", "bo ann", after=1)], "import")
+        made = back_up(source, tmp_path / "copies", keep=1, now=NOON)
+    assert writer.rated_count(board) == 2
+    with Ledger.open(made, create=False) as copy:
+        assert copy.rated_count(board) == 1
+        assert Settler(copy, settler.plans).verify(board) == []
+
+
 def test_a_restored_copy_goes_on_from_where_it_was_made(settler: Settler, tmp_path: Path) -> None:
     made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
     settler.merge([result("second", "bo ann", after=1)], "import")
