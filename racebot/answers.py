@@ -5,8 +5,11 @@ Each answer is one message. All of it is ledger work; nothing here writes or sen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -29,6 +32,8 @@ from racebot.texts import Texts
 LEADERBOARD_LENGTH = 5
 LONGEST_LEADERBOARD = 25
 OPPONENTS_NAMED = 2
+RACES_EXPLAINED = 8
+"""Explanations that are kept, for after a finish all ask for the same; that of a large race takes a while."""
 BEFORE_START = frozenset({"open", "invitational", "pending"})
 
 
@@ -45,8 +50,12 @@ class _Raced:
     """A race that changed a player's rating, or will once it is recorded."""
 
     result: RaceResult
-    changes: dict[str, Change]
+    changes: tuple[Change, ...]
     pending: bool
+
+    def change(self, player: str) -> Change:
+        (change,) = (each for each in self.changes if each.player == player)
+        return change
 
 
 class Answers:
@@ -74,6 +83,7 @@ class Answers:
         self._words = words
         self._listing = listing
         self._link = link
+        self._explain = lru_cache(RACES_EXPLAINED)(explain_race)
 
     def answer(self, asked: Asked, race: Race, asker: Person, *, moderator: bool) -> str:
         """The answer to a command asked in a race's room; empty where the texts are silent.
@@ -86,7 +96,7 @@ class Answers:
         planned = self._settler.plans.leaderboards(race.category, race.goal)
         boards = [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
         answers = [self._on(board, asked, race, asker) for board in boards]
-        return self._one(filter(None, answers))
+        return self._one(dict.fromkeys(answers))  # what holds of all leaderboards is said once
 
     def _on(self, board: Leaderboard, asked: Asked, race: Race, asker: Person) -> str:
         match asked.command:
@@ -104,6 +114,8 @@ class Answers:
                 return self._rating(board, person, race)
             case Command.WHY:
                 return self._why(board, person, race)
+            case Command.VERSUS if person.id == asker.id:
+                return self._texts.versus_whom.format(command=self._words.line(Command.VERSUS))
             case Command.VERSUS:
                 return self._versus(board, asker, person)
         raise AssertionError(asked.command)
@@ -114,7 +126,7 @@ class Answers:
         pending = self._pending(board, race, person.id)
         coming = []
         if pending is not None:
-            change = pending.changes[person.id]
+            change = pending.change(person.id)
             coming = [
                 texts.rating_pending.format(points=change.points_after, change=signed(change.points_change))
             ]
@@ -176,9 +188,9 @@ class Answers:
         if raced is None:
             return texts.why_nothing.format(name=plain(person.name), leaderboard=plain(board.name))
         model = registry.create(board.model, board.parameters)
-        explained = explain_race(model, TeamPolicy(board.teams), raced.result, raced.changes)
+        explained = self._explain(cast(Hashable, model), TeamPolicy(board.teams), raced.result, raced.changes)
         entrant, explanation = explained[person.id]
-        change = raced.changes[person.id]
+        change = raced.change(person.id)
         opening = (texts.why_pending if raced.pending else texts.why).format(
             name=plain(entrant.name),
             before=change.points_before,
@@ -188,19 +200,25 @@ class Answers:
             race=raced.result.name,
         )
         names = [plain(other.name) for other, _ in explained.values()]
-        expectation = self._expectation(entrant, change, explanation, len(names))
+        expectation = self._expectation(entrant, explanation, len(names))
         return self._one([expectation, *self._parts(change), *self._encounters(explanation, names)], opening)
 
-    def _expectation(self, entrant: Entrant, change: Change, explanation: Explanation, entrants: int) -> str:
+    def _expectation(self, entrant: Entrant, explanation: Explanation, entrants: int) -> str:
         texts = self._texts
-        expected = f"{explanation.expected:.1f}"
-        if change.place is not None:
-            return texts.why_place.format(place=change.place, entrants=entrants, expected=expected)
+        place, expected = explanation.place, f"{explanation.expected:.1f}"
         if entrant.status is EntrantStatus.DQ:
             return texts.why_disqualified
+        if entrant.finished and explanation.compared == entrants:
+            return texts.why_place.format(place=place, entrants=entrants, expected=expected)
+        if entrant.finished and explanation.compared == 1:
+            return texts.why_only_finisher
+        if entrant.finished:
+            return texts.why_place_finishers.format(
+                place=place, finishers=explanation.compared, expected=expected
+            )
         if explanation.finish_chance is None:
             return texts.why_unfinished_place.format(expected=expected, entrants=entrants)
-        return texts.why_unfinished.format(chance=_percent(explanation.finish_chance))
+        return texts.why_unfinished.format(chance=self._percent(explanation.finish_chance))
 
     def _parts(self, change: Change) -> list[str]:
         texts = self._texts
@@ -208,9 +226,9 @@ class Answers:
             "finish": texts.why_part_finish if change.place is not None else texts.why_part_unfinished,
             "place": texts.why_part_place,
         }
-        told = [(templates.get(name, ""), points) for name, points in change.parts]
-        if sum(points != 0 for _, points in told) < 2:
-            return []  # the whole change says it already
+        told = [(templates.get(name, ""), points) for name, points in change.parts if points]
+        if len(told) < 2 and change.place is None:
+            return []  # the whole change is for not finishing
         return [template.format(points=signed(points)) for template, points in told]
 
     def _encounters(self, explanation: Explanation, names: list[str]) -> list[str]:
@@ -218,7 +236,7 @@ class Answers:
 
         def opponents(encounters: Iterable[Encounter]) -> str:
             return ", ".join(
-                texts.why_opponent.format(name=names[e.opponent], chance=_percent(e.chance))
+                texts.why_opponent.format(name=names[e.opponent], chance=self._percent(e.chance))
                 for e in list(encounters)[:OPPONENTS_NAMED]
             )
 
@@ -250,7 +268,7 @@ class Answers:
         return self._one(
             (
                 (texts.odds_player if rated else texts.odds_new).format(
-                    name=plain(entrant.name), chance=_percent(chance)
+                    name=plain(entrant.name), chance=self._percent(chance)
                 )
                 for entrant, (_, rated), chance in told
             ),
@@ -277,7 +295,7 @@ class Answers:
                 texts.versus_points.format(
                     points=self._points(board, asker), other_points=self._points(board, person)
                 ),
-                texts.versus_chance.format(chance=_percent(chance)),
+                texts.versus_chance.format(chance=self._percent(chance)),
             ],
             opening,
         )
@@ -285,10 +303,10 @@ class Answers:
     def _help(self, *, moderator: bool) -> str:
         words, texts = self._words, self._texts
         arguments = {
-            Command.RATING: " [name]",
-            Command.WHY: " [name]",
-            Command.LEADERBOARD: " [n]",
-            Command.VERSUS: " name",
+            Command.RATING: f" [{texts.help_name}]" if texts.help_name else "",
+            Command.WHY: f" [{texts.help_name}]" if texts.help_name else "",
+            Command.LEADERBOARD: f" [{texts.help_number}]" if texts.help_number else "",
+            Command.VERSUS: f" {texts.help_name}" if texts.help_name else "",
         }
         order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
         told = [words.line(c) + arguments.get(c, "") for c in order if words.line(c)]
@@ -301,6 +319,7 @@ class Answers:
 
     def _person(self, board: Leaderboard, name: str, race: Race) -> Person | None:
         """Who is meant by a name: of this room if possible, else of the leaderboard, else anybody."""
+        name = re.sub(r"#\d+$", "", name)  # as the site writes a name in full
         for entrant in race.entrants:
             if entrant.user_id is not None and entrant.name.casefold() == name.casefold():
                 return Person(entrant.user_id, entrant.name)
@@ -329,9 +348,8 @@ class Answers:
         if self._ledger.race(result.name) is not None:
             return None
         for rated in self._settler.preview(result):
-            changes = {change.player: change for change in rated.changes}
-            if rated.leaderboard.name == board.name and player in changes:
-                return _Raced(rated.result, changes, pending=True)
+            if rated.leaderboard.name == board.name and any(c.player == player for c in rated.changes):
+                return _Raced(rated.result, rated.changes, pending=True)
         return None
 
     def _last(self, board: Leaderboard, player: str) -> _Raced | None:
@@ -342,7 +360,7 @@ class Answers:
             row = self._ledger.rated_race(board, stored.result.name)
             if row is None:
                 raise LedgerError(f"race {stored.result.name}: changes without a race: run `racebot rebuild`")
-            return _Raced(stored.result, {change.player: change for change in row.changes}, pending=False)
+            return _Raced(stored.result, row.changes, pending=False)
         return None
 
     def _one(self, pieces: Iterable[str], opening: str = "") -> str:
@@ -355,12 +373,11 @@ class Answers:
             text, between = longer, self._texts.separator
         return text[:MESSAGE_LIMIT]
 
-
-def _percent(chance: float) -> str:
-    """A probability as people write it, never claiming certainty."""
-    if chance < 0.01:
-        return "under 1%"
-    return "over 99%" if chance > 0.99 else f"{chance:.0%}"
+    def _percent(self, chance: float) -> str:
+        """A probability as people write it, never claiming certainty."""
+        if chance < 0.01:
+            return self._texts.chance_low
+        return self._texts.chance_high if chance > 0.99 else f"{chance:.0%}"
 
 
 def _ahead(place: int | None, other: int | None) -> bool:

@@ -2,12 +2,13 @@
 
 Works with any model through what it expects and by rating the race again without each opponent, so that
 every leaderboard explains itself alike. Where a model looks at finishing on its own (`PredictsFinish`), it
-compares those alone who finished, and so do the encounters; who did not finish is explained by the chance to.
+compares those alone who finished, and so do places and encounters of finishers: with the others counted in,
+a place better than expected could cost points. Who did not finish is explained by the chance to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,21 +36,24 @@ class Encounter:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What was expected of one entrant and what happened, among the rated entrants.
+    """What was expected of one entrant and what happened, among the `compared` rated entrants, itself one.
 
-    Places start at 1; entrants whose order is unobserved share the mean of the places they occupy.
-    `encounters` are sorted, the one that the change hangs on most first. `finish_chance` is the probability
-    with which the entrant was expected to finish, None where the model does not tell.
+    Places start at 1; entrants whose order is unobserved share the first of the places they occupy in
+    `place`, and their mean in `actual`. `encounters` are sorted, the one that the change hangs on most first.
+    `finish_chance` is the probability with which the entrant was expected to finish, None where the model
+    does not tell.
     """
 
     expected: float
     actual: float
+    place: int
+    compared: int
     encounters: tuple[Encounter, ...]
     finish_chance: float | None = None
 
 
 def explain_race(
-    model: RatingModel, teams: TeamPolicy, result: RaceResult, changes: Mapping[str, Change]
+    model: RatingModel, teams: TeamPolicy, result: RaceResult, changes: Iterable[Change]
 ) -> dict[str, tuple[Entrant, Explanation]]:
     """Each rated entrant of a race and what explains their change, by user id, in the order of the outcome.
 
@@ -57,10 +61,11 @@ def explain_race(
         model: the leaderboard's.
         teams: its team policy.
         result: the race.
-        changes: what it did, of all its rated entrants, by user id.
+        changes: what it did, of all its rated entrants.
     """
     rated = outcome_of(result, teams)
-    states = np.array([changes[str(entrant.user_id)].before for entrant in rated.entrants])
+    before = {change.player: change.before for change in changes}
+    states = np.array([before[str(entrant.user_id)] for entrant in rated.entrants])
     explanations = explain(model, states, rated.outcome)
     return {str(e.user_id): (e, why) for e, why in zip(rated.entrants, explanations, strict=True)}
 
@@ -75,15 +80,18 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
     """
     everybody = range(outcome.size)
     chance = model.win_probability(states[:, np.newaxis, :], states[np.newaxis, :, :])
-    expected = expected_places(model, states)
+    in_field = expected_places(model, states)
     finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
     compared = [i for i in everybody if finish is None or not outcome.unfinished[i]]
     influence = _influence(model, states, outcome, compared)
     group = outcome.group
     explanations = []
     for i in everybody:
-        ahead = sum(int(group[j] < group[i]) for j in everybody)
-        level = sum(int(group[j] == group[i]) for j in everybody) - 1
+        among = compared if i in compared else everybody
+        ahead = sum(int(group[j] < group[i]) for j in among)
+        level = sum(int(group[j] == group[i]) for j in among) - 1
+        alone = finish is not None and i in compared
+        expected = 1.0 + sum(float(chance[j, i]) for j in compared if j != i) if alone else float(in_field[i])
         encounters = [
             Encounter(
                 opponent=j,
@@ -96,8 +104,10 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
         ]
         explanations.append(
             Explanation(
-                expected=float(expected[i]),
+                expected=expected,
                 actual=1.0 + ahead + level / 2,
+                place=1 + ahead,
+                compared=len(among),
                 encounters=tuple(
                     sorted(encounters, key=lambda e: (-round(abs(e.influence), 12), e.opponent))
                 ),

@@ -170,7 +170,7 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
     changes = {change.player: change for change in row.changes}
     if changes:
         model = registry.create(board.model, board.parameters)
-        explained = explain_race(model, TeamPolicy(board.teams), stored.result, changes)
+        explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
         names = [entrant.name for entrant, _ in explained.values()]
         for player_id, (entrant, explanation) in explained.items():
             change = changes[player_id]

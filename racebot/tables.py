@@ -169,7 +169,8 @@ def race(console: Console, report: dict[str, Any]) -> None:
             )
         console.print(table)
         console.print(
-            "Expected and actual are places among the rated entrants; those level share a mean place."
+            "Expected and actual are places among the rated entrants; those level share a mean place. Where "
+            "finishing counts on its own, those of finishers are places among the finishers."
         )
 
 

@@ -7,9 +7,9 @@ silent: where it is a whole message nothing is said, where it is a piece of one 
 from __future__ import annotations
 
 from string import Formatter
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 LONGEST = 500
 """Characters of a template; a message of the site has at most 1,000."""
@@ -97,7 +97,7 @@ class Texts(BaseModel):
     )
     rating_last: str = _text("last race {change}", "the change by the last race", "change")
     rating_newcomer: str = _text(
-        "{name} has not been rated yet ({leaderboard}); everybody starts at {points} points",
+        "{name} has not been rated yet ({leaderboard}) and starts at {points} points",
         "answers !rating for a player without a rating",
         "name",
         "leaderboard",
@@ -127,7 +127,7 @@ class Texts(BaseModel):
     link: str = _text("all of it: {url}", "follows where pages are published", "url")
 
     why: str = _text(
-        "{name} {before}→{after} ({change}): ",
+        "{name} {before}→{after} ({change}) in their last rated race ({leaderboard}): ",
         "opens the answer to !why about an earlier race",
         "name",
         "before",
@@ -137,7 +137,7 @@ class Texts(BaseModel):
         "race",
     )
     why_pending: str = _text(
-        "{name} {before}→{after} ({change}) once this race is recorded: ",
+        "{name} {before}→{after} ({change}) once this race is recorded ({leaderboard}): ",
         "opens the answer to !why about this room's race",
         "name",
         "before",
@@ -153,6 +153,14 @@ class Texts(BaseModel):
         "entrants",
         "expected",
     )
+    why_place_finishers: str = _text(
+        "place {place} of {finishers} who finished, {expected} expected",
+        "the same, where the model compares those who finished and not all did",
+        "place",
+        "finishers",
+        "expected",
+    )
+    why_only_finisher: str = _text("nobody else finished", "the same, of who finished alone")
     why_unfinished: str = _text(
         "did not finish; the chance to finish was {chance}", "of who did not finish", "chance"
     )
@@ -192,9 +200,7 @@ class Texts(BaseModel):
         "No odds: who races here is hidden until the finish.", "answers !odds where entrants are hidden"
     )
     odds_team: str = _text("No odds for a team race.", "answers !odds in a team race")
-    odds_started: str = _text(
-        "The race is on: odds are for before the start.", "answers !odds after the start"
-    )
+    odds_started: str = _text("Odds are for before the start.", "answers !odds after the start")
 
     versus: str = _text(
         "{name} against {other} ({leaderboard}): ", "opens the answer to !vs", "name", "other", "leaderboard"
@@ -221,11 +227,16 @@ class Texts(BaseModel):
     )
     on: str = _text("I speak in this room again.", "answers a moderator's !ratings on")
     nothing_to_repeat: str = _text(
-        "There is no finished race here to say again.", "answers a moderator's !ratings redo"
+        "There are no rating changes here to say again.", "answers a moderator's !ratings redo"
     )
     moderators_only: str = _text(
         "That is for the moderators of this category.", "answers anybody else who asks for it"
     )
+
+    help_name: str = _text("name", "stands there for a player's name")
+    help_number: str = _text("n", "stands there for a number of players")
+    chance_low: str = _text("under 1%", "in place of a chance that is smaller")
+    chance_high: str = _text("over 99%", "in place of a chance that is greater")
 
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
@@ -253,6 +264,17 @@ class Texts(BaseModel):
         if not value:
             raise ValueError("may not be empty: without it the messages around it make no sense")
         return value
+
+    @model_validator(mode="after")
+    def _buttons_differ(self) -> Self:
+        labels = [
+            each for each in (self.button_rating, self.button_why, self.button_leaderboard) if each.strip()
+        ]
+        if len(set(labels)) < len(labels):
+            raise ValueError(
+                "button_rating, button_why and button_leaderboard must differ: one would be lost"
+            )
+        return self
 
     @field_validator("info")
     @classmethod

@@ -210,10 +210,9 @@ class RoomWatch:
             return
         try:
             reply = await self._call(self._conversation.reply, asked, message, race)
-        except LedgerUnavailable as error:
+        except LedgerError as error:
+            # Not passed on even where the database is not intact: who only asks must not stop the bot.
             log.error("%s; no answer given", error)
-        except LedgerError:
-            raise
         except Exception:
             log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
         else:

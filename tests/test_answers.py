@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,13 @@ from builders import CATEGORY, GOAL, entrant, result, seen
 from racebot import __version__
 from racebot.answers import Answers, Person
 from racebot.commands import Asked, Command, Words
+from racebot.explain import explain_race
 from racebot.ledger.store import Leaderboard, Ledger
+from racebot.races.change import Change
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.ratings.model import RatingModel
 from racebot.reports import Listing
 from racebot.settle import LeaderboardPlan, Plans, Settler
 from racebot.texts import Texts
@@ -92,14 +98,25 @@ def test_anothers_rating_in_any_case(ledger: Ledger, name: str) -> None:
 
 def test_a_newcomers_rating(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert (
-        ask(Command.RATING, by=DI) == "Di has not been rated yet (Any Orb); everybody starts at 1000 points"
-    )
+    assert ask(Command.RATING, by=DI) == "Di has not been rated yet (Any Orb) and starts at 1000 points"
+
+
+def test_who_brings_a_rating_along_starts_from_that(ledger: Ledger) -> None:
+    asking(ledger)
+    carry = {"from": GOAL, "factor": 1.0, "most_races": None}
+    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
+    settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    told = answers.answer(Asked(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
+    assert told == f"Ann has not been rated yet (S2) and starts at {points(ledger, ANN)} points"
+    assert points(ledger, ANN) != 1000
 
 
 def test_a_name_that_nobody_has(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.RATING, "nn") == "Nobody called nn is rated here (Any Orb). Perhaps Ann?"
+    assert ask(Command.RATING, "ann#0007").startswith("Ann: "), "as the site writes a name in full"
     assert ask(Command.WHY, "x@everyone") == "Nobody called x＠everyone is rated here (Any Orb)."
 
 
@@ -176,8 +193,9 @@ def test_a_leaderboard_without_players(ledger: Ledger) -> None:
 def test_why_names_the_place_the_parts_and_the_opponents(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.WHY)
     assert answer.startswith("Ann ")
+    assert ") in their last rated race (Any Orb): " in answer
     pieces = answer.partition(": ")[2].split(" · ")
-    assert pieces[0].startswith("place 2 of 3, ")
+    assert pieces[0].startswith("place 2 of 2 who finished, 1.")
     assert pieces[1].endswith(" for finishing")
     assert pieces[2].endswith(" for the place")
     parts = [int(piece.split()[0].replace("−", "-")) for piece in pieces[1:3]]
@@ -192,6 +210,51 @@ def test_why_of_who_did_not_finish(ledger: Ledger) -> None:
     assert "for" not in answer, "the whole change says it"
 
 
+def test_why_of_who_finished_alone(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "ann", dnf="bo cy", after=3, recorded=False))
+    answer = ask(Command.WHY, race=room)
+    before, after = (int(number) for number in answer.split()[1].split("→"))
+    assert after > before
+    assert answer.partition(": ")[2] == f"nobody else finished · +{after - before} for finishing"
+
+
+def test_why_where_all_finished_names_all(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "cy=bo ann", after=3, recorded=False))
+    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=CY)
+    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=BO)
+    assert ": place 3 of 3, " in ask(Command.WHY, race=room)
+
+
+def test_a_deleted_account_does_not_make_a_place_beyond_the_last(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    shown = result("now", "zed bo ann", after=3, recorded=False)
+    gone = replace(
+        shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
+    )
+    assert ": place 2 of 2, " in ask(Command.WHY, race=seen(gone))
+
+
+def test_a_race_is_explained_once_for_all_who_ask(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained: list[str] = []
+
+    def counting(
+        model: RatingModel, teams: TeamPolicy, shown: RaceResult, changes: Iterable[Change]
+    ) -> object:
+        explained.append(shown.name)
+        return explain_race(model, teams, shown, changes)
+
+    monkeypatch.setattr("racebot.answers.explain_race", counting)
+    ask = asking(ledger)
+    room = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
+    told = [ask(Command.WHY, by=person, race=room) for person in (ANN, BO, CY, ANN)]
+    assert told[0] == told[3] != told[2]
+    assert explained == ["orb/now"]
+    edited = seen(result("now", "ann cy", dnf="bo", after=3, recorded=False))
+    assert ask(Command.WHY, race=edited) != told[0]
+
+
 def test_why_where_the_model_compares_everybody(ledger: Ledger) -> None:
     ask = asking(ledger, model="plackett-luce")
     assert "did not finish; place " in ask(Command.WHY, by=CY)
@@ -202,7 +265,9 @@ def test_why_where_the_model_compares_everybody(ledger: Ledger) -> None:
 def test_why_of_a_race_that_is_not_recorded_yet(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert " once this race is recorded: place 1 of 3, " in ask(Command.WHY, by=CY, race=room)
+    assert " once this race is recorded (Any Orb): place 1 of 2 who finished, " in ask(
+        Command.WHY, by=CY, race=room
+    )
     assert "was disqualified, which counts as not finishing" in ask(Command.WHY, by=BO, race=room)
     assert "once this race" not in ask(Command.WHY, "di", race=room)
 
@@ -238,7 +303,7 @@ def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
 @pytest.mark.parametrize("status", ["in_progress", "finished", "cancelled"])
 def test_odds_are_for_before_the_start(ledger: Ledger, status: str) -> None:
     answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, status=status))
-    assert answer == "The race is on: odds are for before the start."
+    assert answer == "Odds are for before the start."
 
 
 def test_no_odds_without_a_field_or_where_it_is_hidden_or_of_teams(ledger: Ledger) -> None:
@@ -271,7 +336,9 @@ def test_against_somebody_never_met(ledger: Ledger) -> None:
 
 
 def test_against_nobody(ledger: Ledger) -> None:
-    assert asking(ledger)(Command.VERSUS) == "Against whom? !vs name"
+    ask = asking(ledger)
+    assert ask(Command.VERSUS) == "Against whom? !vs name"
+    assert ask(Command.VERSUS, "ann") == "Against whom? !vs name", "nobody races against themselves"
 
 
 # !ratings
@@ -289,6 +356,35 @@ def test_help_lists_what_can_be_asked(ledger: Ledger) -> None:
 
 
 # Everything
+
+
+def test_of_two_leaderboards_each_is_named_and_what_holds_of_both_is_said_once(ledger: Ledger) -> None:
+    asking(ledger)
+    named = tuple(
+        LeaderboardPlan(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
+    )
+    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
+    settler.apply_plans()
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+
+    def ask(command: Command, race: Race = OPEN) -> str:
+        return answers.answer(Asked(command), race, ANN, moderator=False)
+
+    assert ask(Command.VERSUS) == "Against whom? !vs name"
+    assert ask(Command.ODDS, seen()) == "Odds are for before the start."
+    for command in (Command.RATING, Command.WHY, Command.LEADERBOARD):
+        first, second = re.findall(r"\bX\b|\bY\b", ask(command))
+        assert (first, second) == ("X", "Y")
+
+
+def test_no_word_of_a_chance_or_of_the_help_is_fixed(ledger: Ledger) -> None:
+    texts = Texts(chance_low="kaum", chance_high="sicher", help_name="Name", help_number="")
+    ask = asking(ledger, model="trueskill", texts=texts)
+    Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(
+        [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
+    )
+    assert "Ann sicher · Di kaum" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
+    assert "!why [Name], !leaderboard, !vs Name, !odds" in ask(Command.HELP)
 
 
 def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:

@@ -169,7 +169,7 @@ def test_redo_says_the_changes_once_more(talk: Talk) -> None:
 
 def test_redo_where_there_is_nothing(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
-    nothing = Reply("There is no finished race here to say again.", None)
+    nothing = Reply("There are no rating changes here to say again.", None)
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
     talk.lifecycle.recorded(result("r", "ann bo"), in_room=False)
     assert talk.say("!ratings redo", moderator=True) == nothing

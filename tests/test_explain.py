@@ -82,6 +82,20 @@ def test_hurdle_models_name_finishers_alone(key: str) -> None:
     assert ann.encounters[0].influence > ann.encounters[1].influence > 0
 
 
+@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_hurdle_models_expect_places_among_finishers(key: str) -> None:
+    """Two equals finish and two give up: each was as likely to be first of the two as second."""
+    model = registry.create(key)
+    states = np.tile(model.initial(), (4, 1))
+    states[2:, 0] += [-2.0, 3.0]
+    first, second, *gone = explain(model, states, Outcome.of([1, 2], unfinished=2))
+    assert (first.place, second.place) == (first.actual, second.actual) == (1, 2)
+    assert first.compared == second.compared == 2
+    assert first.expected == pytest.approx(1.5)
+    assert second.expected == pytest.approx(1.5)
+    assert all(each.compared == 4 and each.place == 3 and each.actual == 3.5 for each in gone)
+
+
 @given(
     st.lists(st.floats(-2, 4), min_size=2, max_size=8),
     st.data(),

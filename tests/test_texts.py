@@ -34,6 +34,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
         ('provisional = "100 {"', "write a brace that is no field twice"),
         ('off_topic = "x"', "texts.off_topic"),
+        ('button_why = "Leaderboard"', "must differ"),
         ('player = ""', "may not be empty"),
         ('info = "R {goal}"', "must begin with 5 characters of its own"),
         ('withdrawn = "' + "x" * 501 + '"', "at most 500 characters"),

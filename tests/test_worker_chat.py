@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -33,7 +34,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         ann, bo = room.entrants[0].user, room.entrants[1].user
         await until(lambda: room.listeners)
         assert "has not been rated yet" in await answered(room, ann, "!rating")
-        assert await answered(room, ann, "!odds") == "The race is on: odds are for before the start."
+        assert await answered(room, ann, "!odds") == "Odds are for before the start."
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
         (message,) = [m for m in room.chat if m.text.startswith("Ratings, once")]
@@ -42,8 +43,10 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
             "Why?": "!why",
             "Leaderboard": "!leaderboard",
         }
-        assert "once this race is recorded: place 1 of 3" in await answered(room, ann, "!why")
-        assert "place 2 of 3" in await answered(room, ann, f"!why {bo.name}")
+        assert "once this race is recorded (Sandbox 100%): place 1 of 2 who finished, " in await answered(
+            room, ann, "!why"
+        )
+        assert "place 2 of 2 who finished, " in await answered(room, ann, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
     assert sum(text.startswith("Ratings, once") for text in said(room)) == 1
@@ -88,6 +91,22 @@ async def test_who_asks_without_end_is_not_answered_without_end(sandbox: Bench) 
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
     assert sum("has not been rated yet" in text for text in said(room)) == 4
+
+
+async def test_a_question_about_what_the_ledger_has_lost_does_not_stop_the_bot(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        first = sandbox.open_race(2)
+        finish(first, 80, 85)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: first.bot_meta)
+        with sqlite3.connect(sandbox.database) as damage:
+            damage.execute("UPDATE races SET result = '?'")
+        room = sandbox.open_race(2)
+        await until(lambda: room.listeners)
+        room.say(room.entrants[0].user, "!why")
+        await until(lambda: "no answer given" in worker.output)
+        assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
 
 
 async def test_where_pages_are_published_chat_leads_there(sandbox: Bench) -> None:
