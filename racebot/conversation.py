@@ -13,6 +13,8 @@ from racebot.lifecycle import Lifecycle
 from racebot.racetime.payload import ChatMessage, Race
 from racebot.texts import Texts
 
+ORDERS = frozenset({"off", "on", "redo"})
+"""What moderators can order."""
 REMEMBERED = 1000
 """Message ids, so that a frame that is repeated is not answered twice."""
 
@@ -61,7 +63,8 @@ class Conversation:
     def heard(self, message: ChatMessage, race: Race | None) -> Asked | None:
         """The command in a chat message, if there is one that is to be answered.
 
-        Bots, the site itself and rooms whose chat is closed get no answer, nor does who asks too much.
+        Bots, the site itself and rooms whose chat is closed get no answer, nor does who asks too much. A
+        moderator is heard all the same: it is where too much is asked that quiet is wanted.
         """
         if race is None or race.recorded or message.is_system or message.bot is not None:
             return None
@@ -71,6 +74,8 @@ class Conversation:
         if asked is None:
             return None
         self._seen.append(message.id)
+        if message.can_moderate and _order(asked) in {"off", "on"}:
+            return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
     def reply(self, asked: Asked, message: ChatMessage, race: Race) -> Reply | None:
@@ -79,8 +84,8 @@ class Conversation:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        if asked.command is Command.HELP and asked.argument.casefold() in {"off", "on", "redo"}:
-            text = self._order(asked.argument.casefold(), message, race)
+        if order := _order(asked):
+            text = self._carry_out(order, message, race)
             return Reply(text, None) if text else None
         if self._lifecycle.is_quiet(race.name):
             return None
@@ -88,7 +93,7 @@ class Conversation:
         text = self._answers.answer(asked, race, asker, moderator=message.can_moderate)
         return Reply(text, asker.id if self._private else None) if text else None
 
-    def _order(self, order: str, message: ChatMessage, race: Race) -> str:
+    def _carry_out(self, order: str, message: ChatMessage, race: Race) -> str:
         """Carry out what a moderator orders; the answer."""
         if not message.can_moderate:
             return "" if self._lifecycle.is_quiet(race.name) else self._texts.moderators_only
@@ -100,3 +105,9 @@ class Conversation:
                 self._lifecycle.speak_again(race.name, race.result)
                 return self._texts.on
         return "" if self._lifecycle.say_again(race.result) else self._texts.nothing_to_repeat
+
+
+def _order(asked: Asked) -> str | None:
+    """What is ordered, rather than asked."""
+    word = asked.argument.casefold()
+    return word if asked.command is Command.HELP and word in ORDERS else None

@@ -109,6 +109,19 @@ def test_too_much_is_passed_over(ledger: Ledger, clock: Clock) -> None:
     assert talk.say("!rating") is not None
 
 
+def test_a_moderator_who_wants_quiet_is_heard_where_too_much_was_asked(ledger: Ledger, clock: Clock) -> None:
+    talk = Talk(ledger, clock, per_person=1)
+    assert talk.say("!rating", moderator=True) is not None
+    assert talk.say("!rating", moderator=True) is None
+    assert talk.say("!ratings off", moderator=True) is not None
+    assert talk.lifecycle.is_quiet(NAME)
+    assert talk.say("!ratings on", moderator=True) is not None
+    assert talk.say("!ratings redo", moderator=True) is None
+    assert not any(text.startswith("Once more") for text in talk.waiting()), (
+        "which says as much as it is asked"
+    )
+
+
 # Moderators
 
 
