@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from racebot.settings import PREFIX, Settings, load
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -68,3 +72,18 @@ def test_compose_takes_away_what_is_not_needed() -> None:
     assert "privileged: true" not in text
     assert all(ports.startswith('"127.0.0.1:') for ports in re.findall(r"ports: \[(.*)\]", text))
     assert not re.search(r"ports:\s*\n", text)
+
+
+def test_the_pages_get_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    web = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8").split("\n  web:\n")[1]
+    emptied = set(re.findall(r'^      (RACEBOT_\w+): ""$', web, re.MULTILINE))
+    secret = {name for name, field in Settings.model_fields.items() if "Secret" in str(field.annotation)}
+    # The tables of `categories` hold secrets, too.
+    assert emptied >= {f"{PREFIX}{name.upper()}" for name in secret | {"categories"}}
+    written = {"CATEGORY": "smr", "CLIENT_ID": "id", "CLIENT_SECRET": "hidden", "MINIMUM_FINISHES": "3"}
+    container = {PREFIX + name: value for name, value in written.items()} | dict.fromkeys(emptied, "")
+    for name, value in container.items():
+        monkeypatch.setenv(name, value)
+    settings = load(tmp_path)
+    assert settings.client_secret is None
+    assert settings.minimum_finishes == 3
