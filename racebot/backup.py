@@ -65,6 +65,15 @@ def backups(folder: Path, stem: str) -> list[Path]:
     return sorted(_named(folder, stem, ".db"), reverse=True)
 
 
+def overdue(database: Path, now: datetime) -> bool:
+    """Whether the last night's copy is missing, as after nights without power."""
+    newest = next(iter(backups(folder_of(database), database.stem)), None)
+    if newest is None:
+        return True
+    made_at = datetime.strptime(newest.stem.rpartition("-")[2], _STAMP).replace(tzinfo=UTC)
+    return now - made_at > timedelta(days=1)
+
+
 def _abandoned(folder: Path, stem: str, now: datetime) -> list[Path]:
     """What copies that were cut off by a kill have left; one that is being made is younger."""
     before = (now - timedelta(days=1)).timestamp()

@@ -40,9 +40,11 @@ class Jobs:
         self._add(job, IntervalTrigger(seconds=seconds, timezone=UTC), name)
         self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
-    def nightly(self, hour: int, job: Job, name: str) -> None:
-        """Do a job once a day at an hour, UTC."""
+    def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
+        """Do a job once a day at an hour, UTC, and `at_once` also at the start."""
         self._add(job, CronTrigger(hour=hour, timezone=UTC), name)
+        if at_once:
+            self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
     def start(self) -> None:
         self._scheduler.start()

@@ -146,7 +146,9 @@ class Worker:
             refresher = Refresher(command, partial(self._call, settler.ledger.revision), self._clock)
             jobs.every(PAGES_EVERY, self._guarded(refresher.refresh), "pages")
         if settings.backups:
-            jobs.nightly(BACKUP_HOUR, self._guarded(partial(self._back_up, settler.ledger)), "backup")
+            back_up = self._guarded(partial(self._back_up, settler.ledger))
+            missed = backup.overdue(settings.database, self._clock())
+            jobs.nightly(BACKUP_HOUR, back_up, "backup", at_once=missed)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
 

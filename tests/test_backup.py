@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, result
 
-from racebot.backup import back_up, backups, folder_of
+from racebot.backup import back_up, backups, folder_of, overdue
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.settle import LeaderboardPlan, Plans, Settler
@@ -122,3 +122,12 @@ def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -
     assert {path.name for path in found} >= {"racebot.db", "racebot.db-wal", "racebot.db-shm", "backups"}
     assert [oct(mode) for mode in found.values() if mode & 0o077] == []
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+
+
+def test_a_night_that_was_missed_is_known(settler: Settler) -> None:
+    database = settler.ledger.path
+    assert overdue(database, NOON), "there is no copy yet"
+    back_up(settler.ledger, folder_of(database), keep=3, now=NOON)
+    assert not overdue(database, NOON + timedelta(hours=23))
+    assert overdue(database, NOON + timedelta(hours=25))
+    assert overdue(database.with_name("other.db"), NOON), "copies of another database do not count"

@@ -72,6 +72,15 @@ async def test_a_nightly_job_waits_for_the_night() -> None:
     assert job.runs == 0
 
 
+async def test_a_night_that_was_missed_is_made_up_at_the_start() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
+    with started(work):
+        await job.until(1)
+        await asyncio.sleep(0.1)
+    assert job.runs == 1
+
+
 @pytest.mark.parametrize("step", [-3600.0, 3600.0])
 async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a look at the clock the next run would come after an hour."""
