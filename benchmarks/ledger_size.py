@@ -32,7 +32,8 @@ from process import peak_mib
 from racebot import reports
 from racebot.answers import Answers, Person
 from racebot.commands import Asked, Command, Words
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

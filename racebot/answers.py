@@ -18,7 +18,7 @@ from racebot.announcement import MESSAGE_LIMIT, plain, signed
 from racebot.commands import Asked, Command, Words
 from racebot.errors import LedgerError
 from racebot.explain import Encounter, Explanation, explain_race
-from racebot.ledger.store import Leaderboard, Standing
+from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult

@@ -14,7 +14,8 @@ from racebot.answers import Answers
 from racebot.commands import Limiter
 from racebot.conversation import Conversation
 from racebot.errors import CredentialsError, NotFoundError, SiteError
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.logs import about
 from racebot.racetime.api import Credentials, Site, TokenSource

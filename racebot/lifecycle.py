@@ -16,7 +16,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from racebot import announcement, metrics
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, Kind, Message, OutboxRow, PendingRace
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

@@ -8,7 +8,8 @@ from typing import Any
 
 from racebot.announcement import part_phrases, standing_word
 from racebot.explain import Explanation, explain_race
-from racebot.ledger.store import Leaderboard, Ledger, Standing, StoredRace
+from racebot.ledger.rows import Leaderboard, Standing, StoredRace
+from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 

@@ -41,7 +41,7 @@ from pydantic_settings import (
 from racebot.announcement import InfoPolicy
 from racebot.commands import Command, Words
 from racebot.errors import ModelError, PayloadError, SettingsError
-from racebot.ledger.store import Leaderboard
+from racebot.ledger.rows import Leaderboard
 from racebot.races.document import read_json
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
+from racebot.ledger.rows import Leaderboard, RatedRow, Standing
+from racebot.ledger.store import Ledger
 from racebot.ledger.work import Message
 from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places

@@ -11,7 +11,8 @@ from racebot import __version__
 from racebot.answers import Answers, Person
 from racebot.commands import Asked, Command, Words
 from racebot.explain import explain_race
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult

@@ -11,7 +11,8 @@ import pytest
 from archives import archive
 from worker_support import Bench, bench, until
 
-from racebot.ledger.store import Ledger, Standing
+from racebot.ledger.rows import Standing
+from racebot.ledger.store import Ledger
 from racebot.sandbox import history
 
 RACES = 620

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from racebot import reports, tables
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.reports import Listing

@@ -10,7 +10,7 @@ from builders import CATEGORY
 from racebot.announcement import InfoPolicy
 from racebot.commands import Command
 from racebot.errors import SettingsError
-from racebot.ledger.store import Leaderboard
+from racebot.ledger.rows import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.reports import Listing
 from racebot.settings import DEFAULT_MODEL, Settings, load

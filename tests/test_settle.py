@@ -14,7 +14,8 @@ from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import ModelError
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.ledger.work import Message, PendingRace
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult

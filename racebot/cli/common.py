@@ -22,7 +22,8 @@ from racebot.errors import (
     SettingsError,
     SiteError,
 )
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.settings import Settings
 
 app = typer.Typer(

@@ -26,7 +26,8 @@ from racebot.cli.common import (
     utc,
 )
 from racebot.errors import SettingsError, SiteError
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.racetime.api import Site
 from racebot.settings import Settings
 from racebot.settle import MergeReport, Settler

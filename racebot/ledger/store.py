@@ -7,86 +7,39 @@ written inside `Ledger.transaction`, so that a process that dies leaves all of i
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from sqlite_utils.db import Database
 
-from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.database import connect, connect_to_read, translated
 from racebot.ledger.pages import PageQueries
-from racebot.ledger.schema import migrations, unknown
+from racebot.ledger.rows import (
+    Leaderboard,
+    RatedRow,
+    Standing,
+    StoredRace,
+    change_of,
+    leaderboard_of,
+    moment_of,
+    race_of,
+    standing_of,
+    state_of,
+    states_of,
+    text_of,
+)
 from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 
 _RACES_AT_ONCE = 500
 """Races whose changes are in memory together while a whole leaderboard is written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
-    """A leaderboard and how it is rated. `id` is None until it is stored.
-
-    `carry` says which earlier leaderboard of the category the players bring their ratings from, as the
-    arguments of `racebot.ratings.model.Carries.carried`; None where everybody starts anew.
-    """
-
-    category: str
-    name: str
-    goals: tuple[str, ...]
-    model: str
-    parameters: dict[str, Any]
-    teams: str
-    carry: dict[str, Any] | None = None
-    id: int | None = None
-
-    @property
-    def key(self) -> int:
-        if self.id is None:
-            raise LedgerError(f"leaderboard {self.name!r} is not stored yet")
-        return self.id
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRace:
-    """A recorded race as the ledger holds it."""
-
-    result: RaceResult
-    counted_at: datetime
-    source: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class RatedRow:
-    """One race of a leaderboard in its sequence, with its changes. `note` says why nothing changed."""
-
-    sequence: int
-    race: str
-    changes: tuple[Change, ...]
-    note: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a player stands on a leaderboard."""
-
-    player: str
-    state: State
-    rating: float
-    points: int
-    races: int
-    finishes: int
-    wins: int
-    last_race_at: datetime
-    name: str = ""
 
 
 class Ledger:
@@ -114,38 +67,7 @@ class Ledger:
             LedgerError: no such file (with `create` false), no permission, not an SQLite database, or
                 written by a newer version.
         """
-        try:
-            path.stat()
-        except FileNotFoundError:
-            if not create:
-                raise LedgerError(
-                    f"no database at {path}: run `racebot backfill` or `racebot import` first, "
-                    "or set RACEBOT_DATABASE to where it is"
-                ) from None
-            try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-            except OSError as error:
-                raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
-        except OSError as error:
-            raise LedgerError(f"cannot reach the database {path}: {error.strerror}") from None
-        with _translated(path):
-            connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
-            try:
-                db = Database(connection, execute_plugins=False)
-                _refuse_what_is_not_ours(db, path)
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA foreign_keys = ON")
-                if migrations.pending(db):
-                    # The lock comes first: another process may be about to do the same.
-                    connection.execute("BEGIN IMMEDIATE")
-                    migrations.apply(db)
-                    connection.commit()
-            except BaseException:
-                connection.close()
-                raise
-        return cls(db, path)
+        return cls(connect(path, create=create), path)
 
     @classmethod
     def open_to_read(cls, path: Path) -> Ledger:
@@ -154,31 +76,12 @@ class Ledger:
         Raises:
             LedgerError: no such file, no permission, not a ledger, or one of another version of racebot.
         """
-        if not path.exists():
-            raise LedgerError(
-                f"no database at {path}: run `racebot backfill` or `racebot import` first, "
-                "or set RACEBOT_DATABASE to where it is"
-            )
-        with _translated(path):
-            address = f"{path.absolute().as_uri()}?mode=ro"
-            connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
-            db = Database(connection, execute_plugins=False)
-            try:
-                _refuse_what_is_not_ours(db, path)
-                if migrations.pending(db):
-                    raise LedgerError(
-                        f"{path} was written by an older racebot: run `racebot verify`, which brings it "
-                        "up to date"
-                    )
-            except BaseException:
-                connection.close()
-                raise
-        return cls(db, path)
+        return cls(connect_to_read(path), path)
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
         """All reads inside see the ledger as it is at the first of them."""
-        with _translated(self.path):
+        with translated(self.path):
             self.db.conn.execute("BEGIN")
             try:
                 yield
@@ -191,7 +94,7 @@ class Ledger:
 
     def data_version(self) -> int:
         """A number that changes when another connection has written to the database."""
-        with _translated(self.path):
+        with translated(self.path):
             return int(self.db.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
@@ -214,7 +117,7 @@ class Ledger:
             lasting: wait until the disk has it. Otherwise it outlives the process all the same, but a power
                 cut may undo it until the next lasting one is committed.
         """
-        with _translated(self.path):
+        with translated(self.path):
             if self.db.conn.in_transaction:
                 yield
                 return
@@ -236,11 +139,11 @@ class Ledger:
     def leaderboards(self) -> list[Leaderboard]:
         """All leaderboards, by category and name."""
         rows = self._rows("SELECT * FROM leaderboards ORDER BY category, name")
-        return [_leaderboard(row) for row in rows]
+        return [leaderboard_of(row) for row in rows]
 
     def leaderboard(self, category: str, name: str) -> Leaderboard | None:
         rows = self._rows("SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name)
-        return next((_leaderboard(row) for row in rows), None)
+        return next((leaderboard_of(row) for row in rows), None)
 
     def save_leaderboard(self, board: Leaderboard) -> Leaderboard:
         """Store a leaderboard's settings, new or changed; returns it with its id. Changes no rating."""
@@ -275,7 +178,7 @@ class Ledger:
     def race(self, name: str) -> StoredRace | None:
         """A recorded race by its name (`category/slug`)."""
         rows = self._rows("SELECT * FROM races WHERE name = ?", name)
-        return next((_race(row) for row in rows), None)
+        return next((race_of(row) for row in rows), None)
 
     def find_race(self, name: str) -> StoredRace:
         """A recorded race by its name or its slug alone.
@@ -292,7 +195,7 @@ class Ledger:
             raise NoSuchEntryError(
                 f"{name!r} could be any of: {names}" if rows else f"no recorded race {name!r} in the ledger"
             )
-        return _race(rows[0])
+        return race_of(rows[0])
 
     def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
         """Store a recorded race, or a new result of a stored one, which keeps its place in the order."""
@@ -306,8 +209,8 @@ class Ledger:
                     result.name,
                     result.category,
                     result.goal,
-                    _text(result.ended_at),
-                    _text(counted_at),
+                    text_of(result.ended_at),
+                    text_of(counted_at),
                     source,
                     result.to_json(),
                     result.fingerprint(),
@@ -323,7 +226,7 @@ class Ledger:
             board.category,
             *board.goals,
         )
-        return map(_race, rows)
+        return map(race_of, rows)
 
     def goals(self) -> list[tuple[str, str]]:
         """Category and goal of all recorded races, each once."""
@@ -343,14 +246,14 @@ class Ledger:
             " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
             board.key,
         )
-        return _moment(rows[0]["at"]) if rows else None
+        return moment_of(rows[0]["at"]) if rows else None
 
     # Changes and standings
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
         """States that players brought from an earlier leaderboard, as they were when this one was begun."""
         rows = self._rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
-        return {row["player"]: _state(row["state"]) for row in rows}
+        return {row["player"]: state_of(row["state"]) for row in rows}
 
     def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
         """Put these states in place of those that `carried` gives."""
@@ -391,8 +294,8 @@ class Ledger:
             " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
             board.key,
         )
-        states = _states([row["state"] for row in rows])
-        return [_standing(row, state) for row, state in zip(rows, states, strict=True)]
+        states = states_of([row["state"] for row in rows])
+        return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
 
     def listed(
         self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("inf")
@@ -405,7 +308,7 @@ class Ledger:
             above,
             board.key,
             finishes,
-            _text(since) if since else "",
+            text_of(since) if since else "",
         )
         return int(rows[0]["above"]), int(rows[0]["listed"])
 
@@ -416,7 +319,7 @@ class Ledger:
             board.key,
             player,
         )
-        return next((_standing(row) for row in rows), None)
+        return next((standing_of(row) for row in rows), None)
 
     def rated_rows(self, board: Leaderboard) -> Iterator[RatedRow]:
         """A leaderboard's whole sequence with its changes, in order."""
@@ -427,7 +330,7 @@ class Ledger:
         for row in self._stream("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
             mine = []
             while change is not None and change["sequence"] == row["sequence"]:
-                mine.append(_change(change))
+                mine.append(change_of(change))
                 change = next(waiting, None)
             yield RatedRow(row["sequence"], row["race"], tuple(mine), row["note"])
 
@@ -441,7 +344,7 @@ class Ledger:
             board.key,
             rows[0]["sequence"],
         )
-        return RatedRow(rows[0]["sequence"], race, tuple(_change(c) for c in changes), rows[0]["note"])
+        return RatedRow(rows[0]["sequence"], race, tuple(change_of(c) for c in changes), rows[0]["note"])
 
     def rated_count(self, board: Leaderboard) -> int:
         """How many races count on a leaderboard."""
@@ -458,7 +361,7 @@ class Ledger:
             player,
             limit,
         )
-        return [(_race(row), _change(row)) for row in rows]
+        return [(race_of(row), change_of(row)) for row in rows]
 
     def changes_since(self, board: Leaderboard, moment: datetime) -> Iterator[Change]:
         """What races that ended at or after a moment did, in the leaderboard's order."""
@@ -467,14 +370,14 @@ class Ledger:
             " CROSS JOIN changes USING (leaderboard, sequence)"
             " WHERE rated.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
             board.key,
-            _text(moment),
+            text_of(moment),
         )
-        return (_change(row) for row in rows)
+        return (change_of(row) for row in rows)
 
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """When the last race of a leaderboard ended."""
         rows = self._rows("SELECT max(last_race_at) AS at FROM standings WHERE leaderboard = ?", board.key)
-        return _moment(rows[0]["at"]) if rows[0]["at"] else None
+        return moment_of(rows[0]["at"]) if rows[0]["at"] else None
 
     def find_player(self, name: str) -> tuple[str, str]:
         """Id and current name of a player given by name (in any case) or by id.
@@ -523,14 +426,14 @@ class Ledger:
             " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
             board.key,
             finishes,
-            _text(since) if since else "",
+            text_of(since) if since else "",
             limit,
         )
-        return [_standing(row) for row in rows]
+        return [standing_of(row) for row in rows]
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
-        with _translated(self.path):
+        with translated(self.path):
             found = [row[0] for row in self.db.execute("PRAGMA integrity_check").fetchall()]
             broken = self.db.execute("PRAGMA foreign_key_check").fetchall()
         problems = [text for text in found if text != "ok"]
@@ -543,7 +446,7 @@ class Ledger:
         return [(row["id"], row["name"]) for row in rows]
 
     def _see_players(self, result: RaceResult) -> None:
-        seen = _text(result.ended_at)
+        seen = text_of(result.ended_at)
         self.db.conn.executemany(
             "INSERT INTO players (id, name, folded, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET"
@@ -604,145 +507,23 @@ class Ledger:
                     s.races,
                     s.finishes,
                     s.wins,
-                    _text(s.last_race_at),
+                    text_of(s.last_race_at),
                 )
                 for s in standings
             ],
         )
 
     def _stream(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
-        with _translated(self.path):
+        with translated(self.path):
             cursor = self.db.execute(sql, values)
             for row in cursor:
                 yield _named(cursor, row)
 
     def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        with _translated(self.path):
+        with translated(self.path):
             cursor = self.db.execute(sql, values)
             return [_named(cursor, row) for row in cursor.fetchall()]
 
 
-def _refuse_what_is_not_ours(db: Database, path: Path) -> None:
-    """Raise `LedgerError` for another program's database, or a ledger that this version does not know."""
-    others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
-    if db.execute(others).fetchone() and not migrations.applied(db):
-        raise LedgerError(
-            f"{path} is not a ledger but another program's database: "
-            "set RACEBOT_DATABASE to a file of its own"
-        )
-    if unknown(db):
-        raise LedgerError(
-            f"{path} was written by a newer racebot (it holds {', '.join(unknown(db))}): "
-            "update racebot, or restore a backup that this version made"
-        )
-
-
-@contextmanager
-def _translated(path: Path) -> Generator[None]:
-    """SQLite's errors as `LedgerError`, naming the file and the mend."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        for signs, kind, mend in _MENDS:
-            if any(sign in text for sign in signs):
-                raise kind(f"database {path}: {text}: {mend}") from error
-        raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise PayloadError(f"database {path}: it cannot hold such a value ({error})") from None
-
-
-_MENDS: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
-    (
-        ("not a database", "malformed"),
-        LedgerError,
-        "it is not an intact SQLite database; restore a backup, or move it away and backfill again",
-    ),
-    (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
-    (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; nothing half-done was kept"),
-    (("locked",), LedgerUnavailable, "another program holds it; stop that program or try again"),
-    (("unable to open",), LedgerUnavailable, "check that it is a file you may read and write"),
-)
-
-
 def _named(cursor: sqlite3.Cursor, row: Sequence[Any]) -> dict[str, Any]:
     return dict(zip((column[0] for column in cursor.description), row, strict=True))
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise LedgerError(f"a stored time cannot be read ({text!r}): restore a backup") from None
-
-
-def _state(text: str) -> State:
-    try:
-        return tuple(json.loads(text))
-    except (TypeError, ValueError):
-        raise LedgerError(f"a stored state cannot be read ({text!r}): run `racebot rebuild`") from None
-
-
-def _states(texts: Sequence[str]) -> list[State]:
-    """Many states at once, which is much quicker than one by one."""
-    try:
-        return [tuple(state) for state in json.loads(f"[{','.join(texts)}]")]
-    except (TypeError, ValueError):
-        return [_state(text) for text in texts]  # one of them raises, and says which
-
-
-def _leaderboard(row: dict[str, Any]) -> Leaderboard:
-    return Leaderboard(
-        category=row["category"],
-        name=row["name"],
-        goals=tuple(json.loads(row["goals"])),
-        model=row["model"],
-        parameters=json.loads(row["parameters"]),
-        teams=row["teams"],
-        carry=json.loads(row["carry"]),
-        id=row["id"],
-    )
-
-
-def _race(row: dict[str, Any]) -> StoredRace:
-    try:
-        result = RaceResult.from_json(row["result"])
-    except (KeyError, TypeError, ValueError):
-        raise LedgerError(f"race {row['name']}: its stored result cannot be read: restore a backup") from None
-    return StoredRace(
-        result=result,
-        counted_at=_moment(row["counted_at"]),
-        source=row["source"],
-        fingerprint=row["fingerprint"],
-    )
-
-
-def _change(row: dict[str, Any]) -> Change:
-    return Change(
-        player=row["player"],
-        place=row["place"],
-        before=_state(row["state_before"]),
-        after=_state(row["state_after"]),
-        points_before=row["points_before"],
-        points_after=row["points_after"],
-        races_before=row["races_before"],
-        parts=tuple((name, points) for name, points in json.loads(row["parts"])),
-    )
-
-
-def _standing(row: dict[str, Any], state: State | None = None) -> Standing:
-    return Standing(
-        player=row["player"],
-        state=_state(row["state"]) if state is None else state,
-        rating=row["rating"],
-        points=row["points"],
-        races=row["races"],
-        finishes=row["finishes"],
-        wins=row["wins"],
-        last_race_at=_moment(row["last_race_at"]),
-        name=row["name"],
-    )

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from racebot.ledger.store import Leaderboard
+from racebot.ledger.rows import Leaderboard
 
 FRONT = "index.html"
 ALL_DATA = "api/leaderboards.json"

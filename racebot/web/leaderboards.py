@@ -9,7 +9,7 @@ import numpy as np
 
 from racebot import reports
 from racebot.ledger.pages import Earlier, RaceRow
-from racebot.ledger.store import Standing
+from racebot.ledger.rows import Standing
 from racebot.ratings import registry
 from racebot.web.view import Board, View
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from racebot import reports
-from racebot.ledger.store import Standing
+from racebot.ledger.rows import Standing
 from racebot.web.view import Board, View
 
 LAST_PLACE_TOLD = 10

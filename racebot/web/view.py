@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from racebot.ledger.store import Leaderboard, Ledger
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.reports import Listing
 from racebot.web.addresses import BoardAddress, board_addresses
 

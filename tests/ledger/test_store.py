@@ -19,7 +19,8 @@ from builders import CATEGORY, GOAL, NOON, entrant, result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
-from racebot.ledger.store import Leaderboard, Ledger, RatedRow, Standing
+from racebot.ledger.rows import Leaderboard, RatedRow, Standing
+from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
 

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import example, given, strategies as st
 
-from racebot.ledger.store import Leaderboard
+from racebot.ledger.rows import Leaderboard
 from racebot.web.addresses import board_addresses, link, player, race, segment, text_of
 
 
