@@ -62,7 +62,7 @@ def main() -> None:
     """Entry point of the `racebot` command."""
     stamina.instrumentation.set_on_retry_hooks([])
     try:
-        app()
+        app(prog_name="racebot")
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
             tell(f"racebot: {line}", to=notices)
