@@ -139,10 +139,11 @@ def check_command(program: str, rest: list[str]) -> None:
         if word.startswith((".env", "deploy/")):
             assert word == ".env" or (ROOT / word).exists(), f"there is no {word}"
     if program == "docker":
+        bare = any(word.startswith("--entrypoint=") for word in rest)
         service, *rest = compose_service(rest)
         assert f"\n  {service}:\n" in (ROOT / "deploy/compose.yaml").read_text(encoding="utf-8"), service
         program, rest = (rest[0], rest[1:]) if rest[:1] == ["racebot"] else ("racebot", rest)
-        if not rest:
+        if bare or not rest:
             return
     if program in {"racebot", ".venv/bin/racebot"}:
         check_racebot(rest)
