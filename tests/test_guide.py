@@ -9,6 +9,7 @@ The guide marks what is more than a command to run, in comments that its readers
 - `<!-- chat -->` before an exchange in the room: its racers say their lines, and racebot must say its own.
 - `<!-- info box -->` before what racebot writes above a race's results.
 - A comment that names one of `SCENES` makes it happen.
+- COPY in a command is the copy of the database whose name the command before it printed.
 
 A `text` block is what the command before it prints; numbers and dates may differ, and a line `…` stands for
 any lines. `ini` blocks are lines of `.env`, `toml` blocks are added to `racebot.toml`.
@@ -223,7 +224,7 @@ class Operator:
     async def run(self, block: str, *, code: int = 0) -> None:
         process = await asyncio.create_subprocess_exec(
             "bash",
-            *("-euo", "pipefail", "-c", block),
+            *("-euo", "pipefail", "-c", block.replace("COPY", self.copied())),
             cwd=self.folder,
             env=self.environment,
             stdin=asyncio.subprocess.DEVNULL,
@@ -233,6 +234,10 @@ class Operator:
         output, _ = await asyncio.wait_for(process.communicate(), 60)
         self.printed = output.decode()
         assert process.returncode == code, self.printed
+
+    def copied(self) -> str:
+        """The copy whose name was printed last."""
+        return next(iter(re.findall(r"^\S+Z\.db$", self.printed or "", re.MULTILINE)), "no-copy-yet")
 
     async def run_in_vain(self, block: str) -> None:
         await self.run(block, code=2)
