@@ -59,6 +59,10 @@ class CategoryWorker:
         self._alive = alive
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
+        for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
+            counter.labels(
+                self.slug
+            )  # shown as 0 from the start: a rise from nothing would not be seen as one
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 

@@ -44,6 +44,11 @@ def to_stderr(level: str, form: str = "text") -> None:
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
+def for_programs() -> bool:
+    """Whether each line is a JSON object."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+
+
 class _Text(logging.Formatter):
     """A line a record, and a traceback below it: what the site sent does not move the terminal."""
 

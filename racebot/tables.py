@@ -109,7 +109,7 @@ def _ago(seconds: float) -> str:
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} seconds ago"
+    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'} ago"
 
 
 def player(console: Console, report: dict[str, Any]) -> None:

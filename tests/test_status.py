@@ -70,6 +70,9 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
 
 def test_a_bot_that_has_not_been_well_for_long(ledger: Ledger) -> None:
     vitals.beat(ledger.path, NOON - timedelta(days=3))
+    assert "category 1 second ago" in shown(
+        status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
+    )
     report = status(ledger, [], rooms_every=30, now=NOON)
     assert not report["worker"]["well"]
     assert "last saw its category 3 days ago" in shown(report)

@@ -541,6 +541,7 @@ async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> Non
         assert values["racebot_outbox_messages", CATEGORY] == 0
         assert values["racebot_token_age_seconds", CATEGORY] > 0
         assert values["racebot_room_connections_total", CATEGORY] == 1
+        assert values["racebot_room_reconnects_total", CATEGORY] == 0
         status = json.loads(sandbox.racebot("status", "--json").stdout)
         assert status["worker"]["running"]
         assert [board["races"] for board in status["leaderboards"]] == [1]
@@ -548,3 +549,12 @@ async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> Non
     lines = [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
     assert {line["room"] for line in lines if "settled on" in line["message"]} == {room.slug}
     assert all("racebot" in line["logger"] for line in lines)
+
+
+async def test_why_it_ended_is_in_its_log_too(sandbox: Bench) -> None:
+    sandbox.extra.update(RACEBOT_CLIENT_SECRET="wrong", RACEBOT_LOG_FORMAT="json")
+    async with sandbox.worker() as worker:
+        assert await worker.ended() == 2
+    last = json.loads(worker.output.splitlines()[-1])
+    assert last["level"] == "CRITICAL"
+    assert "check RACEBOT_CLIENT_ID" in last["message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from racebot.errors import (
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings import Settings
+
+log = logging.getLogger(__name__)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,7 +68,10 @@ def main() -> None:
         app(prog_name="racebot")
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
-            tell(f"racebot: {line}", to=notices)
+            if logs.for_programs():
+                log.critical("%s", line)  # the last line of all is one that they must be able to read
+            else:
+                tell(f"racebot: {line}", to=notices)
         mend = isinstance(error, (CredentialsError, NotFoundError))
         passing = isinstance(error, (NoSuchEntryError, SiteError)) and not mend
         sys.exit(1 if passing else 2)
