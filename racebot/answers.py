@@ -174,13 +174,18 @@ class Answers:
         if not players:
             return texts.leaderboard_empty.format(leaderboard=plain(board.name))
         listed = reports.listed_count(self._ledger, board, self._listing(board))
-        opening = texts.leaderboard.format(leaderboard=plain(board.name), count=len(players), listed=listed)
         entries = [
             texts.leaderboard_player.format(place=place, name=plain(standing.name), points=standing.points)
             for place, standing in players
         ]
         url = self._link(board)
-        return self._one([*entries, *([texts.link.format(url=url)] if url else [])], opening)
+        end = [texts.link.format(url=url)] if url else []
+        for count in range(len(entries), 0, -1):
+            opening = texts.leaderboard.format(leaderboard=plain(board.name), count=count, listed=listed)
+            told = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
+            if len(told) <= MESSAGE_LIMIT:
+                return told
+        return self._one(entries[:1], opening)
 
     def _why(self, board: Leaderboard, person: Person, race: Race) -> str:
         texts = self._texts

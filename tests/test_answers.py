@@ -183,6 +183,20 @@ def test_a_leaderboard_with_a_page(ledger: Ledger) -> None:
     assert ask(Command.LEADERBOARD, "1").endswith(" · all of it: https://example.org/any-orb")
 
 
+def test_a_leaderboard_too_long_for_a_message_says_how_many_it_shows(ledger: Ledger) -> None:
+    page = f"https://example.org/{'p' * 150}"
+    ask = asking(ledger, link=page)
+    names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([result("d", names, after=9)], "import")
+    answer = ask(Command.LEADERBOARD, "25")
+    opening, _, rest = answer.partition(": ")
+    shown = rest.split(" · ")
+    assert shown.pop() == f"all of it: {page}"
+    assert opening == f"Any Orb, the first {len(shown)} of 43"
+    assert 20 < len(shown) < 25
+    assert len(answer) <= 1000
+
+
 def test_a_leaderboard_without_players(ledger: Ledger) -> None:
     ask = asking(ledger, listing=Listing(minimum_finishes=50))
     assert ask(Command.LEADERBOARD) == "Nobody is listed yet (Any Orb)."
