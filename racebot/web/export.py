@@ -39,7 +39,7 @@ def export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
         LedgerError: the ledger cannot be read.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
         with _alone(folder):
             return _export(ledger, publication, folder)
     except OSError as error:
@@ -83,12 +83,20 @@ def _write(path: Path, body: bytes) -> bool:
         if path.read_bytes() == body:
             return False
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
     part = path.with_name(f".{path.name}.part")
     part.write_bytes(body)
     part.chmod(0o644)  # for a web server, which is another user
     part.replace(path)
     return True
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those it is in, so that a web server may enter them whatever the umask."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        each.chmod(0o755)
 
 
 def _manifest(folder: Path) -> list[str]:

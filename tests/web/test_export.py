@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -87,8 +88,13 @@ def test_a_folder_that_cannot_be_written_is_told(filled: Ledger, folder: Path) -
 
 
 def test_pages_can_be_read_by_a_web_server_of_another_user(filled: Ledger, folder: Path) -> None:
-    run(filled, folder)
-    assert (folder / "index.html").stat().st_mode & 0o777 == 0o644
+    before = os.umask(0o077)  # as under systemd
+    try:
+        run(filled, folder)
+    finally:
+        os.umask(before)
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in [folder, *folder.rglob("*")]}
+    assert modes == {(True, 0o755), (False, 0o644)}
 
 
 class Links(HTMLParser):
