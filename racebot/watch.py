@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -91,8 +92,9 @@ class RoomWatch:
         self._conversation = conversation
         self._work = asyncio.Event()
         self._noted = False
-        self._following = 0
-        """How many notices are being followed: until they are, the room is not done."""
+        self._notices: deque[Notice] = deque()
+        """What is still to be followed: a connection may be lost in the middle of it."""
+        self._taking = asyncio.Lock()
         self._reconnect = asyncio.Event()
 
     def nudge(self) -> None:
@@ -222,8 +224,8 @@ class RoomWatch:
             self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:
-        self._following += 1
-        try:
+        self._notices.extend(notices)
+        async with self._taking:
             race = self._room.race
             if race is not None and not self._room.closed:
                 if race.status == "finished":
@@ -231,12 +233,16 @@ class RoomWatch:
                 elif not self._noted:
                     await self._call(self._lifecycle.joined, race)
                 self._noted = race.status != "finished"
-            for notice in notices:
-                await self._follow(notice)
-        finally:
-            self._following -= 1
-        if notices:
-            self._work.set()
+            while self._notices:
+                try:
+                    await self._follow(self._notices[0])
+                except LedgerUnavailable:
+                    raise  # and tried again on the next connection
+                except Exception:
+                    self._notices.popleft()
+                    raise
+                self._notices.popleft()
+                self._work.set()
 
     async def _follow(self, notice: Notice) -> None:
         match notice:
@@ -260,7 +266,8 @@ class RoomWatch:
 
     async def _may_leave(self) -> bool:
         # Looked at first: what closes the room also queues its last messages, before they are counted.
-        closed, race = self._room.closed and not self._following, self._room.race
+        followed = not self._notices and not self._taking.locked()
+        closed, race = self._room.closed and followed, self._room.race
         open_rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self.name)
         if open_rows or race is None:
             return False

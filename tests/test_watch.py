@@ -11,10 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
+from builders import result, seen
 from pydantic import SecretStr
 
 from racebot import watch
 from racebot.announcement import InfoPolicy
+from racebot.delivery import Call
+from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.lifecycle import Lifecycle
 from racebot.racetime.api import Credentials, Site, TokenSource
@@ -37,27 +40,9 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
         asked.append(request.url.path)
         return httpx.Response(404)
 
-    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
-        return work(*arguments)
-
-    def now() -> datetime:
-        return datetime.now(UTC)
-
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
-            lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now)
-            room = watch.RoomWatch(
-                "orb/r",
-                site=site,
-                tokens=TokenSource(site, Credentials("id", SecretStr("secret"))),
-                lifecycle=lifecycle,
-                call=call,
-                clock=now,
-                quiet=1.0,
-                info=InfoPolicy.NEVER,
-                texts=DEFAULT_TEXTS,
-                conversation=None,
-            )
+            room = watching(ledger, site, at_once)
             async with site.gate.question:
                 running = asyncio.create_task(room.run())
                 await asyncio.sleep(0.3)
@@ -66,6 +51,68 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
             async with asyncio.timeout(10):
                 await running
     assert asked == ["/orb/r/data"]
+
+
+async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Ledger) -> None:
+    race = seen(result("r", "ann bo"))
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        begun.set()
+        await go_on.wait()
+        return work(*arguments)
+
+    async with Site(NOBODY_LISTENS, interval=0) as site:
+        room = watching(ledger, site, call)
+        taking = asyncio.create_task(room.inform(race))
+        await begun.wait()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        assert ledger.race(race.name) is None
+        go_on.set()
+        await room.inform(race)
+    assert ledger.race(race.name) is not None
+
+
+async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None:
+    race = seen(result("r", "ann bo"))
+    full = iter([True, True, False])
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        if next(full, False):
+            raise LedgerUnavailable("the disk is full")
+        return work(*arguments)
+
+    async with Site(NOBODY_LISTENS, interval=0) as site:
+        room = watching(ledger, site, call)
+        for _ in range(2):
+            with pytest.raises(LedgerUnavailable):
+                await room.inform(race)
+        await room.inform(race)
+    assert ledger.race(race.name) is not None
+
+
+async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(*arguments)
+
+
+def watching(ledger: Ledger, site: Site, call: Call) -> watch.RoomWatch:
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    return watch.RoomWatch(
+        "orb/r",
+        site=site,
+        tokens=TokenSource(site, Credentials("id", SecretStr("secret"))),
+        lifecycle=Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now),
+        call=call,
+        clock=now,
+        quiet=1.0,
+        info=InfoPolicy.NEVER,
+        texts=DEFAULT_TEXTS,
+        conversation=None,
+    )
 
 
 def test_pauses_grow_to_five_minutes_and_are_never_the_same_for_all() -> None:
