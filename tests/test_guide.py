@@ -12,7 +12,8 @@ The guide marks what is more than a command to run, in comments that its readers
 - COPY in a command is the copy of the database whose name the command before it printed.
 
 A `text` block is what the command before it prints; numbers and dates may differ, and a line `…` stands for
-any lines; what keeps running may log other lines between those shown. `ini` blocks are lines of `.env`, `toml` blocks are added to `racebot.toml`.
+any lines; what keeps running may log other lines between those shown. `ini` blocks are lines of `.env`,
+`toml` blocks are added to `racebot.toml`.
 """
 
 from __future__ import annotations
