@@ -84,6 +84,9 @@ class CategoryWorker:
 
     async def rooms(self) -> None:
         """Watch the rooms that are open, just finished, or in which something is still to be said."""
+        waiting = await self._call(self._ledger.pending.all, self.slug)
+        metrics.PENDING.labels(self.slug).set(len(waiting))
+        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
         token = await self._tokens.get()
         try:
             category = await self._site.category(self.slug, token)
@@ -94,10 +97,7 @@ class CategoryWorker:
         for room in category.rooms:
             if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
                 self._watch(room.name)
-        waiting = await self._call(self._ledger.pending.all, self.slug)
-        metrics.PENDING.labels(self.slug).set(len(waiting))
-        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
-        for pending in waiting:
+        for pending in await self._call(self._ledger.pending.all, self.slug):
             if self._clock() - pending.ended_at < STAY_AFTER_FINISH:
                 self._watch(pending.race)
         for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):

@@ -42,6 +42,8 @@ ANSWER_WITHIN = 10.0
 """Seconds after which a connection that does not show what we sent counts as lost."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """Connections over which one message is tried: what the site never shows must not be repeated for ever."""
+ECHO_WITHIN = 3.0
+"""The same for the answer to a command: a rating message may be waiting behind it."""
 ANSWER_EXPIRES = 60.0
 """Seconds after which the answer to a command is no longer worth giving."""
 
@@ -189,7 +191,8 @@ class Courier:
                 return isinstance(event, PrivateNote) and event.bot is not None and event.to == to
             return isinstance(event, ChatMessage) and _is_ours(event, text)
 
-        answer = await self._exchange(socket.say(text, str(uuid.uuid4()), to=to), shown)
+        within = min(ECHO_WITHIN, self._answer_within)
+        answer = await self._exchange(socket.say(text, str(uuid.uuid4()), to=to), shown, within)
         if isinstance(answer, Refusal):
             log.warning("%s: an answer was refused: %s", self._name, "; ".join(answer.errors))
 
@@ -253,16 +256,19 @@ class Courier:
 
         await self._call(write)
 
-    async def _exchange(self, action: Awaitable[None], wanted: Callable[[Event], bool]) -> Event:
+    async def _exchange(
+        self, action: Awaitable[None], wanted: Callable[[Event], bool], within: float | None = None
+    ) -> Event:
         """Send, and wait for the event that answers it or for a refusal."""
+        within = self._answer_within if within is None else within
         answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
         self._waiting = (wanted, answer)
         try:
             await action
-            async with asyncio.timeout(self._answer_within):
+            async with asyncio.timeout(within):
                 event = await answer
         except TimeoutError:
-            raise ConnectionLost(f"{self._name}: no answer within {self._answer_within:g} s") from None
+            raise ConnectionLost(f"{self._name}: no answer within {within:g} s") from None
         finally:
             self._waiting = None
         if isinstance(event, Refusal) and event.token_refused:

@@ -33,6 +33,11 @@ class Encounter:
     chance: float
     influence: float
 
+    @property
+    def weight(self) -> float:
+        """How far the rating moved by it in the direction that it explains: up for who won."""
+        return self.influence if self.won else -self.influence
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -108,9 +113,7 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
                 actual=1.0 + ahead + level / 2,
                 place=1 + ahead,
                 compared=len(among),
-                encounters=tuple(
-                    sorted(encounters, key=lambda e: (-round(abs(e.influence), 12), e.opponent))
-                ),
+                encounters=tuple(sorted(encounters, key=lambda e: (-round(e.weight, 12), e.opponent))),
                 finish_chance=None if finish is None else float(finish[i]),
             )
         )

@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 LONGEST = 500
 """Characters of a template; a message of the site has at most 1,000."""
+LONGEST_LABEL = 40
+"""Characters of a button: a message that the site refuses for its buttons would be lost with them."""
 OWN_LINE = 5
 """Characters that `info` must begin with, by which our own line in the info box is known."""
 
@@ -263,6 +265,13 @@ class Texts(BaseModel):
     def _not_empty(cls, value: str) -> str:
         if not value:
             raise ValueError("may not be empty: without it the messages around it make no sense")
+        return value
+
+    @field_validator("button_rating", "button_why", "button_leaderboard")
+    @classmethod
+    def _short(cls, value: str) -> str:
+        if len(value) > LONGEST_LABEL:
+            raise ValueError(f"a button has at most {LONGEST_LABEL} characters")
         return value
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.explain import explain
+from racebot.explain import Encounter, explain
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
@@ -113,3 +113,17 @@ def test_places_add_up(ratings: list[float], data: st.DataObject, key: str) -> N
     assert sum(e.actual for e in explanations) == pytest.approx(n * (n + 1) / 2)
     for explanation in explanations:
         assert 1 <= explanation.expected <= n
+
+
+def test_what_explains_a_change_is_what_moved_it_that_way() -> None:
+    """Where points are shared out anew, an opponent who is beaten may also cost some."""
+    assert Encounter(1, won=True, chance=0.5, influence=0.2).weight == 0.2
+    assert Encounter(1, won=True, chance=0.5, influence=-0.3).weight == -0.3
+    assert Encounter(1, won=False, chance=0.5, influence=-0.3).weight == 0.3
+    states = np.tile(registry.create("elo-ffa").initial(), (5, 1))
+    states[:, 0] += [300.0, -200.0, 100.0, 0.0, -100.0]
+    explanations = explain(registry.create("elo-ffa"), states, Outcome.of([3, 1, 2, 5, 4]))
+    weights = [[encounter.weight for encounter in each.encounters] for each in explanations]
+    for of_one in weights:
+        assert of_one == pytest.approx(sorted(of_one, reverse=True), abs=1e-9)
+    assert min(map(min, weights)) < 0 < max(map(max, weights)), "both are seen in this race"
