@@ -8,7 +8,7 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY racebot racebot
 RUN python -m venv --without-pip /opt/racebot \
-    && pip --python /opt/racebot/bin/python install --no-cache-dir ".[web]"
+    && pip --python /opt/racebot/bin/python install --no-cache-dir 'racebot[web] @ file:///source'
 
 
 FROM python:3.13-slim
