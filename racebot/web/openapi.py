@@ -175,6 +175,12 @@ _CHANGED = {
     "races_before": _INTEGER,
     "change": _INTEGER,
 }
+_PARTS: Schema = {
+    "type": "object",
+    "additionalProperties": _INTEGER,
+    "description": "Points of the change by what they were for, such as `finish` and `place`; empty where "
+    "the model does not tell them apart",
+}
 _NAMED = _object(id=_TEXT, name=_TEXT)
 
 _SCHEMAS: dict[str, Schema] = {
@@ -223,7 +229,7 @@ _SCHEMAS: dict[str, Schema] = {
                 **_CHANGED,
                 player=_TEXT,
                 name=_TEXT,
-                parts={"type": "object", "additionalProperties": _INTEGER},
+                parts=_PARTS,
             )
         ),
     ),
@@ -268,11 +274,22 @@ _SCHEMAS: dict[str, Schema] = {
                         after=_INTEGER,
                         change=_INTEGER,
                         first_race=_TRUTH,
-                        parts={"type": "object", "additionalProperties": _INTEGER},
+                        parts=_PARTS,
                         parts_in_words=_list(_TEXT),
-                        expected={**_NUMBER, "description": "Place that the ratings led one to expect"},
-                        actual={**_NUMBER, "description": "Place; those level share a mean"},
-                        moved_by=_list(_TEXT),
+                        expected={
+                            **_NUMBER,
+                            "description": "Place that the ratings led one to expect among all entrants "
+                            "here; a finisher's among the finishers alone, where the model compares those",
+                        },
+                        actual={
+                            **_NUMBER,
+                            "description": "Place among the same entrants, to hold against `expected`; "
+                            "those level share the mean of their places",
+                        },
+                        moved_by={
+                            **_list(_TEXT),
+                            "description": "Opponents on whom the change hung most, in words",
+                        },
                     )
                 ),
             )

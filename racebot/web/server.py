@@ -161,9 +161,14 @@ def _response(request: Request, document: Document, *, lasting: bool) -> Respons
         if lasting
         else "public, max-age=0, must-revalidate",
     }
-    if tag in request.headers.get("if-none-match", ""):
+    if _known(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
     return Response(document.body, media_type=document.media_type, headers=headers)
+
+
+def _known(tags: str, tag: str) -> bool:
+    """Whether a tag is among those of `If-None-Match`, weak or not (RFC 9110, 13.1.2)."""
+    return tags.strip() == "*" or tag.removeprefix("W/") in tags
 
 
 def _refused(request: Request, error: Exception) -> Response:

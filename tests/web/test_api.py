@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from racebot.settle import LeaderboardPlan
 from racebot.web.api import BadQueryError, answer, harmless
 from racebot.web.openapi import description
 from racebot.web.site import Site
@@ -145,6 +146,25 @@ def test_a_race_with_its_result_and_why_ratings_moved(merge: Merge) -> None:
     ]
     (part,) = found["leaderboards"]
     assert [entry["name"] for entry in part["entrants"]] == ["Ann", "Bo", "Cy"]
+
+
+@pytest.mark.parametrize(
+    ("model", "actual", "sum_of_expected"),
+    [
+        # Finishers are held against each other alone: their places, expected or not, sum to 1 + 2 + 3.
+        ("thurstone-hurdle", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 6),
+        # Everybody against all: 1 + 2 + 3 + 4 + 5, of which the last two entrants are expected at 3 each.
+        ("plackett-luce", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 9),
+    ],
+)
+def test_places_are_expected_among_whom_the_model_compares(
+    merge: Merge, model: str, actual: Mapping[str, float], sum_of_expected: float
+) -> None:
+    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan(model))
+    (part,) = ask(view, "api/races/orb/a")["leaderboards"]
+    assert {entry["name"]: entry["actual"] for entry in part["entrants"]} == actual
+    finishers = [entry["expected"] for entry in part["entrants"] if entry["standing"] != "DNF"]
+    assert sum(finishers) == pytest.approx(sum_of_expected)
 
 
 def test_sheets(view: View) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builders import result
 
+from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.settle import LeaderboardPlan
 from racebot.web import figures as module
@@ -117,3 +118,13 @@ def test_only_the_last_races_are_looked_at(view: View, monkeypatch: pytest.Monke
 def test_every_model_is_explained_in_plain_words() -> None:
     assert set(WORDS) == set(MODELS)
     assert all(len(paragraphs[0]) > 40 for paragraphs in WORDS.values())
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_words_about_a_model_are_those_of_its_kind(key: str) -> None:
+    text, model = " ".join(WORDS[key]), create(key)
+    assert ("in two parts" in text) == isinstance(model, PredictsFinish)
+    assert ("number of races alone" in text) == ("races" in model.columns)
+    assert ("uncertainty" in text) == (not {"sigma", "deviation", "variance"}.isdisjoint(model.columns))
+    assert ("depends on the rating" in text) == (len(getattr(model, "rates", ())) > 1)
+    assert ("did not finish" in text) == (key != "previous-rank")
