@@ -72,7 +72,7 @@ def locked(database: Path) -> Generator[None]:
     """
     path = _lock(database)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise LedgerError(f"cannot write beside the database {database}: {error.strerror}") from None

@@ -12,6 +12,7 @@ from racebot.backup import back_up, backups, folder_of, overdue
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.vitals import beat, locked
 
 
 @pytest.fixture
@@ -112,7 +113,9 @@ def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settl
 def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        with Ledger.open(tmp_path / "state" / "racebot.db") as opened:
+        database = tmp_path / "state" / "racebot.db"
+        with locked(database), Ledger.open(database) as opened:
+            beat(database, NOON)
             with opened.transaction():
                 opened.pending.join("orb/r", "orb")
             back_up(opened, folder_of(opened.path), keep=2, now=NOON)
