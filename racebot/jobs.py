@@ -82,7 +82,9 @@ class Jobs:
 
     def _begin_again(self) -> None:
         for job in self._scheduler.get_jobs():
-            if isinstance(job.trigger, IntervalTrigger):
-                job.modify(next_run_time=datetime.now(UTC))
+            # A night may have gone by at one step, as where the computer was asleep.
+            now = datetime.now(UTC)
+            if isinstance(job.trigger, IntervalTrigger) or job.next_run_time <= now:
+                job.modify(next_run_time=now)
             else:
                 job.reschedule(job.trigger)

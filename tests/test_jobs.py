@@ -94,3 +94,13 @@ async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: py
         right = time.time
         monkeypatch.setattr(time, "time", lambda: right() + step)
         await job.until(2)
+
+
+async def test_a_night_that_the_computer_slept_through_is_made_up() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
+    with started(work):
+        # As it stands when the clock is found to be ahead, before the scheduler has looked at it.
+        work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
+        work._begin_again()
+        await job.until(1)
