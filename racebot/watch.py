@@ -120,6 +120,7 @@ class RoomWatch:
         while True:
             joined_at: float | None = None
             try:
+                self._reconnect.clear()  # before the token is taken: it may be renewed during the handshake
                 token = await self._tokens.get()
                 path = self._room.race.websocket_path if self._room.race else None
                 path = path or bot_path(self.name)
@@ -157,7 +158,6 @@ class RoomWatch:
         """Follow the room on one connection; True when there is nothing left to do here."""
         self._courier.joined()
         self._work.set()
-        self._reconnect.clear()
         tasks = [
             asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
             asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),

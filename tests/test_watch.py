@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,43 @@ async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None
                 await room.inform(race)
         await room.inform(race)
     assert ledger.race(race.name) is not None
+
+
+async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: asyncio.Queue[str] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def join(*arguments: Any) -> AsyncGenerator[SilentSocket]:
+        if joined.empty():
+            room.renew()
+        joined.put_nowait(arguments[3])
+        yield SilentSocket()
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    monkeypatch.setattr(watch, "join", join)
+    async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
+        room = watching(ledger, site, at_once)
+        running = asyncio.create_task(room.run())
+        try:
+            async with asyncio.timeout(10):
+                while joined.qsize() < 2:  # noqa: ASYNC110 - the room tells nobody
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+
+
+class SilentSocket:
+    """A room's socket on which nothing ever comes."""
+
+    async def receive(self, wait: float) -> None:
+        await asyncio.sleep(wait)
+
+    async def ask_race(self) -> None:
+        pass
 
 
 async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
