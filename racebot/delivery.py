@@ -20,7 +20,7 @@ from typing import Any
 
 from racebot import announcement, metrics
 from racebot.announcement import InfoPolicy
-from racebot.errors import ConnectionLost
+from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, OutboxRow
 from racebot.racetime.connection import RoomSocket
@@ -131,7 +131,11 @@ class Courier:
                 log.warning("%s: a message was never confirmed; given up", self._name)
                 await self._mark(row, Delivery.REFUSED, "never confirmed by the site")
             else:
-                await self._deliver(socket, row)
+                try:
+                    await self._deliver(socket, row)
+                except LedgerUnavailable:
+                    self._tries[row.id] -= 1  # a full disk says nothing of what the site shows
+                    raise
 
     async def _open_rows(self) -> list[OutboxRow]:
         rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self._name)

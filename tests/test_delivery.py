@@ -12,8 +12,8 @@ import pytest
 from builders import CATEGORY, NOON, Clock, result, seen
 
 from racebot.announcement import InfoPolicy, info_block
-from racebot.delivery import Call, Courier, TokenRefused
-from racebot.errors import ConnectionLost
+from racebot.delivery import MOST_TRIES, Call, Courier, TokenRefused
+from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.work import Delivery, Kind, Message, OutboxRow
 from racebot.races.change import Change
@@ -612,6 +612,24 @@ async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
     await deliver(courier, room)
     assert len(room.done("setinfo")) == 3
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
+
+
+async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, clock: Clock) -> None:
+    full = True
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        if full and work.__name__ == "write":
+            raise LedgerUnavailable("the disk is full")
+        return work(*arguments)
+
+    room, courier = FakeRoom(clock, FINISHED), courier_of(ledger, clock, call=call)
+    put(ledger, "g1", "info", blocks=[BLOCK])
+    for _ in range(MOST_TRIES["info"] + 1):
+        with pytest.raises(LedgerUnavailable):
+            await deliver(courier, room)
+    full = False
+    await deliver(courier, room)
+    assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
 
 
 # Answers
