@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from racebot import __version__
 from racebot.cli import app
+from racebot.metrics import REGISTRY
 from racebot.ratings.registry import MODELS
 from racebot.settings import PREFIX, Settings, load
 from racebot.web.openapi import description
@@ -110,3 +111,9 @@ def test_commands_and_settings_for_pages_exist() -> None:
     assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known
+
+
+def test_each_metric_is_in_the_readme() -> None:
+    kinds = {"counter": "_total"}
+    names = {family.name + kinds.get(family.type, "") for family in REGISTRY.collect()}
+    assert names == set(re.findall(r"`(racebot_\w+)`", README))
