@@ -60,9 +60,8 @@ class CategoryWorker:
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
-            counter.labels(
-                self.slug
-            )  # shown as 0 from the start: a rise from nothing would not be seen as one
+            # Shown as 0 from the start: a rise from nothing would not be seen as one.
+            counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 
