@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from racebot.errors import LedgerError, LedgerUnavailable
 
 ALIVE_WITHIN = timedelta(minutes=5)
 """A worker that has not seen its categories for longer, or for two turns of looking, is not well."""
+TRIES = 5
+"""How often the lock is tried before another worker is taken to have it."""
 
 
 def utc_now() -> datetime:
@@ -68,7 +71,7 @@ def locked(database: Path) -> Generator[None]:
     """Hold the database for one worker alone.
 
     Raises:
-        LedgerError: another worker holds it.
+        LedgerError: another worker holds it, for longer than it takes to look.
     """
     path = _lock(database)
     try:
@@ -77,13 +80,21 @@ def locked(database: Path) -> Generator[None]:
     except OSError as error:
         raise LedgerError(f"cannot write beside the database {database}: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LedgerError(f"another racebot worker uses {database}: stop it first") from None
+        if not _held(handle):
+            raise LedgerError(f"another racebot worker uses {database}: stop it first")
         yield
     finally:
         os.close(handle)
+
+
+def _held(handle: int) -> bool:
+    """Take the lock, unless a worker has it; who only looks, as `running` does, has it for a moment."""
+    for _ in range(TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def _lock(database: Path) -> Path:
