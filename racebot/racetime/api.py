@@ -84,7 +84,7 @@ class Site:
         self.gate = Gate()
         self._interval = interval
         self._attempts = attempts
-        self._gate = asyncio.Lock()
+        self._turn = asyncio.Lock()
         self._last_start = float("-inf")
         self._client = httpx.AsyncClient(
             base_url=self.url,
@@ -173,7 +173,7 @@ class Site:
     async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
         where = f"{self.url}{path}"
         try:
-            async with self._gate:
+            async with self._turn:
                 await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
                 self._last_start = time.monotonic()
                 async with (
