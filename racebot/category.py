@@ -102,6 +102,8 @@ class CategoryWorker:
         for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):
             for name in await self._call(kept, self.slug):
                 self._watch(name)
+        for watch, _ in self._watches.values():
+            watch.nudge()  # to look whether it may leave
         self._alive(self.slug)
 
     async def pending(self) -> None:

@@ -246,7 +246,7 @@ class RoomWatch:
 
     async def _follow(self, notice: Notice) -> None:
         match notice:
-            case ResultStands(result):
+            case ResultStands(result) if self._room.holds(result):
                 await self._call(self._lifecycle.result_stands, result)
             case ResultTakenBack():
                 await self._call(self._lifecycle.taken_back, self.name)

@@ -87,6 +87,10 @@ class Room:
         self._candidate = race.result
         return []
 
+    def holds(self, result: RaceResult) -> bool:
+        """Whether a result is still the one that the race has."""
+        return self._candidate is not None and result.fingerprint() == self._candidate.fingerprint()
+
     def tick(self, now: float) -> list[Notice]:
         """Tell what the passing of time decides."""
         if self._stands_at is None or now < self._stands_at or self._candidate is None:

@@ -233,3 +233,14 @@ def test_a_time_edited_after_the_finish_is_a_change(room: Room) -> None:
     edited = replace(FIRST, entrants=(replace(ann, finish_time=HOUR + 1), bo, cy))
     room.update(seen(edited, 2), 200)
     assert room.tick(210) == [ResultStands(edited)]
+
+
+def test_only_the_present_result_is_held(room: Room) -> None:
+    assert not room.holds(FIRST)
+    room.update(seen(FIRST, 1), 100)
+    assert room.holds(FIRST)
+    room.update(seen(SECOND, 2), 101)
+    assert room.holds(SECOND)
+    assert not room.holds(FIRST)
+    room.update(seen(replace(SECOND, recorded=True), 3), 102)
+    assert not room.holds(SECOND)
