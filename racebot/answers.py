@@ -289,6 +289,7 @@ class Answers:
         model = registry.create(board.model, board.parameters)
         states = np.array([state for state, _ in self._settler.states(board, [asker.id, person.id])])
         chance = float(model.win_probability(states[:1], states[1:])[0])
+        points, other_points = model.points(states).tolist()
         opening = texts.versus.format(
             name=plain(mine.name if mine else asker.name),
             other=plain(theirs.name if theirs else person.name),
@@ -297,9 +298,7 @@ class Answers:
         return self._one(
             [
                 texts.versus_record.format(won=won, lost=lost, met=len(met)) if met else texts.versus_never,
-                texts.versus_points.format(
-                    points=self._points(board, asker), other_points=self._points(board, person)
-                ),
+                texts.versus_points.format(points=points, other_points=other_points),
                 texts.versus_chance.format(chance=self._percent(chance)),
             ],
             opening,

@@ -92,10 +92,11 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
     group = outcome.group
     explanations = []
     for i in everybody:
-        among = compared if i in compared else everybody
+        is_compared = i in compared
+        among = compared if is_compared else everybody
         ahead = sum(int(group[j] < group[i]) for j in among)
         level = sum(int(group[j] == group[i]) for j in among) - 1
-        alone = finish is not None and i in compared
+        alone = finish is not None and is_compared
         expected = 1.0 + sum(float(chance[j, i]) for j in compared if j != i) if alone else float(in_field[i])
         encounters = [
             Encounter(
@@ -105,7 +106,7 @@ def explain(model: RatingModel, states: FloatArray, outcome: Outcome) -> list[Ex
                 influence=float(influence[i, j]),
             )
             for j in compared
-            if i in compared and group[j] != group[i]
+            if is_compared and group[j] != group[i]
         ]
         explanations.append(
             Explanation(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
 from sqlite_utils.db import Database
 
+from racebot.ledger.rows import text_of
 from racebot.races.result import RaceResult
 
 Kind = Literal["chat", "info", "meta"]
@@ -84,7 +85,7 @@ class Pending:
 
     def due(self, category: str, now: datetime) -> list[PendingRace]:
         """Those that it is time to look at."""
-        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, _text(now))
+        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, text_of(now))
 
     def save(self, pending: PendingRace) -> None:
         """Add a race, or write its row anew."""
@@ -94,8 +95,8 @@ class Pending:
             (
                 pending.race,
                 pending.category,
-                _text(pending.ended_at),
-                _text(pending.next_look),
+                text_of(pending.ended_at),
+                text_of(pending.next_look),
                 pending.said,
                 pending.corrections,
             ),
@@ -165,8 +166,8 @@ class Outbox:
                 message.kind,
                 message.guid,
                 json.dumps(message.body, ensure_ascii=False),
-                _text(now),
-                _text(now),
+                text_of(now),
+                text_of(now),
             ),
         )
 
@@ -198,7 +199,7 @@ class Outbox:
         """Note how far a message has come."""
         self._db.execute(
             "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
-            (state.value, detail, _text(now), row.id),
+            (state.value, detail, text_of(now), row.id),
         )
 
     def take(self, row: OutboxRow, now: datetime) -> bool:
@@ -206,7 +207,7 @@ class Outbox:
         cursor = self._db.execute(
             "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
             " WHERE id = ? AND state IN ('waiting', 'sent')",
-            (_text(now), row.id),
+            (text_of(now), row.id),
         )
         return bool(cursor.rowcount)
 
@@ -215,7 +216,7 @@ class Outbox:
         self._db.execute(
             "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
             " WHERE race = ? AND kind = ? AND state = 'waiting'",
-            (detail, _text(now), race, kind),
+            (detail, text_of(now), race, kind),
         )
 
     def of(self, race: str) -> list[OutboxRow]:
@@ -231,7 +232,7 @@ class Outbox:
         cursor = self._db.execute(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
             " AND race NOT IN (SELECT race FROM pending)",
-            (_text(before),),
+            (text_of(before),),
         )
         return int(cursor.rowcount)
 
@@ -261,7 +262,7 @@ class Staging:
         rows = list(
             self._db.query(
                 "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
-                (category, _text(not_before)),
+                (category, text_of(not_before)),
             )
         )
         return rows[0]["next_page"] if rows else 1
@@ -273,7 +274,7 @@ class Staging:
         self._db.execute(
             "INSERT INTO backfills (category, next_page, started_at) VALUES (?, ?, ?)"
             " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page",
-            (category, page + 1, _text(now)),
+            (category, page + 1, text_of(now)),
         )
         self._db.conn.executemany(
             "INSERT OR REPLACE INTO fetched (race, category, result) VALUES (?, ?, ?)",
@@ -297,14 +298,10 @@ class Staging:
 
     def abandoned(self, before: datetime) -> list[str]:
         """Categories whose backfill was begun before a moment and never came to its end."""
-        rows = self._db.query("SELECT category FROM backfills WHERE started_at < ?", (_text(before),))
+        rows = self._db.query("SELECT category FROM backfills WHERE started_at < ?", (text_of(before),))
         return [row["category"] for row in rows]
 
     def clear(self, category: str) -> None:
         """Forget a category's backfill with all that it fetched."""
         self._db.execute("DELETE FROM backfills WHERE category = ?", (category,))
         self._db.execute("DELETE FROM fetched WHERE category = ?", (category,))
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
