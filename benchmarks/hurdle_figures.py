@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from racebot.backfill import read_races
-from racebot.ratings.field import win_chances
+from racebot.ratings.forecast import win_chances
 from racebot.ratings.model import FloatArray
-from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.standings.backfill import read_races
 from racebot.study.calibration import fit_finishes, of_finishes, reliability
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History

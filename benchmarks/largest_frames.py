@@ -8,9 +8,9 @@ import resource
 import time
 
 from racebot.errors import PayloadError
-from racebot.races.document import read_json
-from racebot.racetime.connection import LARGEST_FRAME
 from racebot.racetime.payload import parse_event
+from racebot.racetime.socket import LARGEST_FRAME
+from racebot.text.parse import read_json
 
 
 def repeated(opening: str, part: str, closing: str) -> str:

@@ -29,20 +29,21 @@ from typing import Any
 from invented import CATEGORY, GOAL, people, race
 from process import peak_mib
 
-from racebot import reports
-from racebot.answers import Answers, Person
-from racebot.commands import Asked, Command, Words
+from racebot.bot.heartbeat import last_seen, utc_now
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.answers import Answers, Person
+from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.lifecycle import Lifecycle
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.reports import Listing
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
-from racebot.settings import DEFAULT_MODEL
-from racebot.settle import LeaderboardPlan, Plans, Settler
-from racebot.texts import DEFAULT_TEXTS
-from racebot.vitals import last_seen, utc_now
+from racebot.settings.model import DEFAULT_MODEL
+from racebot.standings import queries
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
 
 ENTRANTS = 20
 SETTLED = 200
@@ -169,13 +170,13 @@ def _chat(
 def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:
     listings = {board.key: LISTING}
     middling = world.names[len(world.names) // 2]
-    yield "leaderboard, whole, as data", timed(lambda: reports.leaderboard(ledger, board, LISTING), 3)
-    yield "leaderboard, first 10", timed(lambda: reports.first_of(ledger, board, LISTING, 10), 100)
-    yield "player, with the last 20 races", timed(lambda: reports.player(ledger, middling, listings), 100)
-    yield "the busiest player likewise", timed(lambda: reports.player(ledger, world.names[0], listings), 100)
-    yield "race, explained", timed(lambda: reports.race(ledger, name), 20)
+    yield "leaderboard, whole, as data", timed(lambda: queries.leaderboard(ledger, board, LISTING), 3)
+    yield "leaderboard, first 10", timed(lambda: queries.first_of(ledger, board, LISTING, 10), 100)
+    yield "player, with the last 20 races", timed(lambda: queries.player(ledger, middling, listings), 100)
+    yield "the busiest player likewise", timed(lambda: queries.player(ledger, world.names[0], listings), 100)
+    yield "race, explained", timed(lambda: queries.race(ledger, name), 20)
     yield "race by its slug alone", timed(lambda: ledger.find_race(name.partition("/")[2]), 20)
-    yield "biggest movers of four weeks", timed(lambda: reports.movers(ledger, board), 3)
+    yield "biggest movers of four weeks", timed(lambda: queries.movers(ledger, board), 3)
 
 
 # As commands

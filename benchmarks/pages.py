@@ -22,7 +22,8 @@ from invented import CATEGORY, GOAL, people, race
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.server import application
 from racebot.web.view import Publication

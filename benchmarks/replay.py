@@ -28,10 +28,10 @@ import numpy as np
 import openskill.models
 import trueskill
 
-from racebot.backfill import read_races
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.parameters import declared
+from racebot.standings.backfill import read_races
 from racebot.study.history import History
 from racebot.study.replay import replay
 from racebot.study.tuning import Objective, tally

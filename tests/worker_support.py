@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from racebot.announcement import InfoPolicy
+from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.store import Ledger
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import Room

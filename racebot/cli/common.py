@@ -13,8 +13,7 @@ import stamina.instrumentation
 import typer
 from rich.console import Console
 
-from racebot import __version__, logs, settings as configuration
-from racebot.announcement import printable
+from racebot import __version__
 from racebot.errors import (
     CredentialsError,
     NoSuchEntryError,
@@ -25,7 +24,10 @@ from racebot.errors import (
 )
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.settings import Settings
+from racebot.observe import logs
+from racebot.settings import sources
+from racebot.settings.model import Settings
+from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +82,7 @@ def main() -> None:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    settings = configuration.load(**overrides)
+    settings = sources.load(**overrides)
     logs.to_stderr(settings.log_level, settings.log_format)
     return settings
 

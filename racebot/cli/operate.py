@@ -12,7 +12,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot import backfill as past, backup, doctor as examination, reports, tables
+from racebot.bot import doctor as examination
+from racebot.bot.heartbeat import last_seen, utc_now, well_within
+from racebot.bot.status import status
+from racebot.bot.worker import Worker
+from racebot.cli import tables
 from racebot.cli.common import (
     AsJson,
     Database,
@@ -26,14 +30,13 @@ from racebot.cli.common import (
     utc,
 )
 from racebot.errors import SettingsError, SiteError
+from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.racetime.api import Site
-from racebot.settings import Settings
-from racebot.settle import MergeReport, Settler
-from racebot.status import status
-from racebot.vitals import last_seen, utc_now, well_within
-from racebot.worker import Worker
+from racebot.racetime.client import Site
+from racebot.settings.model import Settings
+from racebot.standings import backfill as past, queries
+from racebot.standings.settle import MergeReport, Settler
 
 
 @app.command()
@@ -87,7 +90,7 @@ def backfill(
             _tell_merge(report)
         for board in ledger.leaderboards():
             _show_best(ledger, board, settings)
-            tables.movers(console, reports.movers(ledger, board), reports.MOVERS_WINDOW.days)
+            tables.movers(console, queries.movers(ledger, board), queries.MOVERS_WINDOW.days)
 
 
 async def _backfill(
@@ -154,7 +157,7 @@ def verify(database: Database = None) -> None:
         for board in ledger.leaderboards():
             found = settler.verify(board)
             problems += [f"{board.name}: {problem}" for problem in found]
-            players = reports.listed_count(ledger, board, reports.Listing())
+            players = queries.listed_count(ledger, board, queries.Listing())
             tell(f"{board.name}: {ledger.rated_count(board)} races, {players} players")
     for problem in problems[:20]:
         tell(problem, to=notices)
@@ -264,5 +267,5 @@ def _tell_merge(report: MergeReport) -> None:
 
 def _show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
     listing = settings.listing(board)
-    best = reports.leaderboard(ledger, board, listing, limit=count)
-    tables.leaderboard(console, best, reports.listed_count(ledger, board, listing))
+    best = queries.leaderboard(ledger, board, listing, limit=count)
+    tables.leaderboard(console, best, queries.listed_count(ledger, board, listing))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from racebot import reports, tables
+from racebot.cli import tables
 from racebot.cli.common import (
     AsJson,
     Database,
@@ -17,6 +17,7 @@ from racebot.cli.common import (
     print_json,
 )
 from racebot.ledger.store import Ledger
+from racebot.standings import queries
 
 
 @app.command()
@@ -33,8 +34,8 @@ def leaderboard(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
-        found = [reports.leaderboard(ledger, board, listing, limit=limit) for board, listing in boards]
-        listed = [reports.listed_count(ledger, board, listing) for board, listing in boards]
+        found = [queries.leaderboard(ledger, board, listing, limit=limit) for board, listing in boards]
+        listed = [queries.listed_count(ledger, board, listing) for board, listing in boards]
     if as_json:
         print_json(found)
         return
@@ -56,7 +57,7 @@ def player(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         listings = {board.key: settings.listing(board) for board in ledger.leaderboards()}
-        report = reports.player(ledger, name, listings, limit)
+        report = queries.player(ledger, name, listings, limit)
     if as_json:
         print_json(report)
     else:
@@ -75,7 +76,7 @@ def race(
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        report = reports.race(ledger, name)
+        report = queries.race(ledger, name)
     if as_json:
         print_json(report)
     else:

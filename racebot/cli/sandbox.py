@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
-from racebot import logs, reports, settings as configuration, tables
+from racebot.cli import tables
 from racebot.cli.common import app, console
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
+from racebot.observe import logs
+from racebot.settings import model
+from racebot.standings import queries
 
 DEMO_DATABASE = Path("state/demo.db")
 
@@ -50,7 +53,7 @@ def demo(
     races: Annotated[int, typer.Option(min=3, help="How many races.")] = 4,
     seed: Annotated[int, typer.Option(help="The same seed gives the same races.")] = 1,
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Twice as fast with 2.")] = 1.0,
-    model: Annotated[str, typer.Option(help="The rating model.")] = configuration.DEFAULT_MODEL,
+    model: Annotated[str, typer.Option(help="The rating model.")] = model.DEFAULT_MODEL,
     database: Annotated[
         Path, typer.Option(help="Where the demo keeps its ledger; it is begun anew.")
     ] = DEMO_DATABASE,
@@ -60,7 +63,7 @@ def demo(
     Example: racebot demo --races 5 --speed 2
     """
     _need_sandbox()
-    from racebot import demo as show  # noqa: PLC0415 - needs an extra of the package
+    from racebot.cli import demo as show  # noqa: PLC0415 - needs an extra of the package
 
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
@@ -73,7 +76,7 @@ def demo(
     console.print()
     with Ledger.open(database, create=False) as ledger:
         for board in ledger.leaderboards():
-            tables.leaderboard(console, reports.leaderboard(ledger, board, reports.Listing()))
+            tables.leaderboard(console, queries.leaderboard(ledger, board, queries.Listing()))
     console.print(f"The same again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
 
 

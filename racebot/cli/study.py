@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot import backfill as past
 from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, utc
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import declared, defaults, did_you_mean
-from racebot.settings import Settings
+from racebot.settings.model import Settings
+from racebot.standings import backfill as past
 from racebot.study.objective import Objective
 from racebot.study.presets import PRESETS, Preset
 
@@ -97,7 +97,7 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
-    from racebot import study_tables  # noqa: PLC0415
+    from racebot.cli import study_tables  # noqa: PLC0415
     from racebot.study.evaluate import Entry, evaluate as judge  # noqa: PLC0415
     from racebot.study.replay import Earlier  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def tune(
     """
     import numpy as np  # noqa: PLC0415
 
-    from racebot import study_tables  # noqa: PLC0415
+    from racebot.cli import study_tables  # noqa: PLC0415
     from racebot.study.tuning import tune as search  # noqa: PLC0415
 
     settings = load_settings(database=database)

@@ -10,7 +10,7 @@ import typer
 from racebot.cli.common import Database, app, console, load_settings
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
-from racebot.settings import Settings
+from racebot.settings.model import Settings
 from racebot.web import missing
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from sqlite_utils.db import Database
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.database import connect, connect_to_read, translated
-from racebot.ledger.pages import PageQueries
+from racebot.ledger.history import PageQueries
+from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.rows import (
     Leaderboard,
     RatedRow,
@@ -34,7 +35,6 @@ from racebot.ledger.rows import (
     states_of,
     text_of,
 )
-from racebot.ledger.work import Outbox, Pending, Staging
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from racebot.errors import ModelError
-from racebot.ratings.elo import ExponentialElo, GaussianElo
-from racebot.ratings.ffa import EloFfa, GlickoFfa, PreviousRank
 from racebot.ratings.model import RatingModel
-from racebot.ratings.multielo import MultiElo
-from racebot.ratings.pairwise import PairwiseElo
+from racebot.ratings.models.elo import ExponentialElo, GaussianElo
+from racebot.ratings.models.ffa import EloFfa, GlickoFfa, PreviousRank
+from racebot.ratings.models.multielo import MultiElo
+from racebot.ratings.models.pairwise import PairwiseElo
+from racebot.ratings.models.plackett_luce import PlackettLuce
+from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
+from racebot.ratings.models.thurstone import Thurstone
+from racebot.ratings.models.thurstone_filter import ThurstoneFilter
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import did_you_mean, from_mapping
-from racebot.ratings.plackett_luce import PlackettLuce
-from racebot.ratings.plackett_luce_hurdle import PlackettLuceHurdle
-from racebot.ratings.thurstone import Thurstone
-from racebot.ratings.thurstone_filter import ThurstoneFilter
-from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
-from racebot.ratings.trueskill import TrueSkill
 
 _CLASSES: tuple[type[Any], ...] = (
     ExponentialElo,
@@ -40,7 +40,7 @@ MODELS: dict[str, type[Any]] = {model.key: model for model in _CLASSES}
 
 OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
-    "it is there for studies in Python, as racebot.ratings.iterated_elo"
+    "it is there for studies in Python, as racebot.ratings.models.iterated_elo"
 }
 """Models that are no rating system for races as they come, and why."""
 

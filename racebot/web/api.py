@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from racebot.ledger.pages import ChangeRow
+from racebot.ledger.history import ChangeRow
 from racebot.web import addresses, leaderboards, openapi, players, races
 from racebot.web.openapi import MOST_PER_PAGE, PER_PAGE
 from racebot.web.view import Board, View

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from racebot import reports
-from racebot.ledger.pages import Earlier, RaceRow
+from racebot.ledger.history import Earlier, RaceRow
 from racebot.ledger.rows import Standing
 from racebot.ratings import registry
+from racebot.standings import queries
 from racebot.web.view import Board, View
 
 WINDOW = timedelta(days=7)
@@ -18,13 +18,13 @@ WINDOW = timedelta(days=7)
 
 
 def report(view: View, board: Board) -> dict[str, Any]:
-    """A leaderboard with its listed players by place, as `reports.leaderboard` has it, and more.
+    """A leaderboard with its listed players by place, as `queries.leaderboard` has it, and more.
 
     `since` is when the movement begins. Each player also has `provisional` and `moved`: by how many
     `points` and `places` (None for one who was not listed then), or None for one who had not raced then.
     """
     everybody = view.ledger.standings(board.stored)
-    found = reports.leaderboard(view.ledger, board.stored, board.listing, everybody)
+    found = queries.leaderboard(view.ledger, board.stored, board.listing, everybody)
     latest = max((s.last_race_at for s in everybody), default=None)
     since = None if latest is None else latest - WINDOW
     then = {} if since is None else _then(view, board, everybody, since)
@@ -63,10 +63,10 @@ def _then(
     view: View, board: Board, everybody: list[Standing], since: datetime
 ) -> dict[str, tuple[int, int | None]]:
     """Points and place that players had at an earlier moment, of those who had raced."""
-    queries = view.ledger.pages
+    history = view.ledger.pages
     moment = since.astimezone(UTC).isoformat(timespec="microseconds")
     changed = {
-        row.player: row for row in queries.earlier(board.key, queries.last_sequence(board.key, moment))
+        row.player: row for row in history.earlier(board.key, history.last_sequence(board.key, moment))
     }
     ratings = _ratings(board, changed)
     standings = [
@@ -75,7 +75,7 @@ def _then(
         if s.player not in changed or changed[s.player].races > 0
     ]
     latest = max((s.last_race_at for s in standings), default=None)
-    listed = {s.player: s.rating for s in standings if reports.listed(s, board.listing, latest)}
+    listed = {s.player: s.rating for s in standings if queries.listed(s, board.listing, latest)}
     rated = np.array(list(listed.values()))
     places = 1 + rated.size - np.searchsorted(np.sort(rated), rated, side="right")
     place_of = dict(zip(listed, places.tolist(), strict=True))

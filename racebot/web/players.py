@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from racebot import reports
 from racebot.ledger.rows import Standing
+from racebot.standings import queries
 from racebot.web.view import Board, View
 
 LAST_PLACE_TOLD = 10
@@ -73,7 +73,7 @@ def _standing(view: View, board: Board, found: Standing) -> dict[str, Any]:
         "name": found.name,
         "category": board.category,
         "leaderboard": board.name,
-        **reports.place_of(view.ledger, board.stored, found, board.listing),
+        **queries.place_of(view.ledger, board.stored, found, board.listing),
         "points": found.points,
         "rating": found.rating,
         "state": list(found.state),

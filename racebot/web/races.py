@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from racebot import reports
 from racebot.races.outcome import places
 from racebot.races.result import EntrantStatus
+from racebot.standings import queries
 from racebot.web.view import Board, View
 
 _UNFINISHED = {EntrantStatus.DNF: "DNF", EntrantStatus.DQ: "DQ", EntrantStatus.RACING: "?"}
 
 
 def report(view: View, name: str) -> dict[str, Any] | None:
-    """A race as `reports.race` has it, with the `result` of all entrants; None where it counts nowhere.
+    """A race as `queries.race` has it, with the `result` of all entrants; None where it counts nowhere.
 
     Entrants whose account was deleted have no `id`. `finish_time` is in seconds.
     """
     stored = view.ledger.race(name)
     if stored is None:
         return None
-    found = reports.race(view.ledger, name)
+    found = queries.race(view.ledger, name)
     if not found["leaderboards"]:
         return None
     place_of = places(stored.result) if any(board["entrants"] for board in found["leaderboards"]) else {}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.reports import Listing
+from racebot.standings.queries import Listing
 from racebot.web.addresses import BoardAddress, board_addresses
 
 T = TypeVar("T")

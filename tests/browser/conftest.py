@@ -21,7 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
-from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.server import application
 from racebot.web.view import Publication

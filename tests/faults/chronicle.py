@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.room import Frame, RaceStatus, Room
 from racebot.sandbox.session import CHAT_CLOSED
-from racebot.texts import DEFAULT_TEXTS
 
 from .truth import Places, rateable, stands
 

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 from worker_support import Bench, WorkerProcess, until
 
+from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.people import Bot
 from racebot.sandbox.room import RaceStatus, Room
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import Site
-from racebot.texts import DEFAULT_TEXTS
 
 from .chronicle import Chronicle
 from .kills import Killer

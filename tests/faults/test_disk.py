@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from worker_support import Bench, WorkerProcess, bench, finish, said, until
 
-from racebot import worker as worker_module
+from racebot.bot import worker as worker_module
+from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
 from racebot.sandbox.room import Room
-from racebot.settings import load
-from racebot.worker import Worker
+from racebot.settings.sources import load
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
 

@@ -15,7 +15,7 @@ import pytest
 from sqlite_utils.db import Database as Migrated
 from worker_support import Bench, bench, finish
 
-from racebot.backup import backups, folder_of
+from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import apscheduler.schedulers.base
 import apscheduler.triggers.interval
 
-import racebot.jobs
-import racebot.vitals
+import racebot.bot.heartbeat
+import racebot.bot.periodic
 from racebot.cli import main
 
 FILE = Path(os.environ.pop("FAULTS_CLOCK"))
@@ -39,8 +39,8 @@ if __name__ == "__main__":
     for module in (
         apscheduler.schedulers.base,
         apscheduler.triggers.interval,
-        racebot.jobs,
-        racebot.vitals,
+        racebot.bot.periodic,
+        racebot.bot.heartbeat,
     ):
         module.datetime = WrongDatetime  # type: ignore[attr-defined]
     time.time = lambda: right_time() + wrong_by()

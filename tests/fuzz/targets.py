@@ -34,20 +34,25 @@ from builders import (
 from fuzz.mutation import Bytes, bent, written
 from pydantic import SecretStr
 
-from racebot import announcement, backfill, reports, settings
-from racebot.announcement import InfoPolicy
-from racebot.answers import Answers
-from racebot.commands import Command, Limiter, Words
-from racebot.conversation import Conversation
+from racebot.bot.command_handler import Conversation
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat import info_box, messages
+from racebot.chat.answers import Answers
+from racebot.chat.commands import Command, Words
+from racebot.chat.info_box import InfoPolicy
+from racebot.chat.rate_limit import Limiter
+from racebot.chat.templates import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.store import Ledger
-from racebot.lifecycle import Lifecycle
-from racebot.races.document import read_json
 from racebot.races.outcome import TeamPolicy
-from racebot.racetime import api, payload
+from racebot.racetime import client, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
-from racebot.settle import LeaderboardPlan, Plans, Settler
-from racebot.texts import Texts
+from racebot.settings import model as settings, sources
+from racebot.standings import backfill, queries
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+from racebot.text import safe
+from racebot.text.parse import read_json
 
 ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
 """To translate away what may stand around a name that is written from right to left."""
@@ -226,8 +231,8 @@ def retry_after(data: bytes) -> None:
         at = source.number(len(raw) + 1)
         raw[at : at + source.number(4)] = source.take(source.number(6))
     with contextlib.suppress(httpx.LocalProtocolError):
-        pause = api._retry_after(httpx.Response(503, headers=[(b"Retry-After", bytes(raw))]))
-        assert pause is None or 0 <= pause <= api.LONGEST_PAUSE
+        pause = client._retry_after(httpx.Response(503, headers=[(b"Retry-After", bytes(raw))]))
+        assert pause is None or 0 <= pause <= client.LONGEST_PAUSE
 
 
 def answer(data: bytes) -> None:
@@ -247,10 +252,10 @@ def answer(data: bytes) -> None:
 
     async def ask() -> None:
         transport = httpx.MockTransport(reply)
-        async with api.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
+        async with client.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
             match wanted:
                 case 0:
-                    token, seconds = await site.token(api.Credentials("orb-bot", SecretStr(SECRET)))
+                    token, seconds = await site.token(client.Credentials("orb-bot", SecretStr(SECRET)))
                     assert token.isascii() and token.isprintable() and 0 < seconds <= 2**63
                 case 1:
                     await site.category(CATEGORY, "token-1")
@@ -303,10 +308,10 @@ def life(data: bytes) -> None:
                 for row in ledger.outbox.of(found.name):
                     _fits(row.message.kind, row.message.body, found)
                 if ledger.race(found.name) is not None:
-                    reports.race(ledger, found.name)
+                    queries.race(ledger, found.name)
                 for board in ledger.leaderboards():
-                    reports.leaderboard(ledger, board, reports.Listing(1, 36_500))
-                    reports.movers(ledger, board)
+                    queries.leaderboard(ledger, board, queries.Listing(1, 36_500))
+                    queries.movers(ledger, board)
         raise _RollBack
 
 
@@ -321,7 +326,7 @@ def chat(data: bytes) -> None:
     message["user"] = {**user_document("ann"), "name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        answers = Answers(settler, Texts(), Words(), lambda _: reports.Listing(), lambda _: None)
+        answers = Answers(settler, Texts(), Words(), lambda _: queries.Listing(), lambda _: None)
         lifecycle = Lifecycle(settler, lambda: NOON)
         limiter = Limiter(3, 10)
         talk = Conversation(lifecycle, answers, Texts(), Words(), limiter, private=False, clock=lambda: 0.0)
@@ -334,7 +339,7 @@ def chat(data: bytes) -> None:
             asked = talk.heard(heard, found)
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:
-                assert 1 <= len(said.text) <= announcement.MESSAGE_LIMIT
+                assert 1 <= len(said.text) <= messages.MESSAGE_LIMIT
                 assert not {unicodedata.category(char) for char in said.text.translate(ISOLATES)} & HIDDEN
                 assert "@" not in said.text and "://" not in said.text
         raise _RollBack
@@ -352,17 +357,17 @@ def look_up(data: bytes) -> None:
 def shown(data: bytes) -> None:
     """Names as chat and terminals get to see them: nothing hidden, no mention, no link, one line."""
     text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
-    for harmless in (announcement.plain(text).translate(ISOLATES), announcement.printable(text)):
+    for harmless in (safe.plain(text).translate(ISOLATES), safe.printable(text)):
         harmless.encode()
         assert not {unicodedata.category(char) for char in harmless} & HIDDEN
         assert harmless.splitlines() in ([], [harmless])
-    said = announcement.plain(text)
+    said = safe.plain(text)
     assert said.strip()
     assert "@" not in unicodedata.normalize("NFC", said)
     assert "://" not in said
     assert "##" not in said
     assert not re.search(r"\.[^\W\d_]{2}", said)
-    assert announcement.plain(said) == said
+    assert safe.plain(said) == said
 
 
 # Settings
@@ -382,11 +387,11 @@ def configuration(data: bytes) -> None:
     # Where two lines have run together, nothing tells the secret from what is beside it.
     secret = "\0" if any(spoilt) else SECRET
     with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
-        found = settings.load(folder)
+        found = sources.load(folder)
         found.plans()
         assert secret not in f"{found!r} {found} {found.model_dump()} {found.model_dump_json()}"
         found.required_categories()
-        api.Site(found.site)
+        client.Site(found.site)
 
 
 def _spoil(path: Path, content: bytes, source: Bytes) -> bool:
@@ -421,13 +426,13 @@ def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
     """A message keeps to the site's limits and can be sent."""
     match kind:
         case "chat":
-            assert 1 <= len(body["text"]) <= announcement.MESSAGE_LIMIT
+            assert 1 <= len(body["text"]) <= messages.MESSAGE_LIMIT
             assert "@" not in body["text"]
         case "info":
-            text = announcement.merged_info(found.info_bot, body["blocks"], InfoPolicy.APPEND)
+            text = info_box.merged_info(found.info_bot, body["blocks"], InfoPolicy.APPEND)
             assert text is None or text.startswith(found.info_bot.rstrip()[:10]) or text
         case "meta":
-            json.dumps(announcement.meta(found.bot_meta, body["leaderboards"]))
+            json.dumps(info_box.meta(found.bot_meta, body["leaderboards"]))
     json.dumps(body, ensure_ascii=False).encode()
 
 

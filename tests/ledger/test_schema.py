@@ -12,13 +12,14 @@ from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError
+from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.ledger.work import Delivery, Message, PendingRace
 from racebot.races.outcome import outcome_of
 from racebot.ratings import registry
 from racebot.ratings.parameters import as_json
-from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
 
 NAMES = [migration.name for migration in migrations._migrations]
 

@@ -15,8 +15,8 @@ import trustme
 from websockets.asyncio.server import Request, Response, Server, ServerConnection, serve
 
 from racebot.errors import ConnectionLost
-from racebot.racetime.connection import join
 from racebot.racetime.gate import Gate
+from racebot.racetime.socket import join
 
 TOKEN = "token-of-the-bot-1"
 

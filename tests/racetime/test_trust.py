@@ -13,8 +13,8 @@ import trustme
 from pydantic import SecretStr
 
 from racebot.errors import ConnectionLost, SiteError
-from racebot.racetime.api import Credentials, Site
-from racebot.racetime.connection import join
+from racebot.racetime.client import Credentials, Site
+from racebot.racetime.socket import join
 
 CREDENTIALS = Credentials("orb-bot", SecretStr("hush-hush-1234"))
 TOKEN = "token-of-the-bot-1"

@@ -5,9 +5,9 @@ import pytest
 from builders import result
 
 from racebot.errors import ModelError
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.registry import create
-from racebot.ratings.thurstone_hurdle import ThurstoneHurdle
-from racebot.ratings.trueskill import TrueSkill
 from racebot.study.history import History
 from racebot.study.replay import Earlier, carried_over, newcomers, replay
 

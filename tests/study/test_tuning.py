@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtr
 
 from racebot.errors import ModelError
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.registry import create
-from racebot.ratings.trueskill import TrueSkill
 from racebot.study.calibration import fit_finishes
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History

@@ -14,8 +14,9 @@ from builders import result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.reports import Listing
-from racebot.settle import LeaderboardPlan, Plans, Settler
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
 from racebot.web.site import Site
 from racebot.web.view import Board, Publication, View
 

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.settle import LeaderboardPlan
+from racebot.standings.plan import LeaderboardPlan
 from racebot.web.api import BadQueryError, answer, harmless
 from racebot.web.openapi import description
 from racebot.web.site import Site

@@ -10,7 +10,8 @@ from builders import result
 
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
-from racebot.settle import Plans, Settler
+from racebot.standings.plan import Plans
+from racebot.standings.settle import Settler
 from racebot.web.export import MANIFEST, Exported, export
 from racebot.web.view import Publication
 

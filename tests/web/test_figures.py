@@ -8,7 +8,7 @@ from builders import result
 
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
-from racebot.settle import LeaderboardPlan
+from racebot.standings.plan import LeaderboardPlan
 from racebot.web import figures as module
 from racebot.web.figures import figures
 from racebot.web.view import View

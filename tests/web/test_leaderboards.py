@@ -5,7 +5,7 @@ from typing import Any
 
 from builders import NOON, result
 
-from racebot.reports import Listing
+from racebot.standings.queries import Listing
 from racebot.web import leaderboards
 from racebot.web.view import View
 

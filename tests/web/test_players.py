@@ -4,7 +4,7 @@ from typing import Any
 
 from builders import result
 
-from racebot.reports import Listing
+from racebot.standings.queries import Listing
 from racebot.web import players
 from racebot.web.view import View
 

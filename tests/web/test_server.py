@@ -10,7 +10,8 @@ import pytest
 from builders import entrant, result
 
 from racebot.ledger.store import Ledger
-from racebot.settle import Plans, Settler
+from racebot.standings.plan import Plans
+from racebot.standings.settle import Settler
 from racebot.web.server import application
 from racebot.web.site import Site
 from racebot.web.view import Publication

@@ -10,7 +10,7 @@ import pytest
 from builders import entrant, result
 
 from racebot.races.outcome import TeamPolicy
-from racebot.settle import LeaderboardPlan
+from racebot.standings.plan import LeaderboardPlan
 from racebot.web import figures
 from racebot.web.site import Site
 from racebot.web.view import View
@@ -83,7 +83,7 @@ def test_a_leaderboard_tells_movement_and_provisional_ratings(merge: Merge) -> N
 
 
 def test_a_leaderboard_says_who_is_not_listed(merge: Merge) -> None:
-    from racebot.reports import Listing  # noqa: PLC0415
+    from racebot.standings.queries import Listing  # noqa: PLC0415
 
     shown = text(merge(listing=Listing(minimum_finishes=2, inactive_days=30)), f"{BOARD}.html")
     assert (

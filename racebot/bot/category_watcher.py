@@ -1,0 +1,215 @@
+"""One category: its rooms, its past races, and its finished races that wait for their record."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from racebot.bot.command_handler import Conversation
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room_watcher import STAY_AFTER_FINISH, RoomWatch
+from racebot.chat.answers import Answers
+from racebot.chat.rate_limit import Limiter
+from racebot.errors import CredentialsError, NotFoundError, SiteError
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.observe import metrics
+from racebot.observe.logs import about
+from racebot.racetime.client import Credentials, Site
+from racebot.racetime.payload import Race
+from racebot.racetime.tokens import TokenSource
+from racebot.settings.model import CategorySettings, Settings
+from racebot.web.addresses import board_addresses
+
+log = logging.getLogger(__name__)
+
+LOOK_BACK = timedelta(days=14)
+"""How far back the list of past races is read, to see races that are recorded late."""
+
+
+class CategoryWorker:
+    """Watches one category with one bot's credentials."""
+
+    def __init__(
+        self,
+        settings: CategorySettings,
+        *,
+        site: Site,
+        lifecycle: Lifecycle,
+        call: Callable[..., Awaitable[Any]],
+        clock: Callable[[], datetime],
+        common: Settings,
+        failed: Callable[[BaseException], None],
+        alive: Callable[[str], None],
+    ) -> None:
+        self.slug = settings.slug
+        self._site = site
+        self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
+        self._lifecycle = lifecycle
+        self._plans = lifecycle.settler.plans
+        self._ledger = lifecycle.settler.ledger
+        self._call = call
+        self._clock = clock
+        self._common = common
+        self._conversation = _conversation(common, lifecycle)
+        self._failed = failed
+        self._alive = alive
+        self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
+        self._token: str | None = None
+        for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
+            # Shown as 0 from the start: a rise from nothing would not be seen as one.
+            counter.labels(self.slug)
+        metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
+        metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
+
+    async def check(self) -> None:
+        """See that the credentials are good and the category is there.
+
+        Raises:
+            CredentialsError: a wrong id or secret, or a bot of another category.
+            NotFoundError: no such category.
+        """
+        try:
+            category = await self._site.category(self.slug, await self._tokens.get())
+        except NotFoundError:
+            raise NotFoundError(
+                f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
+                "(the part of the category's address after the site's name)"
+            ) from None
+        log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
+
+    async def rooms(self) -> None:
+        """Watch the rooms that are open, just finished, or in which something is still to be said."""
+        waiting = await self._call(self._ledger.pending.all, self.slug)
+        metrics.PENDING.labels(self.slug).set(len(waiting))
+        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
+        token = await self._tokens.get()
+        try:
+            category = await self._site.category(self.slug, token)
+        except CredentialsError as error:
+            # It was let in when the worker started: a front proxy may refuse, or the token be revoked.
+            self._tokens.refuse(token)
+            raise SiteError(str(error)) from None
+        for room in category.rooms:
+            if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
+                self._watch(room.name)
+        for pending in await self._call(self._ledger.pending.all, self.slug):
+            if self._clock() - pending.ended_at < STAY_AFTER_FINISH:
+                self._watch(pending.race)
+        for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):
+            for name in await self._call(kept, self.slug):
+                self._watch(name)
+        for watch, _ in self._watches.values():
+            watch.nudge()  # to look whether it may leave
+        self._alive(self.slug)
+
+    async def pending(self) -> None:
+        """Look after finished races that are not settled yet, where no socket does."""
+        for pending in await self._call(self._ledger.pending.due, self.slug, self._clock()):
+            with about(pending.race):
+                await self._look_at(pending.race)
+
+    async def past_races(self) -> None:
+        """Read the list of past races far enough back to see late recordings, oldest settled first."""
+        oldest = self._clock() - LOOK_BACK
+        seen = {}
+        page = 1
+        while True:
+            listed = await self._site.past_races(self.slug, page)
+            seen.update({race.name: race for race in listed.races})
+            ends = [race.result.ended_at for race in listed.races if race.result]
+            page += 1
+            if page > listed.pages or not listed.races or (ends and min(ends) < oldest):
+                break
+        ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
+        for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
+            with about(race.name):
+                await self._take_in(race)
+
+    async def token(self) -> None:
+        """Renew the token ahead of time; open sockets connect again with the new one."""
+        current = await self._tokens.get()
+        if self._token is not None and current != self._token:
+            for watch, _ in self._watches.values():
+                watch.renew()
+        self._token = current
+
+    async def close(self) -> None:
+        """Leave all rooms."""
+        tasks = [task for _, task in self._watches.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look_at(self, name: str) -> None:
+        """Ask the site for a pending race that no socket looks after."""
+        try:
+            if name not in self._watches:
+                race = await self._site.race(name)
+                await self._call(self._lifecycle.observe, race)
+                if race.status == "in_progress":
+                    self._watch(name)
+        except NotFoundError:
+            await self._call(self._lifecycle.vanished, name)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            await self._call(self._lifecycle.looked_at, name)
+
+    async def _take_in(self, race: Race) -> None:
+        """Take in a race as the list shows it."""
+        try:
+            if race.name not in self._watches:
+                await self._call(self._lifecycle.observe, race)
+            elif race.recorded or race.over:
+                await self._watches[race.name][0].inform(race)
+        except Exception as error:
+            self._failed(error)
+
+    def _watch(self, name: str) -> None:
+        if name in self._watches:
+            self._watches[name][0].nudge()
+            return
+        watch = RoomWatch(
+            name,
+            site=self._site,
+            tokens=self._tokens,
+            lifecycle=self._lifecycle,
+            call=self._call,
+            clock=self._clock,
+            quiet=self._common.quiet_seconds,
+            info=self._common.info_block,
+            texts=self._common.texts,
+            conversation=self._conversation,
+        )
+        task = asyncio.create_task(watch.run(), name=f"room {name}")
+        self._watches[name] = (watch, task)
+        task.add_done_callback(partial(self._left, name))
+
+    def _left(self, name: str, task: asyncio.Task[None]) -> None:
+        self._watches.pop(name, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)
+
+
+def page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
+    """The address of a leaderboard's published page, None where there is none."""
+    boards = ledger.leaderboards()
+    if settings.pages_url is None or board not in boards:
+        return None
+    address = board_addresses(boards)[boards.index(board)]
+    return f"{settings.pages_url}/{address.page()}"
+
+
+def _conversation(settings: Settings, lifecycle: Lifecycle) -> Conversation | None:
+    if not (settings.announce and settings.commands):
+        return None
+    words = settings.words()
+    link = partial(page, settings, lifecycle.settler.ledger)
+    answers = Answers(lifecycle.settler, settings.texts, words, settings.listing, link)
+    limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
+    return Conversation(lifecycle, answers, settings.texts, words, limiter, private=settings.private_answers)

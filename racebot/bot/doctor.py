@@ -1,0 +1,123 @@
+"""`racebot doctor`: tries everything that the worker needs, and says what it found and how to mend it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
+from racebot.ledger.store import Ledger
+from racebot.racetime.client import Credentials, Site
+from racebot.settings.model import CategorySettings, Settings
+from racebot.web import missing
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was tried."""
+
+    good: bool
+    text: str
+
+
+async def examine(settings: Settings) -> AsyncIterator[Finding]:
+    """Try settings, their files, database, site, credentials, categories and goals, one finding each."""
+    yield Finding(True, f"settings: readable; model {settings.model}")
+    for path in (Path(".env"), settings.config, settings.database):
+        if _open_to_all(path):
+            yield Finding(False, f"{path}: everybody on this machine may read it: chmod o= {path}")
+    yield _database(settings)
+    if settings.pages_dir is not None:
+        yield _pages(settings.pages_dir)
+    try:
+        categories = settings.required_categories()
+    except SettingsError as error:
+        for problem in error.problems:
+            yield Finding(False, problem)
+        return
+    async with Site(settings.site, interval=settings.request_interval, attempts=2) as site:
+        for category in categories:
+            async for finding in _category(site, category, settings):
+                yield finding
+
+
+def _open_to_all(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & 0o007)
+    except OSError:
+        return False
+
+
+def _database(settings: Settings) -> Finding:
+    path = settings.database
+    with suppress(OSError):  # what keeps it from being looked at, opening it tells
+        if not path.exists():
+            return Finding(True, f"database {path}: not there yet; it is made when it is first needed")
+    try:
+        with Ledger.open(path) as ledger:
+            problems = ledger.check()
+            boards = ledger.leaderboards()
+    except LedgerError as error:
+        return Finding(False, str(error))
+    if problems:
+        return Finding(False, f"database {path}: {problems[0]}: restore a backup")
+    return Finding(True, f"database {path}: intact, {len(boards)} leaderboards")
+
+
+def _pages(folder: Path) -> Finding:
+    problem = missing()
+    if problem is not None:
+        return Finding(False, problem)
+    place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return Finding(
+            False,
+            f"pages: {folder} cannot be written: give it to the bot's user, or correct RACEBOT_PAGES_DIR",
+        )
+    return Finding(True, f"pages: written into {folder} after each race")
+
+
+async def _category(site: Site, settings: CategorySettings, whole: Settings) -> AsyncIterator[Finding]:
+    slug = settings.slug
+    try:
+        public = await site.category(slug)
+        yield Finding(True, f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
+    except NotFoundError:
+        yield Finding(False, f"category {slug}: {site.url} has none of this name: correct RACEBOT_CATEGORY")
+        return
+    except SiteError as error:
+        yield Finding(False, f"site: {error}: check RACEBOT_SITE and the network")
+        return
+    wanted = [*settings.goals, *(goal for board in whole.leaderboards for goal in board.goals)]
+    for goal in dict.fromkeys(wanted):
+        if goal not in public.goals:
+            yield Finding(
+                True,
+                f"goal {goal!r}: category {slug} has none of this name now: fine for a past season; "
+                "if it should have, correct RACEBOT_GOALS or racebot.toml",
+            )
+    try:
+        token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))
+    except CredentialsError:
+        yield Finding(
+            False,
+            f"credentials: the site does not accept client id {settings.client_id!r} with this secret: "
+            "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET",
+        )
+        return
+    except SiteError as error:
+        yield Finding(False, f"credentials: {error}")
+        return
+    yield Finding(True, f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
+    try:
+        await site.category(slug, token)
+        yield Finding(True, f"bot: may see the unlisted rooms of {slug}")
+    except CredentialsError:
+        yield Finding(
+            False, f"bot: the client id is not of a bot of {slug}: ask the category's owner for one"
+        )
+    except SiteError as error:
+        yield Finding(False, f"bot: {error}")

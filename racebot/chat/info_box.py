@@ -1,0 +1,96 @@
+"""The final changes of a race for its page (`info_bot`) and for programs (`bot_meta`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from racebot.chat.messages import by_place, players
+from racebot.chat.templates import DEFAULT_TEXTS, Texts
+from racebot.races.change import Change
+from racebot.races.result import RaceResult
+from racebot.text.safe import plain
+
+INFO_LIMIT = 1000
+META_LIMIT = 2048
+META_KEY = "racebot"
+
+
+class InfoPolicy(StrEnum):
+    """Whether the final changes go into `info_bot`, which all bots of a category share."""
+
+    WHEN_EMPTY = "when-empty"
+    """Only where it is empty or holds our own block alone."""
+    APPEND = "append"
+    """Below what other bots wrote, each of their lines kept."""
+    NEVER = "never"
+
+
+def info_block(result: RaceResult, goal: str, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> str:
+    """The final changes for the race page, shortened to the site's limit by leaving out the last players."""
+    opening = texts.info.format(goal=plain(goal))
+    parts = players(result, changes, texts)
+    shown = len(parts)
+    while True:
+        rest = len(parts) - shown
+        more = [texts.more.format(count=rest)] if rest and texts.more else []
+        text = opening + texts.separator.join([*parts[:shown], *more])
+        if len(text) <= INFO_LIMIT or shown == 0:
+            return " ".join(text[:INFO_LIMIT].splitlines())
+        shown -= 1
+
+
+def merged_info(
+    existing: str, blocks: Sequence[str], policy: InfoPolicy, texts: Texts = DEFAULT_TEXTS
+) -> str | None:
+    """What `info_bot` should hold, or None where it is to be left as it is.
+
+    A line is ours if it begins as `texts.info` does, or as it does by default.
+
+    Lines that are not ours are kept as they stand; blocks that do not fit below them are left out.
+    """
+    openings = tuple(own.info.partition("{")[0] for own in (texts, DEFAULT_TEXTS) if own.info)
+    foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
+    while foreign and not foreign[-1].strip():
+        foreign.pop()
+    if policy is InfoPolicy.NEVER or (policy is InfoPolicy.WHEN_EMPTY and foreign):
+        return None
+    text = "\n".join(foreign)
+    for block in blocks:
+        longer = f"{text}\n{block}" if text else block
+        if len(longer) <= INFO_LIMIT:
+            text = longer
+    return None if text.rstrip() == existing.rstrip() else text
+
+
+def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Our one key of `bot_meta`, as `setmeta` takes it.
+
+    Changes that would take the whole of `bot_meta` past the site's limit are left out from the end, and
+    counted under `omitted`.
+
+    Args:
+        existing: what `bot_meta` holds now; the site merges key by key, so other keys stay and count
+            against the limit.
+        boards: one entry per leaderboard, from `meta_entry`.
+    """
+    entries = [{**board, "changes": dict(board["changes"])} for board in boards]
+    others = {key: value for key, value in existing.items() if key != META_KEY}
+    while len(json.dumps({**others, META_KEY: entries}).encode()) > META_LIMIT:
+        longest = max(entries, key=lambda entry: len(entry["changes"]), default=None)
+        if longest is None or not longest["changes"]:
+            return {META_KEY: []}
+        longest["changes"].popitem()
+        longest["omitted"] = longest.get("omitted", 0) + 1
+    return {META_KEY: entries}
+
+
+def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> dict[str, Any]:
+    """One leaderboard's final changes for machines: `[before, after]` points by user id, by place."""
+    return {
+        "leaderboard": goal,
+        "model": model,
+        "changes": {c.player: [c.points_before, c.points_after] for c in by_place(changes)},
+    }

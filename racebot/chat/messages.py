@@ -1,0 +1,108 @@
+"""What the bot says: rating changes as chat messages, info block and machine-readable meta. Pure text.
+
+The wording is `texts.py`'s. Chat shows one paragraph in a narrow column, so players are separated by a
+middle dot, ordered by place, and a message that would grow past the site's limit is split between
+players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from racebot.chat.templates import DEFAULT_TEXTS, Texts
+from racebot.races.change import Change
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.text.safe import plain
+
+MESSAGE_LIMIT = 1000
+
+
+def provisional(
+    result: RaceResult,
+    goal: str,
+    changes: Sequence[Change],
+    texts: Texts = DEFAULT_TEXTS,
+    *,
+    correction: int = 0,
+    again: bool = False,
+) -> list[str]:
+    """The messages that tell what a finished race will do once it is recorded; none where that is silent.
+
+    Args:
+        result: the race, for names.
+        goal: the leaderboard's name.
+        changes: of all rated entrants.
+        texts: the wording.
+        correction: 0 for the first time, then 1, 2, … so that no two messages are the same.
+        again: whether a moderator asked to hear it once more.
+    """
+    template = texts.again if again else texts.correction if correction else texts.provisional
+    if not template:
+        return []
+    phrases = players(result, changes, texts) or [texts.no_changes]
+    return split(template.format(goal=plain(goal), number=correction), phrases, texts)
+
+
+def team_race(goal: str, texts: Texts = DEFAULT_TEXTS) -> list[str]:
+    """The message that says why a team race changes nothing, unless that is silent."""
+    return [texts.team_race.format(goal=plain(goal))] if texts.team_race else []
+
+
+def players(result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> list[str]:
+    """One short phrase per rated entrant, by place, those who did not finish last."""
+    entrants = {entrant.user_id: entrant for entrant in result.entrants}
+    return [_player(entrants[change.player], change, texts) for change in by_place(changes)]
+
+
+def split(
+    opening: str, parts: Sequence[str], texts: Texts = DEFAULT_TEXTS, limit: int = MESSAGE_LIMIT
+) -> list[str]:
+    """One or more messages of at most `limit` characters, broken between parts only."""
+    messages = [opening[:limit]]
+    fresh = True
+    for part in parts:
+        longer = messages[-1] + ("" if fresh else texts.separator) + part
+        if len(longer) > limit and not fresh:
+            messages.append((texts.continued + part)[:limit])
+        else:
+            messages[-1] = longer[:limit]
+        fresh = False
+    return messages
+
+
+def signed(change: int) -> str:
+    """A change of points with its sign, as people write it: +12, −5, ±0."""
+    return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
+
+
+def part_phrases(change: Change) -> list[str]:
+    """What each step of the model gave, in words: `+12 for finishing`, `−5 for the place`."""
+    finished = change.place is not None
+    words = {"finish": "finishing" if finished else "not finishing", "place": "the place"}
+    return [
+        f"{signed(points)} for {words.get(name, name)}"
+        for name, points in change.parts
+        if finished or name != "place" or points
+    ]
+
+
+def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:
+    """A finisher's place, or DNF or DQ."""
+    if change.place is not None:
+        return str(change.place)
+    return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
+
+
+def _player(entrant: Entrant, change: Change, texts: Texts) -> str:
+    return texts.player.format(
+        place=standing_word(entrant, change, texts),
+        name=plain(entrant.name),
+        before=change.points_before,
+        after=change.points_after,
+        change=signed(change.points_change),
+        new=texts.new if change.races_before == 0 else "",
+    )
+
+
+def by_place(changes: Sequence[Change]) -> list[Change]:
+    return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after, c.player))

@@ -1,0 +1,180 @@
+"""Reports as tables for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from racebot.chat.messages import signed
+from racebot.text.safe import printable
+
+STATUS_LINES = 20
+"""Entries of a kind that `status` shows."""
+
+
+def leaderboard(console: Console, report: dict[str, Any], listed: int | None = None) -> None:
+    """A leaderboard of all who are listed, or of the first of so many."""
+    table = Table(
+        title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left", box=SIMPLE_HEAD
+    )
+    for heading in ("", "Points", "Races", "Finished", "Won"):
+        table.add_column(heading, justify="right")
+    table.add_column("Player")
+    for entry in report["players"]:
+        table.add_row(
+            str(entry["place"]),
+            str(entry["points"]),
+            str(entry["races"]),
+            str(entry["finishes"]),
+            str(entry["wins"]),
+            _safe(entry["name"]),
+        )
+    console.print(table)
+    shown = len(report["players"])
+    rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
+    console.print(f"{report['races']} races rated, {listed or shown} players{rest}")
+
+
+def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:
+    """The biggest changes of late."""
+    table = Table(
+        title=f"Biggest movers of the last {days} days of races", title_justify="left", box=SIMPLE_HEAD
+    )
+    table.add_column("Player")
+    for heading in ("From", "To", "Change"):
+        table.add_column(heading, justify="right")
+    for entry in report:
+        table.add_row(
+            _safe(entry["name"]), str(entry["before"]), str(entry["after"]), signed(entry["change"])
+        )
+    console.print(table)
+
+
+def status(console: Console, report: dict[str, Any]) -> None:
+    """What a bot is at."""
+    worker, database = report["worker"], report["database"]
+    seen = (
+        "has never seen its category"
+        if worker["last_seen"] is None
+        else f"last saw its category {_ago(worker['seconds_since'])}"
+    )
+    console.print(f"racebot is {'running' if worker['running'] else 'not running'}; it {seen}")
+    copies = f"last copied {database['last_backup']}" if database["last_backup"] else "never copied"
+    console.print(
+        f"{_safe(database['path'])}, {database['bytes'] / 1e6:.1f} MB, {copies}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("Leaderboard", "Category", "Model"):
+        table.add_column(heading)
+    for heading in ("Races", "Players", "Last race (UTC)"):
+        table.add_column(heading, justify="right")
+    for board in report["leaderboards"]:
+        table.add_row(
+            _safe(board["leaderboard"]),
+            board["category"],
+            board["model"],
+            str(board["races"]),
+            str(board["players"]),
+            "" if board["last_race"] is None else board["last_race"][:16].replace("T", " "),
+        )
+    console.print(table)
+    lines = {
+        "Rooms of races that go on": [_safe(race) for race in report["rooms"]],
+        "Finished, waiting for their record": [
+            f"{_safe(each['race'])}, finished {each['ended_at'][:16].replace('T', ' ')} UTC"
+            for each in report["pending"]
+        ],
+        "Still to be said": [
+            f"{_safe(each['race'])}: {each['kind']}, {each['state']} since {_ago(each['seconds'])}"
+            for each in report["outbox"]
+        ],
+        "Backfill not ended": [
+            f"{each['category']}, page {each['page']} next" for each in report["backfills"]
+        ],
+    }
+    for heading, entries in lines.items():
+        console.print(f"{heading}: {len(entries) or 'none'}")
+        for entry in entries[:STATUS_LINES]:
+            console.print(f"  {entry}", highlight=False, soft_wrap=True)
+        if len(entries) > STATUS_LINES:
+            console.print(f"  and {len(entries) - STATUS_LINES} more")
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'} ago"
+
+
+def player(console: Console, report: dict[str, Any]) -> None:
+    """A player's standings and last races."""
+    console.print(f"[bold]{_safe(report['name'])}[/bold] ({_safe(report['id'])})")
+    if not report["leaderboards"]:
+        console.print("has raced, but no race of theirs has been rated yet")
+    for board in report["leaderboards"]:
+        place = f"place {board['place']} of {board['listed']}" if board["place"] else "not listed"
+        console.print(
+            f"\n{_safe(board['leaderboard'])}: [bold]{board['points']}[/bold] points, {place}, "
+            f"{board['races']} races, {board['finishes']} finished, {board['wins']} won"
+        )
+        table = Table(box=SIMPLE_HEAD)
+        for heading in ("Ended", "Race"):
+            table.add_column(heading)
+        for heading in ("Place", "Before", "After", "Change"):
+            table.add_column(heading, justify="right")
+        for race in board["history"]:
+            table.add_row(
+                race["ended_at"][:16].replace("T", " "),
+                _safe(race["race"]),
+                f"{race['place'] or 'DNF'} of {race['entrants']}",
+                str(race["before"]),
+                str(race["after"]),
+                signed(race["change"]),
+            )
+        console.print(table)
+
+
+def race(console: Console, report: dict[str, Any]) -> None:
+    """What a race did to each entrant, and why."""
+    ended = report["ended_at"][:16].replace("T", " ")
+    console.print(f"[bold]{_safe(report['race'])}[/bold]  {_safe(report['goal'])}, ended {ended} UTC")
+    if not report["leaderboards"]:
+        console.print("is stored, but counts on no leaderboard")
+    for board in report["leaderboards"]:
+        console.print(f"\n{_safe(board['leaderboard'])} ({board['model']}), race {board['sequence']}")
+        if board["note"]:
+            console.print(f"changed nothing: {board['note']}")
+            continue
+        table = Table(box=SIMPLE_HEAD)
+        table.add_column("", justify="right")
+        table.add_column("Player", overflow="fold", ratio=2)
+        for heading in ("Points", "Change", "Expected", "Actual"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("What moved it", ratio=3)
+        for entry in board["entrants"]:
+            table.add_row(
+                entry["standing"],
+                _safe(entry["name"]) + (" (new)" if entry["first_race"] else ""),
+                f"{entry['before']}→{entry['after']}",
+                signed(entry["change"]),
+                f"{entry['expected']:.1f}",
+                f"{entry['actual']:g}",
+                _safe("; ".join([*entry["parts_in_words"], *entry["moved_by"]])),
+            )
+        console.print(table)
+        console.print(
+            "Expected and actual are places among the rated entrants; those level share a mean place. Where "
+            "finishing counts on its own, those of finishers are places among the finishers."
+        )
+
+
+def _safe(text: str) -> str:
+    """Text from users, without terminal control characters or markup."""
+    return escape(printable(text))

@@ -1,0 +1,78 @@
+"""What is logged and how: lines for people or JSON for programs, each with the race that it is about."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from pythonjsonlogger.json import JsonFormatter
+
+from racebot.text.safe import printable
+
+_race: ContextVar[str | None] = ContextVar("race", default=None)
+
+
+@contextmanager
+def about(race: str) -> Generator[None]:
+    """All that is logged inside is about a race, `category/slug`."""
+    token = _race.set(race)
+    try:
+        yield
+    finally:
+        _race.reset(token)
+
+
+def to_stderr(level: str, form: str = "text") -> None:
+    """Log to standard error from now on.
+
+    Args:
+        level: debug, info, warning or error.
+        form: `text`, or `json` for one object per line.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_note_race)
+    handler.setFormatter(_json() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # They tell each header they send, the token's among them.
+    for chatty in ("httpx", "httpcore", "websockets"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # A run that is skipped because the one before still works is no news.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+def for_programs() -> bool:
+    """Whether each line is a JSON object."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+
+
+class _Text(logging.Formatter):
+    """A line a record, and a traceback below it: what the site sent does not move the terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        race = getattr(record, "race", None)
+        message = printable(record.message)
+        record.message = message if race is None or race in message else f"{race}: {message}"
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(map(printable, super().formatException(ei).splitlines()))
+
+
+def _json() -> logging.Formatter:
+    return JsonFormatter(
+        ["asctime", "levelname", "name", "message", "category", "race", "room"],
+        rename_fields={"asctime": "time", "levelname": "level", "name": "logger", "exc_info": "error"},
+        datefmt="%Y-%m-%dT%H:%M:%S%z",
+    )
+
+
+def _note_race(record: logging.LogRecord) -> bool:
+    """Add the race, its category and its room to a record, None where it is about none."""
+    race = _race.get()
+    category, _, room = race.partition("/") if race else ("", "", "")
+    record.race, record.category, record.room = race, category or None, room or None
+    return True

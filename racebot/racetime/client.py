@@ -1,0 +1,243 @@
+"""The site over HTTP: tokens, categories, races and the list of past races.
+
+One client serves one site. Transient failures (5xx, 429, timeouts, HTML where JSON belongs) are retried
+with growing pauses, `Retry-After` obeyed; a refusal is raised at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import stamina
+from pydantic import SecretStr
+
+from racebot import __version__
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.racetime.gate import Gate
+from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
+from racebot.text.parse import read_json
+
+log = logging.getLogger(__name__)
+
+USER_AGENT = f"racebot/{__version__} (httpx)"
+LONGEST_PAUSE = 300.0
+LARGEST_ANSWER = 32 * 1024 * 1024
+"""Bytes, unpacked; a page of a hundred races with two hundred entrants each has some ten million."""
+ANSWER_WITHIN = 120.0
+"""Seconds for a whole answer: a site that sends a byte now and then must not hold up everything else."""
+
+_TOKEN = re.compile(r"[!-~]{1,4096}")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A bot's OAuth2 client id and secret."""
+
+    client_id: str
+    client_secret: SecretStr
+
+
+class Transient(SiteError):  # noqa: N818 - not an error but a reason to try again
+    """The site could not answer just now."""
+
+    def __init__(self, text: str, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class Site:
+    """The site's pages as typed values.
+
+    Args:
+        url: the site's address, such as `https://racetime.gg`.
+        interval: seconds from the start of one request to the start of the next; requests never overlap.
+        attempts: how often a request is tried before its failure is raised.
+        transport: for tests, in place of the network.
+
+    Raises (all requests):
+        SiteError: unreachable or failing, after all attempts.
+        NotFoundError: no such page.
+        PayloadError: an answer of the wrong shape.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        interval: float = 1.0,
+        attempts: int = 5,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.gate = Gate()
+        self._interval = interval
+        self._attempts = attempts
+        self._turn = asyncio.Lock()
+        self._last_start = float("-inf")
+        self._client = httpx.AsyncClient(
+            base_url=self.url,
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            timeout=httpx.Timeout(20.0),
+            follow_redirects=False,
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def token(self, credentials: Credentials) -> tuple[str, float]:
+        """A new access token and its lifetime in seconds.
+
+        Raises:
+            CredentialsError: the site does not know this id and secret.
+        """
+        form = {
+            "client_id": credentials.client_id,
+            "client_secret": credentials.client_secret.get_secret_value(),
+            "grant_type": "client_credentials",
+        }
+        try:
+            answer = await self._request("POST", "/o/token", data=form)
+        except CredentialsError:
+            raise CredentialsError(
+                f"{self.url} does not accept client id {credentials.client_id!r} with its secret: "
+                "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
+            ) from None
+        if not isinstance(answer, Mapping):
+            raise PayloadError("the site's token answer is not an object")
+        token, lifetime = answer.get("access_token"), answer.get("expires_in")
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise PayloadError("the site's token answer has no usable access_token")
+        if isinstance(lifetime, bool) or not isinstance(lifetime, (int, float)) or lifetime <= 0:
+            raise PayloadError("the site's token answer has no usable expires_in")
+        return token, float(lifetime)
+
+    async def category(self, slug: str, token: str | None = None) -> Category:
+        """A category; with its bot's token, unlisted rooms included.
+
+        Raises:
+            CredentialsError: the token is not of a bot of this category.
+        """
+        path = f"/o/{slug}/data" if token else f"/{slug}/data"
+        try:
+            return parse_category(await self._request("GET", path, token=token))
+        except CredentialsError:
+            raise CredentialsError(
+                f"{self.url} lets no such bot into category {slug!r}: "
+                "the client id must be of a bot that the category's owner made for it"
+            ) from None
+
+    async def race(self, name: str) -> Race:
+        """A race by its name, `category/slug`."""
+        return parse_race(await self._request("GET", f"/{name}/data"))
+
+    async def past_races(self, category: str, page: int, per_page: int = 100) -> RacePage:
+        """One page of finished races with their entrants, those that ended last first."""
+        params = {"show_entrants": "true", "per_page": per_page, "page": page}
+        return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
+
+    async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async for attempt in stamina.retry_context(
+            on=_pause_for,
+            attempts=self._attempts,
+            timeout=None,
+            wait_initial=1.0,
+            wait_max=60.0,
+            wait_jitter=1.0,
+        ):
+            with attempt:
+                return await self._once(method, path, headers=headers, **kwargs)
+        raise AssertionError("unreachable")
+
+    async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
+        where = f"{self.url}{path}"
+        try:
+            async with self._turn:
+                await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
+                self._last_start = time.monotonic()
+                async with (
+                    asyncio.timeout(ANSWER_WITHIN),
+                    self._client.stream(method, path, **kwargs) as answer,
+                ):
+                    body = await _body(answer, where) if answer.status_code == 200 else b""
+        except httpx.RequestError as error:
+            if (distrust := certificate_problem(error)) is not None:
+                raise SiteError(f"{self.url} is not trusted: {distrust}") from error
+            raise Transient(f"{self.url} cannot be reached ({type(error).__name__})") from error
+        except TimeoutError:
+            raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
+        status = answer.status_code
+        if status in {401, 403} and path.startswith("/o/"):  # elsewhere it is a front proxy that refuses
+            raise CredentialsError(f"{where} refuses the credentials ({status})")
+        if status == 404:
+            raise NotFoundError(f"{where} does not exist")
+        if status == 429 or status >= 500:
+            raise Transient(f"{where} answered {status}", _retry_after(answer))
+        if answer.has_redirect_location:
+            # Where to is not told: it may repeat what was sent.
+            raise SiteError(f"{where} answered {status}, to look elsewhere: check RACEBOT_SITE")
+        if status != 200:
+            raise SiteError(f"{where} answered {status}")
+        try:
+            return read_json(body)
+        except PayloadError as error:
+            raise Transient(f"{where} answered something that is not JSON") from error
+
+
+async def _body(answer: httpx.Response, where: str) -> bytes:
+    body = bytearray()
+    async for part in answer.aiter_bytes():
+        body += part
+        if len(body) > LARGEST_ANSWER:
+            raise SiteError(f"{where} answered more than {LARGEST_ANSWER // 1024**2} MiB")
+    return bytes(body)
+
+
+def certificate_problem(error: BaseException | None) -> str | None:
+    """Why a connection's certificate was not accepted, in words; None where that was not the trouble."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its TLS certificate was refused ({error.verify_message})"
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _pause_for(error: Exception) -> bool | float:
+    """Which failures are worth another try, and how long to wait where the site says so."""
+    if not isinstance(error, Transient):
+        return False
+    if error.retry_after is not None:
+        log.warning("%s: waiting %.0f s as it asks", error, error.retry_after)
+        return error.retry_after
+    log.warning("%s: trying again", error)
+    return True
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    if text.isdecimal():
+        return min(float(text), LONGEST_PAUSE)
+    try:
+        delay = parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(delay, 0.0), LONGEST_PAUSE)

@@ -1,0 +1,149 @@
+"""Elo and Glicko extended to free-for-all, and the naive baseline (evaluation-metrics §III A, B, D)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.models.multielo import LN10, expected_scores
+from racebot.ratings.models.single import SingleParameterModel, against, inherited, start_state, whole
+from racebot.ratings.parameters import parameter
+
+UNFINISHED_HELP = "whether players who share a place, such as those who did not finish, were compared or drew"
+
+
+def normalised_results(groups: Groups) -> FloatArray:
+    """(N - rank) / C(N, 2), which sums to one; those who share ranks have the mean of them."""
+    n = groups.label.size
+    return (n - groups.places()) / (n * (n - 1) / 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EloFfa(SingleParameterModel):
+    """Elo over all pairs, results and expectations normalised to one (evaluation-metrics §III A).
+
+    `rates` is the K of the source, whose odds are powers of e, not of ten. The defaults are its §V's.
+    """
+
+    key: ClassVar[str] = "elo-ffa"
+
+    initial_rating: Number = inherited("initial_rating", 1500.0, search=(1300.0, 1700.0))
+    dummy: Number | None = inherited("dummy", None, search=(1300.0, 1900.0))
+    rates: tuple[Number, ...] = inherited("rates", (10.0,), search=(4.0, 1000.0))
+    points_scale: Number = inherited("points_scale", 1.0)
+    spread: Number = parameter(
+        400.0, help="rating lead that makes the odds e to one (D)", positive=True, search=(50.0, 800.0)
+    )
+    unfinished: str = parameter("unobserved", help=UNFINISHED_HELP, choices=("unobserved", "tie"))
+
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        ties = self.unfinished == "tie"
+        return normalised_results(groups) - expected_scores(ratings, groups, self.spread, ties=ties)
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        lead = a[..., 0] - b[..., 0]
+        chance: FloatArray = expit(lead / against(self.spread, lead))
+        return chance
+
+
+def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
+    """How much less a comparison tells under a variance: g of the source; 1 without variance."""
+    factor: FloatArray = (1 + 3 * q**2 * variance / np.pi**2) ** -0.5
+    return factor
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlickoFfa:
+    """Glicko over all pairs, results and expectations normalised to one (evaluation-metrics §III B).
+
+    The source weighs the change with g(σ_j) without saying which of several opponents j is. Here it is the
+    mean over the opponents that the player was compared with, which for two players is what is printed.
+    """
+
+    key: ClassVar[str] = "glicko-ffa"
+    columns: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    rates_teams: ClassVar[bool] = False
+
+    initial_rating: Number = parameter(1500.0, help="rating of a player without a race")
+    initial_deviation: Number = parameter(
+        350.0, help="rating deviation of a player without a race", positive=True, search=(50.0, 800.0)
+    )
+    spread: Number = parameter(
+        400.0, help="rating lead that makes the odds ten to one", positive=True, search=(50.0, 800.0)
+    )
+    unfinished: str = parameter("unobserved", help=UNFINISHED_HELP, choices=("unobserved", "tie"))
+
+    def initial(self) -> FloatArray:
+        return start_state(self, self.initial_rating, self.initial_deviation)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        if not outcome.rateable:
+            return states.copy()
+        groups, n = Groups.of(outcome), outcome.size
+        mean, variance = states[..., 0], states[..., 1] ** 2
+        compared = np.abs(groups.before()) if self.unfinished == "unobserved" else 1 - np.eye(n)
+        lead = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
+        both = variance[..., :, np.newaxis] + variance[..., np.newaxis, :]
+        q = LN10 / per_entrant(self.spread)
+        q_pair = q[..., np.newaxis]
+        chance = np.where(compared > 0, expit(q_pair * damping(q_pair, both) * lead), 0.5)
+        expected = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
+        g = (compared * damping(q, variance)[..., np.newaxis, :]).sum(-1) / compared.sum(-1)
+        precision = 1 / variance + (q * g) ** 2 * expected * (1 - expected)
+        moved = mean + q * g * (normalised_results(groups) - expected) / precision
+        return np.stack([moved, precision**-0.5], -1)
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        return states[..., 0]
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        return whole(states[..., 0])
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        lead = a[..., 0] - b[..., 0]
+        q = LN10 / against(self.spread, lead)
+        chance: FloatArray = expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
+        return chance
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviousRank:
+    """Predicts that everybody is placed as in the race before (evaluation-metrics §III D).
+
+    The state is the last observed rank, 0 for a player without one. A naive baseline: it sees neither who
+    the opponents were nor how many.
+    """
+
+    key: ClassVar[str] = "previous-rank"
+    columns: ClassVar[tuple[str, ...]] = ("rank",)
+    rates_teams: ClassVar[bool] = False
+
+    def initial(self) -> FloatArray:
+        return np.zeros(1)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        if not outcome.rateable:
+            return states.copy()
+        after = np.empty_like(states)
+        after[..., 0] = Groups.of(outcome).places()
+        return after
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        """Minus the predicted rank; for a newcomer that is half the number of the players given."""
+        rank = states[..., 0]
+        return -np.where(rank == 0, rank.shape[-1] / 2 if rank.ndim else 1.0, rank)
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        return whole(self.rating(states))
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """One or zero, as the previous ranks say; a half where they are equal or one has none."""
+        known = (a[..., 0] > 0) & (b[..., 0] > 0)
+        return np.where(known, (1 + np.sign(b[..., 0] - a[..., 0])) / 2, 0.5)

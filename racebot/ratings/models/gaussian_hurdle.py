@@ -1,0 +1,151 @@
+"""What the hurdle models with Gaussian skills have in common: the hurdle, the points and the forecasts.
+
+`thurstone-hurdle` and `thurstone-filter` differ in what they keep of a player between races.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from racebot.errors import ModelError
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.hurdle import Race
+from racebot.ratings.models.single import against, whole
+from racebot.ratings.numerics.elementwise import Elementwise, Parameters, pack, unpack
+from racebot.ratings.numerics.truncated_normal import Value
+from racebot.ratings.parameters import parameter
+
+Columns = Sequence[Sequence[Value]]
+"""k columns of n values each."""
+
+
+class _Parts(NamedTuple):
+    """States after the hurdle, and after everything; `shape` is that of the leading axes."""
+
+    finish: Columns
+    place: Columns
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianHurdleModel(ABC):
+    """Base of the hurdle models whose skills are Gaussian.
+
+    In a sweep each numeric parameter is a number or an array of shape [candidates].
+
+    Raises:
+        ModelError: when made with a lapse of 1 or more.
+    """
+
+    key: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    rates_teams: ClassVar[bool] = False
+    used: ClassVar[tuple[str, ...]]
+    """Names of the parameters that the update needs, in the order in which it takes them."""
+
+    level: Number = parameter(0.0, help="a of the hurdle: the skill at which it is even", search=(-8.0, 6.0))
+    width: Number = parameter(
+        1.0, help="b of the hurdle: the larger, the less a finish tells", positive=True, search=(0.3, 8.0)
+    )
+    lapse: Number = parameter(
+        0.0,
+        help="q of the hurdle: chance not to finish whatever the skill; below 1",
+        minimum=0.0,
+        search=(0.0, 0.4),
+    )
+    finish_level: Number = parameter(
+        0.0,
+        help="of the forecast whether a player finishes: the rating at which it is even",
+        search=(-8.0, 6.0),
+    )
+    finish_width: Number = parameter(
+        1.0,
+        help="of that forecast: the larger, the less the rating matters",
+        positive=True,
+        search=(0.3, 12.0),
+    )
+    newcomer_points: Number = parameter(1000.0, help="points that people see of a newcomer")
+    points_scale: Number = parameter(250.0, help="points that people see per unit of rating", positive=True)
+
+    def __post_init__(self) -> None:
+        if np.any(np.asarray(self.lapse) >= 1.0):
+            raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
+
+    @abstractmethod
+    def initial(self) -> FloatArray:
+        """State of a player without a race: shape [k], or [candidates, k] in a sweep."""
+
+    @abstractmethod
+    def rating(self, states: FloatArray) -> FloatArray:
+        """The number that ranks players, higher is better: shape [..., n]."""
+
+    @abstractmethod
+    def skill_variance(self, states: FloatArray) -> FloatArray:
+        """Variance of the belief about each skill: shape [..., n]."""
+
+    @abstractmethod
+    def _updated(
+        self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
+    ) -> tuple[Columns, Columns]:
+        """Columns after the hurdle, and after the order and with what players must never see mended."""
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        parts = self._parts(states, outcome)
+        return states.copy() if parts is None else pack(parts.place, parts.shape)
+
+    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
+        """States after the hurdle (`finish`), and after the race (`place`)."""
+        parts = self._parts(states, outcome)
+        if parts is None:
+            return ("finish", states.copy()), ("place", states.copy())
+        return ("finish", pack(parts.finish, parts.shape)), ("place", pack(parts.place, parts.shape))
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        rating = self.rating(states)
+        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        above = rating - against(newcomer, rating)
+        return whole(against(self.newcomer_points, rating) + against(self.points_scale, rating) * above)
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
+
+        The lead in rating, against the scatter of two performances and the doubt about two skills. What
+        finishing tells is in the ratings; a hurdle on top of them predicts worse (docs/model.md).
+        """
+        variance = 2.0 + self.skill_variance(a) + self.skill_variance(b)
+        probability: FloatArray = ndtr((self.rating(a) - self.rating(b)) / np.sqrt(variance))
+        return probability
+
+    def finish_probability(self, states: FloatArray) -> FloatArray:
+        """Probability that each player finishes their next race: shape [..., n].
+
+        It has a line of its own: the hurdle says how much a finish shall tell, not how many finish.
+        """
+        rating = self.rating(states)
+        width = np.sqrt(against(self.finish_width, rating) ** 2 + self.skill_variance(states))
+        probability: FloatArray = ndtr((rating - against(self.finish_level, rating)) / width)
+        return probability
+
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance, should they finish: [..., n]."""
+        return self.rating(states), np.sqrt(1.0 + self.skill_variance(states))
+
+    def _parts(self, states: FloatArray, outcome: Outcome) -> _Parts | None:
+        race = Race.of(outcome)
+        if not race.observed:
+            return None
+        columns, settings, operations, shape = unpack(states, self._settings)
+        return _Parts(*self._updated(columns, race, settings, operations), shape)
+
+    @cached_property
+    def _settings(self) -> Parameters:
+        return Parameters.of(getattr(self, name) for name in self.used)

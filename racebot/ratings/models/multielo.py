@@ -1,0 +1,92 @@
+"""Multielo: Elo with scores that are shared out among all entrants (multielo, "Methodology").
+
+Actual and expected scores both sum to one over the entrants; the change is K(N-1)(actual - expected).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.models.single import SingleParameterModel, against, inherited
+from racebot.ratings.parameters import parameter
+
+LN10 = float(np.log(10))
+
+
+def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: bool) -> FloatArray:
+    """Share of the score that each entrant's chances of winning each pair promise: shape [..., n].
+
+    Args:
+        ratings: shape [..., n].
+        groups: the order; where two of a group were not compared, each is promised what it got, half.
+        unit: rating lead that makes the odds e to 1; a number or an array of shape [candidates].
+        ties: whether two of a group drew, which makes their chances count.
+    """
+    n = ratings.shape[-1]
+    lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
+    chance = expit(lead / per_entrant(unit)[..., np.newaxis])
+    if not ties:
+        chance = np.where(groups.before() == 0, 0.5, chance)
+    shares: FloatArray = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
+    return shares
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiElo(SingleParameterModel):
+    """Linear or exponential scores by place; those who share places share the mean of their scores.
+
+    `rates` is the K of the source. On the defaults, two players move as in chess.
+    """
+
+    key: ClassVar[str] = "multielo"
+
+    initial_rating: Number = inherited("initial_rating", 1000.0, search=(800.0, 1200.0))
+    dummy: Number | None = inherited("dummy", None, search=(800.0, 1400.0))
+    rates: tuple[Number, ...] = inherited("rates", (32.0,), search=(4.0, 128.0))
+    points_scale: Number = inherited("points_scale", 1.0)
+    spread: Number = parameter(
+        400.0, help="rating lead that makes the odds ten to one (D)", positive=True, search=(100.0, 800.0)
+    )
+    score_base: Number = parameter(
+        1.0,
+        help="base of the exponential scores, which favour the top places; 1 is linear",
+        minimum=1.0,
+        search=(1.0, 3.0),
+    )
+    unfinished: str = parameter(
+        "unobserved",
+        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        choices=("unobserved", "tie"),
+    )
+
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        ties = self.unfinished == "tie"
+        expected = expected_scores(ratings, groups, np.divide(self.spread, LN10), ties=ties)
+        moves: FloatArray = (ratings.shape[-1] - 1) * (self.scores(groups) - expected)
+        return moves
+
+    def scores(self, groups: Groups) -> FloatArray:
+        """Actual scores, which sum to one: shape [n], or [candidates, n] if the base is an array."""
+        stages = groups.stages(worst_first=False)
+        behind = np.arange(groups.label.size - 1, -1, -1.0)
+        power = np.log(per_entrant(self.score_base))
+        # The linear score is the limit of the exponential one as the base goes to 1.
+        curved = np.where(np.abs(power) < 1e-9, 1.0, power)
+        by_place = np.where(np.abs(power) < 1e-9, behind, np.expm1(curved * behind) / curved)
+        total = np.zeros((*by_place.shape[:-1], by_place.shape[-1] + 1))
+        by_place.cumsum(-1, out=total[..., 1:])
+        mean = (total[..., stages.stop] - total[..., stages.start]) / (stages.stop - stages.start)
+        scores: FloatArray = np.empty_like(mean)
+        scores[..., stages.order] = mean / total[..., -1:]
+        return scores
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        lead = a[..., 0] - b[..., 0]
+        chance: FloatArray = expit(LN10 * lead / against(self.spread, lead))
+        return chance

@@ -1,0 +1,59 @@
+"""Pairwise Elo: a race as one game per pair of entrants (multiplayer-generalizations-of-elo §3.2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.elo import (
+    exponential_gain,
+    exponential_win,
+    gaussian_gain,
+    gaussian_win,
+    pair_moves,
+)
+from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.parameters import parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseElo(SingleParameterModel):
+    """Sum or mean of the two-player updates; the defaults are those of elo §5.1 for the sum."""
+
+    key: ClassVar[str] = "pairwise-elo"
+
+    initial_rating: Number = inherited("initial_rating", -1.6)
+    dummy: Number | None = inherited("dummy", 0.0)
+    rates: tuple[Number, ...] = inherited("rates", (0.07,))
+    combine: str = parameter(
+        "sum",
+        help="how the updates of an entrant's pairs add up",
+        choices=("sum", "mean"),
+    )
+    version: str = parameter(
+        "exponential",
+        help="performances behind the two-player rule",
+        choices=("exponential", "gaussian"),
+    )
+    unfinished: str = parameter(
+        "unobserved",
+        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        choices=("unobserved", "tie"),
+    )
+
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        gain = exponential_gain if self.version == "exponential" else gaussian_gain
+        ties = self.unfinished == "tie"
+        moves: FloatArray = pair_moves(ratings, groups, gain, ties=ties).sum(-1)
+        if self.combine == "mean":
+            # Over the pairs that were compared, which without ties are not all.
+            moves /= ratings.shape[-1] - 1 if ties else np.abs(groups.before()).sum(-1)
+        return moves
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        chance = exponential_win if self.version == "exponential" else gaussian_win
+        return chance(a[..., 0] - b[..., 0])

@@ -1,0 +1,160 @@
+"""What the single-parameter models have in common, once (multiplayer-generalizations-of-elo §5).
+
+A model of this kind keeps one number per player and adds one short function: the direction in which a
+race moves each entrant. Where the ratings start, the dummy player that anchors the scale, the learning
+rate, the floor and the points that people see are the same for all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from racebot.errors import ModelError
+from racebot.races.outcome import Outcome
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.parameters import inherited_from, parameter
+from racebot.ratings.shrinkage import pulled
+
+
+def candidate_shape(model: Any) -> tuple[int, ...]:
+    """Shape of the candidates that a model's numeric parameters hold: () for one parameter set."""
+    values = [getattr(model, declaration.name) for declaration in fields(model)]
+    flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    return np.broadcast_shapes(*(np.shape(item) for item in flat if not isinstance(item, (str, bool))))
+
+
+def start_state(model: Any, *columns: Number) -> FloatArray:
+    """A newcomer's row made of these numbers: shape [k], or [candidates, k] in a sweep."""
+    shape = candidate_shape(model)
+    return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
+
+
+def against(parameter: Number, values: FloatArray) -> FloatArray:
+    """A parameter with the axes of `values`, the candidates being the first: for values without entrants."""
+    array = np.asarray(parameter, dtype=np.float64)
+    return array.reshape(array.shape + (1,) * (values.ndim - array.ndim)) if array.ndim else array
+
+
+def whole(points: FloatArray) -> NDArray[np.int64]:
+    """Rounded to the whole numbers that people see."""
+    return np.rint(points).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleParameterModel(ABC):
+    """Base of the models with one number per player.
+
+    In a sweep each numeric parameter, and each entry of `knots` and `rates`, is a number or an array of
+    shape [candidates].
+
+    Raises:
+        ModelError: when made with knots that do not ascend or do not match the rates.
+    """
+
+    key: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ("rating",)
+    rates_teams: ClassVar[bool] = False
+
+    initial_rating: Number = parameter(0.0, help="rating of a player without a race", search=(-3.0, 1.0))
+    dummy: Number | None = parameter(
+        None,
+        help="fixed rating of a dummy player who shares the last place of every race; none leaves it out",
+        search=(-1.0, 2.0),
+        optional=True,
+    )
+    knots: tuple[Number, ...] = parameter((0.0,), help="ratings at which the learning rates hold, ascending")
+    rates: tuple[Number, ...] = parameter(
+        (0.1,),
+        help="learning rate at each knot, linear between knots and flat outside; a single one is constant",
+        positive=True,
+        search=(0.01, 1.0),
+    )
+    floor: Number | None = parameter(
+        None, help="rating below which nobody falls; none leaves it out", optional=True
+    )
+    points_scale: Number = parameter(1000.0, help="points that people see per unit of rating", positive=True)
+
+    def __post_init__(self) -> None:
+        if not self.rates or (len(self.rates) > 1 and len(self.rates) != len(self.knots)):
+            counts = f"{len(self.rates)} rates for {len(self.knots)} knots"
+            raise ModelError(f"{self.key}: {counts}; give a single rate or one for each knot")
+        if any(np.any(np.asarray(low) >= high) for low, high in pairwise(self.knots)):
+            raise ModelError(f"{self.key}: knots={self.knots!r} do not ascend")
+
+    @abstractmethod
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        """How a race moves each entrant at a learning rate of one: shape [..., n], like `ratings`.
+
+        The dummy player is the last entrant, where there is one. At least two groups are given.
+        """
+
+    @abstractmethod
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a player in state a is placed before one in state b: shape of the rows [...]."""
+
+    def initial(self) -> FloatArray:
+        return start_state(self, self.initial_rating)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        if not outcome.rateable:
+            return states.copy()
+        ratings = states[..., 0]
+        entrants = ratings
+        if self.dummy is not None:
+            entrants = np.empty((*ratings.shape[:-1], outcome.size + 1))
+            entrants[..., :-1] = ratings
+            entrants[..., -1] = self.dummy
+        moves = self.direction(entrants, Groups.of(outcome, dummy=self.dummy is not None))
+        updated = ratings + self.learning_rate(ratings) * moves[..., : outcome.size]
+        if self.floor is not None:
+            # Who is below already, by an older setting of the floor, is not lifted by losing.
+            updated = np.maximum(updated, np.minimum(ratings, per_entrant(self.floor)))
+        return updated[..., np.newaxis]
+
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """Ratings for the start of a season; there are no races to count."""
+        return pulled(states, self.initial()[..., np.newaxis, :], factor)
+
+    def learning_rate(self, ratings: FloatArray) -> FloatArray:
+        """Linear between the knots, flat outside (elo §5.2): broadcasts with `ratings` [..., n]."""
+        if len(self.rates) == 1:
+            return per_entrant(self.rates[0])
+        knots, rates = self._knots_and_rates
+        if knots.ndim == 1 and rates.ndim == 1:
+            return np.interp(ratings, knots, rates)
+        learning_rate = per_entrant(rates[0])
+        for (low, high), (below, above) in zip(pairwise(knots), pairwise(rates), strict=True):
+            way = np.clip((ratings - per_entrant(low)) / per_entrant(high - low), 0.0, 1.0)
+            learning_rate = learning_rate + per_entrant(above - below) * way
+        return learning_rate
+
+    @cached_property
+    def _knots_and_rates(self) -> tuple[FloatArray, FloatArray]:
+        knots, rates = (np.stack(np.broadcast_arrays(*entries)) for entries in (self.knots, self.rates))
+        return knots.astype(np.float64), rates.astype(np.float64)
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        return states[..., 0]
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        ratings = states[..., 0]
+        return whole(against(self.points_scale, ratings) * ratings)
+
+
+def inherited(name: str, default: Any, **changed: Any) -> Any:
+    """Declare a parameter of `SingleParameterModel` again, with another default.
+
+    Args:
+        name: the parameter.
+        default: the subclass's default.
+        changed: what else differs in its declaration, such as `search`.
+    """
+    return inherited_from(SingleParameterModel, name, default, **changed)

@@ -1,0 +1,72 @@
+"""Thurstone's model: performances around the rating (multiplayer-generalizations-of-elo §3.2.3, §4, §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.models.elo import gaussian_win
+from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
+from racebot.ratings.parameters import parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thurstone(SingleParameterModel):
+    """Gradient of the likelihood of independent performances of unit variance.
+
+    The defaults are the published ones of elo §5.2. The order of a group is unobserved, and summed over.
+    """
+
+    key: ClassVar[str] = "thurstone"
+
+    initial_rating: Number = inherited("initial_rating", 0.3)
+    dummy: Number | None = inherited("dummy", 0.9)
+    knots: tuple[Number, ...] = inherited("knots", (0.0, 1.0, 2.0))
+    rates: tuple[Number, ...] = inherited("rates", (0.65, 0.09, 0.07))
+    floor: Number | None = inherited("floor", 0.0)
+    density: str = parameter(
+        "gaussian",
+        help="distribution of performances around the rating",
+        choices=("gaussian", "logistic"),
+    )
+    weight: Number = parameter(
+        1.0,
+        help="weight of each unfinished player in the likelihood; 1 is exact, 0 leaves them out",
+        minimum=0.0,
+        search=(0.0, 1.5),
+    )
+
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        exact = np.ndim(self.weight) == 0 and self.weight == 1
+        weights = None if exact else np.where(groups.unfinished, per_entrant(self.weight), 1.0)
+        density = GAUSSIAN if self.density == "gaussian" else LOGISTIC
+        return score_means(ratings, groups, density, weights=weights)
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        lead = a[..., 0] - b[..., 0]
+        return gaussian_win(lead) if self.density == "gaussian" else logistic_win(lead)
+
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance: [..., n].
+
+        Logistic performances are taken for Gaussian ones of their variance.
+        """
+        return states[..., 0], np.ones(states.shape[:-1])
+
+
+def logistic_win(lead: FloatArray) -> FloatArray:
+    """Chance that a logistic performance of unit variance beats another, from the lead in rating.
+
+    With d the lead in units of the logistic scale it is e^d (e^d - 1 - d) / (e^d - 1)².
+    """
+    d = np.abs(lead) * np.pi / np.sqrt(3)
+    apart = np.maximum(d, 1e-2)
+    stronger = (-np.expm1(-apart) - apart * np.exp(-apart)) / np.expm1(-apart) ** 2
+    stronger = np.where(d < 1e-2, 0.5 + d / 6 - d**3 / 180, stronger)
+    chance: FloatArray = np.where(lead < 0, 1 - stronger, stronger)
+    return chance

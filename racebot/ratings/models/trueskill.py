@@ -1,0 +1,296 @@
+"""TrueSkill for races of players or teams.
+
+Source: "TrueSkill: A Bayesian Skill Rating System". A player's skill is believed to be N(μ, σ²), a
+performance is skill plus N(0, β²), a team's performance the sum of its members'; the outcome compares
+performances, and expectation propagation turns the comparisons into new beliefs.
+
+What differs is the comparisons made where the order inside a group was not observed:
+
+`censored`, the default, compares every member of a group with every member of the next group, and
+members of one group with each other never: each unfinished player with the worst finisher alone, one win
+each. Taken together these comparisons state the partial ordering and nothing else, since "all of one group
+above all of the next" is the same event as "each of one above each of the next", and the members of a group
+enter it alike: the listing order cannot matter, and equal beliefs get equal changes.
+
+`tie` lines all entrants up, best group first and as listed within a group, and compares neighbours, those of
+one group as a draw. That is what the `trueskill` package does, and racetime.gg with it: unfinished players
+pull each other together, and their results depend on who happens to stand next to whom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from racebot.errors import ModelError
+from racebot.races.outcome import IntArray, Outcome
+from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.single import start_state, whole
+from racebot.ratings.numerics.expectation_propagation import (
+    Comparison,
+    Evidence,
+    along_chain,
+    jointly,
+    through_layers,
+)
+from racebot.ratings.numerics.truncated_normal import ARRAYS, FLOATS, Arithmetic, Value
+from racebot.ratings.parameters import parameter
+from racebot.ratings.shrinkage import pulled, pulled_variance
+
+_SITE_ROUNDS = 10
+"""Where the package stops, converged or not; `tie` stops with it."""
+_ROUNDS = 200
+_TOLERANCE = 1e-10
+"""Standard deviations; so small that a candidate stops at the same numbers alone and among others."""
+
+
+class _Settings(NamedTuple):
+    """Parameters as the update needs them, each a float or an array of shape [candidates].
+
+    Attributes:
+        noise: β².
+        drift: τ².
+        margin: of a draw, for a single player; it grows with the root of the number of players compared
+            (section 4.1).
+    """
+
+    noise: Value
+    drift: Value
+    margin: Value
+
+
+class _Units(NamedTuple):
+    """The players or teams that are compared, best first.
+
+    Attributes:
+        members: entrants of each unit.
+        group: of each unit.
+    """
+
+    members: list[list[int]]
+    group: list[int]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> _Units:
+        group = outcome.group.tolist()
+        if outcome.team is None:
+            order = sorted(range(len(group)), key=group.__getitem__)
+            return cls([[i] for i in order], [group[i] for i in order])
+        teams = defaultdict(list)
+        for entrant, team in enumerate(outcome.team.tolist()):
+            teams[team].append(entrant)
+        members = sorted(teams.values(), key=lambda team: group[team[0]])
+        return cls(members, [group[team[0]] for team in members])
+
+    def layers(self) -> list[list[int]]:
+        """Indices of the units of each group, best first."""
+        layers = defaultdict(list)
+        for unit, group in enumerate(self.group):
+            layers[group].append(unit)
+        return list(layers.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrueSkill:
+    """TrueSkill, by default with the settings of the source and of racetime.gg (all but `unfinished`).
+
+    In a sweep each numeric parameter is a number or an array of shape [candidates].
+
+    Raises:
+        ModelError: when made with a draw probability of 1 or more.
+    """
+
+    key: ClassVar[str] = "trueskill"
+    columns: ClassVar[tuple[str, ...]] = ("mu", "sigma")
+    rates_teams: ClassVar[bool] = True
+
+    mu: Number = parameter(25.0, help="mean skill of a player without a race")
+    sigma: Number = parameter(
+        25.0 / 3, help="uncertainty of a newcomer's skill", positive=True, search=(1.0, 12.0)
+    )
+    beta: Number = parameter(
+        25.0 / 6, help="how much a performance varies around the skill", positive=True, search=(0.5, 8.0)
+    )
+    tau: Number = parameter(
+        25.0 / 300, help="uncertainty that is added before each race", minimum=0.0, search=(0.0, 0.6)
+    )
+    draw_probability: Number = parameter(
+        0.1, help="how often two equal players draw; below 1", minimum=0.0, search=(0.0, 0.3)
+    )
+    unfinished: str = parameter(
+        "censored",
+        help="whether players of one group are not compared (censored) or drew (tie, as on racetime.gg)",
+        choices=("censored", "tie"),
+    )
+    conservative: Number = parameter(
+        2.0, help="k of the rating μ − k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 4.0)
+    )
+    points_scale: Number = parameter(100.0, help="points that people see per unit of rating", positive=True)
+    points_floor: Number | None = parameter(
+        0.0, help="fewest points that people see; none leaves it out", optional=True
+    )
+
+    def __post_init__(self) -> None:
+        if np.any(np.asarray(self.draw_probability) >= 1.0):
+            raise ModelError(f"{self.key}: draw_probability={self.draw_probability!r} is not below 1")
+
+    def initial(self) -> FloatArray:
+        return start_state(self, self.mu, self.sigma)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        if not outcome.rateable:
+            return states.copy()
+        settings = self._settings
+        if states.ndim == 2 and all(isinstance(setting, float) for setting in settings):
+            # One race and one parameter set: plain floats are faster than arrays of one.
+            mu, sigma = states.T.tolist()
+            return np.array(self._updated(mu, sigma, outcome, settings, FLOATS)).T
+        leading = states.shape[:-2]
+        shape = np.broadcast_shapes(leading, *(_aligned(setting, len(leading)).shape for setting in settings))
+        flat = _Settings(*(np.broadcast_to(_aligned(s, len(shape)), shape).ravel() for s in settings))
+        by_column = np.broadcast_to(states, (*shape, outcome.size, 2)).reshape(-1, outcome.size, 2).T
+        mu, sigma = (list(np.ascontiguousarray(column)) for column in by_column)
+        updated = self._updated(mu, sigma, outcome, flat, ARRAYS)
+        return np.array(updated).T.reshape(*shape, outcome.size, 2)
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        mu, sigma = states[..., 0], states[..., 1]
+        return mu - _aligned(self.conservative, mu.ndim) * sigma
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        rating = self.rating(states)
+        points = _aligned(self.points_scale, rating.ndim) * rating
+        if self.points_floor is not None:
+            points = np.maximum(points, _aligned(self.points_floor, rating.ndim))
+        return whole(points)
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
+
+        Draws apart, equation (1) with the uncertainty of both skills, as in terra-mystica-rating-eval,
+        section "TrueSkill".
+        """
+        gap = a[..., 0] - b[..., 0]
+        variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
+        probability: FloatArray = special.ndtr(gap / np.sqrt(variance))
+        return probability
+
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance: [..., n]."""
+        variance = _aligned(self.beta, states.ndim - 1) ** 2 + states[..., 1] ** 2
+        return states[..., 0], np.sqrt(variance)
+
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """Beliefs for the start of a season; there are no races to count."""
+        newcomer = self.initial()[..., np.newaxis, :]
+        mean = pulled(states[..., 0], newcomer[..., 0], factor)
+        variance = pulled_variance(states[..., 1] ** 2, newcomer[..., 1] ** 2, factor)
+        return np.stack([mean, np.sqrt(variance)], -1)
+
+    def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
+        """How likely all would draw, relative to the highest possible chance of it: shape [...], in [0, 1].
+
+        For two players this is equation (7). For more it is the probability density of all performances
+        being equal, against that of players of equal and certain skill: with d_i the variance of unit
+        i's performance, c_i the part of it that is not uncertainty and m its mean, weighted by 1/d_i,
+
+            √(∏ c_i/d_i · Σ 1/c_i / Σ 1/d_i) · exp(−½ Σ (m_i − m)²/d_i)
+
+        Args:
+            states: shape [..., n, 2].
+            team: shape [n], numbers of teams; without it everybody plays alone.
+        """
+        number = np.arange(states.shape[-2]) if team is None else np.unique(team, return_inverse=True)[1]
+        membership = (number[:, np.newaxis] == np.arange(number.max() + 1)).astype(np.float64)
+        mean = states[..., 0] @ membership
+        certain = _aligned(self.beta, mean.ndim) ** 2 * membership.sum(axis=0)
+        variance = certain + states[..., 1] ** 2 @ membership
+        weight = 1.0 / variance
+        centre = np.sum(weight * mean, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
+        logarithm = (
+            np.sum(np.log(certain / variance), axis=-1)
+            + np.log(np.sum(1.0 / certain, axis=-1) / np.sum(weight, axis=-1))
+            - np.sum(weight * (mean - centre) ** 2, axis=-1)
+        )
+        quality: FloatArray = np.exp(0.5 * logarithm)
+        return quality
+
+    @cached_property
+    def _settings(self) -> _Settings:
+        margin = special.ndtri((np.asarray(self.draw_probability) + 1.0) / 2.0) * self.beta
+        values = (np.square(self.beta), np.square(self.tau), margin)
+        return _Settings(*(float(value) if np.ndim(value) == 0 else value for value in values))
+
+    def _updated(
+        self,
+        mu: Sequence[Value],
+        sigma: Sequence[Value],
+        outcome: Outcome,
+        settings: _Settings,
+        arithmetic: Arithmetic,
+    ) -> tuple[list[Value], list[Value]]:
+        """Means and uncertainties after the race, per entrant, floats or arrays over candidates."""
+        skill = [s * s + settings.drift for s in sigma]
+        units = _Units.of(outcome)
+        means = [sum([mu[i] for i in unit]) for unit in units.members]
+        variances = [sum([skill[i] for i in unit]) + len(unit) * settings.noise for unit in units.members]
+        new_mu, new_sigma = list(mu), list(sigma)
+        evidence = self._evidence(units, means, variances, settings.margin, arithmetic)
+        for unit, variance, (precision, pull) in zip(units.members, variances, evidence, strict=True):
+            scale = 1.0 / (1.0 + precision * variance)
+            for i in unit:
+                gain = skill[i] * scale
+                new_mu[i] = mu[i] + gain * pull
+                new_sigma[i] = arithmetic.sqrt(skill[i] * (1.0 - gain * precision))
+        return new_mu, new_sigma
+
+    def _evidence(
+        self,
+        units: _Units,
+        means: Sequence[Value],
+        variances: Sequence[Value],
+        margin: Value,
+        arithmetic: Arithmetic,
+    ) -> list[Evidence]:
+        members, group = units
+
+        def margin_between(a: int, b: int) -> Value:
+            return math.sqrt(len(members[a]) + len(members[b])) * margin
+
+        layers = units.layers()
+        tie = self.unfinished == "tie"
+        if tie or len(layers) == len(group):
+            return along_chain(
+                means,
+                variances,
+                [margin_between(i, i + 1) for i in range(len(group) - 1)],
+                [a == b for a, b in pairwise(group)],
+                arithmetic,
+                rounds=_SITE_ROUNDS if tie else _ROUNDS,
+                tolerance=_TOLERANCE,
+            )
+        comparisons = [
+            [Comparison(a, b, margin_between(a, b)) for a in better for b in worse]
+            for better, worse in pairwise(layers)
+        ]
+        flat = [comparison for layer in comparisons for comparison in layer]
+        if len(flat) == len(group) - 1:
+            return through_layers(
+                means, variances, comparisons, arithmetic, rounds=_ROUNDS, tolerance=_TOLERANCE
+            )
+        return jointly(means, variances, flat, rounds=_ROUNDS, tolerance=_TOLERANCE)
+
+
+def _aligned(parameter: Number, axes: int) -> FloatArray:
+    """A parameter with its candidates along the first of so many leading axes."""
+    array = np.asarray(parameter, dtype=np.float64)
+    return array.reshape(array.shape + (1,) * max(axes - array.ndim, 0)) if array.ndim else array

@@ -1,0 +1,439 @@
+"""Posterior moments of performances given the order of a race, by one-dimensional recursion.
+
+Performances X_i = m_i + s_i Z_i are independent, the Z_i of one density (Gaussian: Thurstone's model;
+multiplayer-generalizations-of-elo §3.2.3, §4). A race gives a partial ordering of them. With the groups
+numbered from the worst,
+
+    below_g(x) = P(groups up to g are in order, and all are below x)
+    above_g(x) = P(groups from g on are in order, and all are above x)
+
+follow from below_(g-1) and above_(g+1) by one integral over a line, and what a member of group g did has a
+posterior density in proportion to its density times below_(g-1) times above_(g+1). No derivative of the
+likelihood is taken: the gradient in m_i is a posterior mean of the score -f'/f.
+
+The functions are kept on a uniform grid, scaled at each step so that any number of entrants fits. Where a
+race is so surprising that they meet only in far tails, their logarithms are kept instead, at a higher cost.
+The commonest case, Gaussian performances and a group for each entrant, is left to `order_statistics`, which
+is several times as fast, wherever that is precise enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_expit, log_ndtr
+
+from racebot.races.outcome import IntArray
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics import order_statistics
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """A symmetric, log-concave density of mean 0 and variance 1.
+
+    Attributes:
+        log: its logarithm.
+        log_cumulative: logarithm of its cumulative distribution function.
+        score: minus the derivative of its logarithm.
+        reach: the distance beyond which there is nothing worth integrating.
+    """
+
+    log: Function
+    log_cumulative: Function
+    score: Function
+    reach: float
+
+
+def _gaussian_log(z: FloatArray) -> FloatArray:
+    return -0.5 * z * z - 0.9189385332046727
+
+
+def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = log_ndtr(z)
+    return value
+
+
+def _gaussian_score(z: FloatArray) -> FloatArray:
+    return z
+
+
+_SLOPE = np.pi / np.sqrt(3)
+
+
+def _logistic_log(z: FloatArray) -> FloatArray:
+    value: FloatArray = np.log(_SLOPE) + log_expit(_SLOPE * z) + log_expit(-_SLOPE * z)
+    return value
+
+
+def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = log_expit(_SLOPE * z)
+    return value
+
+
+def _logistic_score(z: FloatArray) -> FloatArray:
+    value: FloatArray = _SLOPE * np.tanh(_SLOPE * z / 2)
+    return value
+
+
+GAUSSIAN = Density(_gaussian_log, _gaussian_log_cumulative, _gaussian_score, 8.0)
+LOGISTIC = Density(_logistic_log, _logistic_log_cumulative, _logistic_score, 18.0)
+
+
+class Moments(NamedTuple):
+    """Of the standardised performances Z_i, given the order: each of shape [..., n]."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+def score_means(
+    means: FloatArray,
+    groups: Groups,
+    density: Density = GAUSSIAN,
+    *,
+    scales: FloatArray | None = None,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Posterior mean of each entrant's score -f'/f at Z_i: shape [..., n].
+
+    Divided by the scales it is the gradient of the order's log-probability in the means. For the Gaussian
+    density the score is Z_i itself.
+
+    Args:
+        means: shape [..., n].
+        groups: at least two.
+        density: of the performances.
+        scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
+        weights: for the members of the worst group, the power to which the probability of staying below
+            the rest is raised; broadcast with `means`; 1 if left out. Nobody else's is used.
+    """
+    if density is GAUSSIAN and weights is None and (moments := _in_complete_order(means, groups, scales)):
+        return moments.mean
+    first, _ = _Recursion(means, groups, density, scales, weights).posterior(squares=False)
+    return first
+
+
+def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | None = None) -> Moments:
+    """Posterior mean and variance of each entrant's Z_i, for Gaussian performances.
+
+    Args:
+        means: shape [..., n].
+        groups: at least two.
+        scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
+    """
+    if moments := _in_complete_order(means, groups, scales):
+        return moments
+    mean, square = _Recursion(means, groups, GAUSSIAN, scales, None).posterior(squares=True)
+    return Moments(mean, square - mean**2)
+
+
+def _in_complete_order(means: FloatArray, groups: Groups, scales: FloatArray | None) -> Moments | None:
+    """The moments if no two entrants share a group, else None.
+
+    Candidates that are too surprising for the fast case are done by the recursion in general.
+    """
+    order = (-groups.label).argsort(kind="stable")
+    if (np.diff(groups.label[order]) == 0).any():
+        return None
+    n = order.size
+    flat = means.reshape(-1, n)
+    wide = np.ones_like(flat) if scales is None else np.broadcast_to(scales, means.shape).reshape(-1, n)
+    first, second, sound = order_statistics.moments_of_many(flat.T[order], wide.T[order])
+    mean, variance = np.empty_like(flat), np.empty_like(flat)
+    mean[:, order], variance[:, order] = first.T, second.T
+    # Candidates that have run away stay what they are: not finite.
+    rest = np.flatnonzero(~sound & np.isfinite(flat).all(-1) & np.isfinite(wide).all(-1))
+    if rest.size:
+        recursion = _Recursion(flat[rest], groups, GAUSSIAN, wide[rest], None, logs=True)
+        mean[rest], square = recursion.posterior(squares=True)
+        variance[rest] = square - mean[rest] ** 2
+    return Moments(mean.reshape(means.shape), variance.reshape(means.shape))
+
+
+class _Recursion:
+    """The functions on the grid; axes are groups or entrants from the worst, candidates, grid points.
+
+    `level[g, 0]` is below_(g-1) and `level[-1-g, 1]` is above_(g+1), mirrored, so that both rise from left
+    to right; `rise` is their derivative. Each is known up to a factor; with `logs`, logarithms are kept.
+    """
+
+    def __init__(
+        self,
+        means: FloatArray,
+        groups: Groups,
+        density: Density,
+        scales: FloatArray | None,
+        weights: FloatArray | None,
+        *,
+        logs: bool = False,
+    ) -> None:
+        self.shape, self.density = means.shape, density
+        stages = groups.stages(worst_first=True)
+        self.order = stages.order
+        self.starts = np.unique(stages.start)
+        self.groups = [slice(start, stages.stop[start]) for start in self.starts.tolist()]
+        centre = self._sorted(means)
+        self.scale = np.ones_like(centre) if scales is None else self._sorted(scales)
+        self.weight = None if weights is None else self._sorted(weights)[..., np.newaxis]
+        between = any(group.stop - group.start > 1 for group in self.groups[1:-1])
+        grid = _Grid.over(centre, self.scale, stages.stop, density.reach, between=between, logs=logs)
+        self.step, self.logs = grid.step, grid.logs
+        x = grid.low[:, np.newaxis] + grid.step * np.arange(grid.points)
+        self.z = (x - centre[..., np.newaxis]) / self.scale[..., np.newaxis]
+        self.log_value = density.log(self.z)
+        self.value = self.log_value if self.logs else np.exp(self.log_value)
+        self.level = np.empty((len(self.groups), 2, *x.shape))
+        self.rise = np.empty_like(self.level)
+        self.hazard: list[FloatArray | None] = [None, None]
+        self._recur()
+
+    def _sorted(self, values: FloatArray) -> FloatArray:
+        """From entrants as listed along the last axis to shape [n, candidates], the worst first."""
+        flat = np.broadcast_to(values, self.shape).reshape(-1, self.shape[-1])
+        return flat.T[self.order]
+
+    def _listed(self, values: FloatArray) -> FloatArray:
+        listed = np.empty_like(values)
+        listed[self.order] = values
+        return listed.T.reshape(self.shape)
+
+    def _recur(self) -> None:
+        own = self.value[self.starts]
+        both = np.stack([own, own[::-1, :, ::-1]], axis=1)
+        self.level[0] = 0.0 if self.logs else 1.0
+        for g in range(1, len(self.groups)):
+            if self.logs:
+                np.add(both[g - 1], self.level[g - 1], out=self.rise[g])
+                self.level[g] = _log_integral(self.rise[g], self.step)
+            else:
+                np.multiply(both[g - 1], self.level[g - 1], out=self.rise[g])
+                level = _integral(self.rise[g])
+                np.divide(level, level[..., -1:], out=self.level[g])
+            for side, group in enumerate((self.groups[g - 1], self.groups[-g])):
+                if g == 1 and self._stays(group):
+                    self._pass_end(group, side)
+                elif group.stop - group.start > 1:
+                    self._pass_between(g, group, side)
+
+    def _stays(self, group: slice) -> bool:
+        """Whether a group at an end is more than a single entrant of weight 1."""
+        return group.stop - group.start > 1 or (group.start == 0 and self.weight is not None)
+
+    def _pass_end(self, group: slice, side: int) -> None:
+        """All of the worst group stay below, or all of the best above: a product of probabilities."""
+        value, scale = _seen(self.value[group], side), self.scale[group][..., np.newaxis]
+        weight = None if side or self.weight is None else self.weight[group]
+        if self.logs:
+            z = _seen(self.z[group], side)
+            cumulative = self.density.log_cumulative(-z if side else z)
+            hazard = np.exp(value - cumulative)
+            factors = cumulative if weight is None else weight * cumulative
+            self.level[1, side] = factors.sum(0)
+        else:
+            cumulative = np.maximum(_integral(value) * (self.step / scale), NOTHING)
+            hazard = value / cumulative
+            factors = cumulative if weight is None else cumulative**weight
+            self.level[1, side] = factors.prod(0)
+        slope = ((hazard if weight is None else weight * hazard) / scale).sum(0)
+        level, rise = self.level[1, side], self.rise[1, side]
+        rise[:] = level + _log(slope) if self.logs else level * slope
+        self.hazard[side] = hazard
+
+    def _pass_between(self, g: int, group: slice, side: int) -> None:
+        """A group that is neither worst nor best: all lie between the last one's performance and the next."""
+        z = _seen(self.z[group], side)
+        rise = self.rise[g - 1, side] if self.logs else _log(self.rise[g - 1, side])
+        level = np.empty_like(rise)
+        for candidate in range(len(level)):
+            between = self._log_between(-z[:, candidate] if side else z[:, candidate])
+            joint = rise[candidate][:, np.newaxis] + between.sum(0)
+            level[candidate, 1:] = np.logaddexp.reduce(joint[:, 1:], axis=0)
+        level[:, 0] = 2 * level[:, 1] - level[:, 2]
+        if not self.logs:
+            level -= level[:, -1:]
+        rise = level + _log(_slope(level, self.step))
+        self.level[g, side], self.rise[g, side] = (
+            (level, rise) if self.logs else (np.exp(level), np.exp(rise))
+        )
+
+    def _log_between(self, z: FloatArray) -> FloatArray:
+        """log P(z_a < Z < z_b) for grid points a (rows) and b (columns): shape [m, points, points]."""
+        below, above = self.density.log_cumulative(z), self.density.log_cumulative(-z)
+        low, high = z[:, :, np.newaxis], z[:, np.newaxis, :]
+        # Of the two ways to write the difference, the one in which less cancels.
+        left = low + high < 0
+        near = np.where(left, below[:, np.newaxis, :], above[:, :, np.newaxis])
+        far = np.where(left, below[:, :, np.newaxis], above[:, np.newaxis, :])
+        ordered = low < high
+        return np.where(ordered, near + _log(-np.expm1(np.where(ordered, far - near, -1.0))), -np.inf)
+
+    def _chances(self, *factors: FloatArray) -> FloatArray:
+        """The product of functions as probabilities of the grid points."""
+        product = reduce(np.add if self.logs else np.multiply, factors)
+        if self.logs:
+            product = np.exp(product - product.max(-1, keepdims=True))
+        chances: FloatArray = product / product.sum(-1, keepdims=True)
+        return chances
+
+    def posterior(self, *, squares: bool) -> tuple[FloatArray, FloatArray]:
+        """Means of the score and, for the Gaussian density, of its square: shape [..., n] each."""
+        first, second = np.empty(self.z.shape[:-1]), np.empty(self.z.shape[:-1])
+        chances = self._chances(self.value[self.starts], self.level[:, 0], self.level[::-1, 1, :, ::-1])
+        score = self.density.score(self.z[self.starts])
+        first[self.starts] = (chances * score).sum(-1)
+        if squares:
+            second[self.starts] = (chances * score**2).sum(-1)
+        for g, group in enumerate(self.groups):
+            side = int(g > 0)
+            if (hazard := self.hazard[side]) is not None and g in (0, len(self.groups) - 1):
+                first[group], second[group] = self._end_moments(group, side, hazard)
+            elif group.stop - group.start > 1:
+                first[group], second[group] = self._between_moments(g, group)
+        return self._listed(first), self._listed(second)
+
+    def _end_moments(self, group: slice, side: int, hazard: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Moments of performances cut off by the one that came next."""
+        chances = self._chances(self.level[1, side], self.rise[-1, 1 - side, :, ::-1])
+        z = _seen(self.z[group], side)
+        pull = (chances * hazard).sum(-1)
+        second = 1 - (chances * (-z if side else z) * hazard).sum(-1)
+        if side:
+            return pull, second
+        return -pull if self.weight is None else -pull * self.weight[group][..., 0], second
+
+    def _between_moments(self, g: int, group: slice) -> tuple[FloatArray, FloatArray]:
+        """Moments of performances cut off on both sides."""
+        first, second = np.empty((2, *self.z[group].shape[:-1]))
+        low, high = self.rise[g, 0], self.rise[-1 - g, 1, :, ::-1]
+        if not self.logs:
+            low, high = _log(low), _log(high)
+        for candidate in range(len(low)):
+            z, log_value = self.z[group, candidate], self.log_value[group, candidate]
+            between = self._log_between(z)
+            joint = low[candidate][:, np.newaxis] + high[candidate] + between.sum(0)
+            chances = np.exp(joint - joint.max())
+            chances /= chances.sum()
+            between = np.where(np.isfinite(between), between, np.inf)
+            at_low = np.exp(log_value[:, :, np.newaxis] - between) * chances
+            at_high = np.exp(log_value[:, np.newaxis, :] - between) * chances
+            first[:, candidate] = (at_low - at_high).sum((-2, -1))
+            second[:, candidate] = 1 + (z[:, :, np.newaxis] * at_low - z[:, np.newaxis, :] * at_high).sum(
+                (-2, -1)
+            )
+        return first, second
+
+
+NOTHING = 1e-300
+"""Stands for zero where a logarithm or a quotient is taken."""
+
+
+def _seen(values: FloatArray, side: int) -> FloatArray:
+    """Values on the grid as seen from the worst group's side (0) or, mirrored, from the best's (1)."""
+    return values[..., ::-1] if side else values
+
+
+def _log(values: FloatArray) -> FloatArray:
+    logarithm: FloatArray = np.log(np.maximum(values, NOTHING))
+    return logarithm
+
+
+class _Grid(NamedTuple):
+    """Where the functions are kept, and whether as logarithms; `low` has shape [candidates]."""
+
+    low: FloatArray
+    step: float
+    points: int
+    logs: bool
+
+    @classmethod
+    def over(
+        cls, means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
+    ) -> _Grid:
+        """A grid fine enough for moments within about 1e-5.
+
+        The posterior of a place among n narrows like the root of n, and the functions rise there the more
+        steeply, the more entrants are behind and the more they were favoured over someone before them.
+
+        Args:
+            means: shape [n, candidates], the worst first.
+            scales: likewise.
+            stop: shape [n]; the first position of the next better group.
+            reach: of the density.
+            between: whether a group of more than one is neither worst nor best. The double integral over
+                it is of a lower order, and takes memory like the square of the number of points.
+            logs: whether to keep logarithms in any case.
+        """
+        n, smallest = len(means), float(scales.min())
+        low = (means - reach * scales).min(0)
+        span = float(((means + reach * scales).max(0) - low).max())
+        best = np.full((n + 1, means.shape[1]), np.inf)
+        np.minimum.accumulate(means[::-1], axis=0, out=best[-2::-1])
+        upset = float(np.maximum(means - best[stop], 0.0).sum(0).max()) / smallest
+        slope = 0.4 * n + upset / 2
+        coarse = min(0.2, 0.6 / math.sqrt(n)) * smallest / (2 if between else 1)
+        step = min(coarse, 1.2 * smallest / slope)
+        if not logs and slope < 30 and span < 512 * step:
+            return cls(low, step, 16 * math.ceil((span / step + 1) / 16), False)
+        step = max(coarse / 2, span / (768 if between else 2048))
+        return cls(low, step, math.ceil(span / step) + 1, True)
+
+
+def _integral(values: FloatArray) -> FloatArray:
+    """Running integral along the last axis, in units of the step."""
+    flat = values.reshape(-1, values.shape[-1])
+    return (flat @ _integration(values.shape[-1])).reshape(values.shape)
+
+
+@lru_cache(maxsize=64)
+def _integration(points: int) -> FloatArray:
+    """Matrix of the running integral on a uniform grid, to the right of values.
+
+    The trapezoid rule with Gauss's central difference corrections up to the seventh order. A correction
+    reaches over four points only, so that tails come out right relative to themselves.
+    """
+    matrix = np.triu(np.ones((points, points))) - np.eye(points) / 2
+    difference = np.array([1.0])
+    for coefficient in (-1 / 12, 11 / 720, -191 / 60480, 2497 / 3628800):
+        central = coefficient * np.convolve(difference, [0.5, 0.0, -0.5])
+        reach = central.size // 2
+        for offset, value in zip(range(-reach, reach + 1), central, strict=True):
+            matrix += value * np.eye(points, k=offset)
+        difference = np.convolve(difference, [1.0, -2.0, 1.0])
+    matrix.flags.writeable = False
+    return matrix
+
+
+def _log_integral(log_values: FloatArray, step: float) -> FloatArray:
+    """Logarithm of the running integral along the last axis, to the right of the logarithms of values.
+
+    Between grid points the logarithm is taken as straight, which steep tails need, and its curvature as a
+    correction.
+    """
+    rise = np.diff(log_values)
+    bend = np.diff(rise, prepend=rise[..., :1], append=rise[..., -1:])
+    curvature = (bend[..., 1:] + bend[..., :-1]) / 2
+    size = np.maximum(np.abs(rise), 1e-3)
+    cell = np.maximum(log_values[..., 1:], log_values[..., :-1]) + np.log(-np.expm1(-size) / size)
+    # The mean of 1/4 - s² for s in (-1/2, 1/2) under the weight e^(rise·s); 1/6 without a rise.
+    hollow = np.where(size < 0.05, 1 / 6, 1 / (np.tanh(size / 2) * size) - 2 / size**2)
+    integral = np.empty_like(log_values)
+    integral[..., 0] = log_values[..., 0] - np.log(np.maximum(rise[..., 0], 0.1))
+    integral[..., 1:] = cell - curvature / 2 * hollow
+    accumulated: FloatArray = np.logaddexp.accumulate(integral, axis=-1) + np.log(step)
+    return accumulated
+
+
+def _slope(values: FloatArray, step: float) -> FloatArray:
+    """Derivative along the last axis, of the fourth order."""
+    slope: FloatArray = np.gradient(values, step, axis=-1)
+    slope[..., 2:-2] += (slope[..., 2:-2] - (values[..., 4:] - values[..., :-4]) / (4 * step)) / 3
+    return slope

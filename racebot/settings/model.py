@@ -1,0 +1,361 @@
+"""All settings, declared once: environment, `.env`, and `racebot.toml` for what needs tables.
+
+`load` reports every problem at once, each with the variable, its value and the mend. Secrets are
+`SecretStr` and are never part of a message.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import httpx
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    SettingsConfigDict,
+)
+
+from racebot.chat.commands import Command, Words
+from racebot.chat.info_box import InfoPolicy
+from racebot.chat.templates import Texts
+from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.ledger.rows import Leaderboard
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import did_you_mean
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.text.parse import read_json
+
+PREFIX = "RACEBOT_"
+LONGEST_SPAN = 36_500
+"""Days; a longer one leads to years that no calendar has."""
+DEFAULT_MODEL = "thurstone-hurdle"
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+
+
+def _pairs(value: object) -> object:
+    """`name=value; name=value`, or a JSON object, as a mapping."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith("{"):
+        return _decoded(text)
+    pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+    if any(not sign for _, sign, _ in pairs):
+        raise ValueError("not of the form name=value; name=value")
+    return {name.strip(): word.strip() for name, _, word in pairs}
+
+
+def _names(value: object) -> object:
+    """`name; name`, or a JSON list, as a list."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    return (
+        _decoded(text) if text.startswith("[") else [name.strip() for name in text.split(";") if name.strip()]
+    )
+
+
+def _decoded(text: str) -> object:
+    try:
+        return read_json(text)
+    except PayloadError as error:
+        raise ValueError(str(error)) from None
+
+
+def _trustworthy(address: str) -> str:
+    """A site's address to which a secret may be sent."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"not an address ({error})") from None
+    if (url.port or 0) > 65_535 or not all(0 < len(label) < 64 for label in url.host.split(".")):
+        raise ValueError("no site can be there")
+    if url.scheme != "https" and not _on_this_machine(url.host):
+        raise ValueError("without https anybody on the way can read the bot's secret")
+    return address
+
+
+def _on_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _model_key(value: str | None) -> str | None:
+    """A model's key that the registry knows."""
+    if value is not None and value not in registry.MODELS:
+        try:
+            registry.create(value)
+        except ModelError as error:
+            raise ValueError(str(error)) from None
+    return value
+
+
+class CategorySettings(BaseModel):
+    """One category and the bot that watches it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    slug: Slug
+    client_id: str = Field(min_length=1)
+    client_secret: SecretStr = Field(min_length=1)
+    goals: list[str] = []
+
+
+class CarryOver(BaseModel):
+    """From which earlier leaderboard players bring their ratings, and how much of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = Field(alias="from", min_length=1)
+    factor: float = Field(default=0.9, ge=0, le=1)
+    most_races: float | None = Field(default=None, ge=0)
+
+    def arguments(self) -> dict[str, Any]:
+        """As `Leaderboard.carry` holds them."""
+        return {"from": self.source, "factor": self.factor, "most_races": self.most_races}
+
+
+class LeaderboardSettings(BaseModel):
+    """One leaderboard of `racebot.toml`: which goals it joins and how it is rated."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    goals: list[str] = Field(min_length=1)
+    category: str = ""
+    model: str | None = None
+    parameters: dict[str, Any] = {}
+    team_races: TeamPolicy | None = None
+    minimum_finishes: int | None = Field(default=None, ge=0)
+    inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
+    carry_over: CarryOver | None = None
+
+    _check_model = field_validator("model")(_model_key)
+
+
+class Settings(BaseSettings):
+    """Everything that an operator can set. Descriptions end up in messages: they say what to write."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    site: str = Field(
+        "https://racetime.gg",
+        pattern=r"^https?://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?$",
+        description="the site's address, such as https://racetime.gg",
+    )
+    category: Slug | None = Field(
+        None, description="the category's slug: `smr` where its address is https://racetime.gg/smr"
+    )
+    client_id: str | None = Field(
+        None, min_length=1, description="the bot's client id, from the category's owner"
+    )
+    client_secret: SecretStr | None = Field(
+        None, min_length=1, description="the bot's client secret, from the category's owner"
+    )
+    goals: Annotated[list[str], NoDecode] = Field(
+        [], description="the goals to rate, separated by semicolons; leave it out to rate them all"
+    )
+    database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
+    model: str = Field(DEFAULT_MODEL, description="a rating model's key")
+    parameters: Annotated[dict[str, Any], NoDecode] = Field(
+        {}, description="parameters that differ from the model's defaults, as `name=value; name=value`"
+    )
+    team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
+    announce: bool = Field(True, description="true or false: whether to speak in race chat")
+    info_block: InfoPolicy = Field(
+        InfoPolicy.WHEN_EMPTY,
+        description="when-empty, append or never: whether final changes go into the race's info box",
+    )
+    commands: bool = Field(True, description="true or false: whether to answer commands in race chat")
+    command_prefix: str = Field(
+        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three signs such as ! or ? or ~"
+    )
+    command_names: Annotated[dict[str, str], NoDecode] = Field(
+        {},
+        description=f"names that differ, as `name=yours; name=yours`, of {', '.join(Command)}; "
+        "an empty one switches that command off",
+    )
+    private_answers: bool = Field(
+        False, description="true or false: whether answers go to the person who asked alone"
+    )
+    answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
+    answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")
+    quiet_seconds: float = Field(10.0, ge=0, le=600, description="a number of seconds from 0 to 600")
+    rooms_every: float = Field(30.0, ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
+    list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
+    request_interval: float = Field(1.0, ge=0, le=60, description="a number of seconds from 0 to 60")
+    minimum_finishes: int = Field(0, ge=0, description="a number of finishes, 0 to list everybody")
+    inactive_days: int = Field(
+        0, ge=0, le=LONGEST_SPAN, description=f"a number of days up to {LONGEST_SPAN}, 0 to hide nobody"
+    )
+    backups: int = Field(
+        7, ge=0, le=1000, description="how many nightly copies of the database to keep, 0 for none"
+    )
+    keep_days: int = Field(
+        90,
+        ge=1,
+        le=36500,
+        description="for how many days to keep messages that were delivered and backfills left unfinished",
+    )
+    provisional_races: int = Field(
+        5, ge=0, description="a number of races below which pages mark a rating, 0 to mark none"
+    )
+    pages_dir: Path | None = Field(None, description="the path of a folder for the pages")
+    pages_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
+        description="the address where the pages are, such as https://ratings.example.org",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="debug, info, warning or error"
+    )
+    log_format: Literal["text", "json"] = Field("text", description="text or json")
+    monitor_port: int | None = Field(
+        None, ge=0, le=65535, description="a port number; leave it out to open none"
+    )
+    monitor_host: str = Field("127.0.0.1", min_length=1, description="an address of this machine")
+    config: Path = Field(Path("racebot.toml"), description="the path of a racebot.toml")
+    categories: list[CategorySettings] = Field([], description="tables [[categories]] in racebot.toml")
+    leaderboards: list[LeaderboardSettings] = Field([], description="tables [[leaderboards]] in racebot.toml")
+    texts: Texts = Field(Texts(), description="the table [texts] in racebot.toml")
+
+    _check_site = field_validator("site")(_trustworthy)
+    _check_model = field_validator("model")(_model_key)
+    _decode_goals = field_validator("goals", mode="before")(_names)
+    _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
+
+    @field_validator("command_names")
+    @classmethod
+    def _known_commands(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if name not in set(Command):
+                hint = did_you_mean(name, [str(each) for each in Command])
+                raise ValueError(f"{name} is not a command{hint}")
+        return value
+
+    @field_validator("database", "config")
+    @classmethod
+    def _usable(cls, path: Path) -> Path:
+        if "\0" in str(path):
+            raise ValueError("no path has a NUL character")
+        return path
+
+    @field_validator("site", "pages_url", mode="before")
+    @classmethod
+    def _bare(cls, value: object) -> object:
+        return value.rstrip("/") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.categories and self.category is not None:
+            raise ValueError("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them")
+        if problems := self.words().problems():
+            raise ValueError(f"RACEBOT_COMMAND_NAMES: {'; '.join(problems)}")
+        return self
+
+    def words(self) -> Words:
+        """What the commands are called in chat."""
+        return Words(self.command_prefix, {Command(key): name for key, name in self.command_names.items()})
+
+    def buttons(self, page: str | None) -> dict[str, dict[str, str]]:
+        """The buttons below a rating message, as the room's socket takes them.
+
+        Args:
+            page: the address of the leaderboard's page, if there is one.
+        """
+        words, texts = self.words(), self.texts
+        asking = {
+            texts.button_rating: Command.RATING,
+            texts.button_why: Command.WHY,
+            texts.button_leaderboard: Command.LEADERBOARD,
+        }
+        buttons = {
+            label: {"message": words.line(command)}
+            for label, command in asking.items()
+            if label and self.commands and words.line(command)
+        }
+        if texts.button_leaderboard and page:
+            buttons[texts.button_leaderboard] = {"url": page}
+        return buttons
+
+    def listing(self, board: Leaderboard) -> Listing:
+        """Who is listed on a leaderboard."""
+        own = next(
+            (
+                each
+                for each in self.leaderboards
+                if each.name == board.name and each.category in {"", board.category}
+            ),
+            None,
+        )
+        finishes, days = self.minimum_finishes, self.inactive_days
+        if own is not None:
+            finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+            days = days if own.inactive_days is None else own.inactive_days
+        return Listing(finishes, days)
+
+    def slugs(self) -> list[str]:
+        """The slugs of the categories that are set."""
+        return [self.category] if self.category else [each.slug for each in self.categories]
+
+    def required_categories(self) -> list[CategorySettings]:
+        """The categories to watch, with credentials.
+
+        Raises:
+            SettingsError: none is set, or its credentials are missing; each missing variable is named.
+        """
+        if self.categories:
+            return self.categories
+        problems = [
+            f"{PREFIX}{name.upper()} is not set: set it to {type(self).model_fields[name].description}"
+            for name in ("category", "client_id", "client_secret")
+            if getattr(self, name) is None
+        ]
+        if problems:
+            raise SettingsError(*problems)
+        assert self.category and self.client_id and self.client_secret  # noqa: S101 - checked above
+        return [
+            CategorySettings(
+                slug=self.category,
+                client_id=self.client_id,
+                client_secret=self.client_secret,
+                goals=self.goals,
+            )
+        ]
+
+    def plans(self) -> Plans:
+        """What to rate, and how."""
+        default = LeaderboardPlan(self.model, self.parameters, self.team_races)
+        goals = {c.slug: frozenset(c.goals) for c in self.categories if c.goals}
+        if self.category and self.goals:
+            goals[self.category] = frozenset(self.goals)
+        named = tuple(
+            LeaderboardPlan(
+                model=board.model or self.model,
+                parameters=board.parameters if board.model else {**self.parameters, **board.parameters},
+                teams=board.team_races or self.team_races,
+                name=board.name,
+                category=board.category,
+                goals=tuple(board.goals),
+                carry=board.carry_over.arguments() if board.carry_over else None,
+            )
+            for board in self.leaderboards
+        )
+        return Plans(default, named, goals)

@@ -1,0 +1,240 @@
+"""Reads settings from the environment, `.env` and `racebot.toml`, and reports every problem at once."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+from pydantic import (
+    BaseModel,
+    ValidationError,
+)
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError as UnreadableSource,
+    TomlConfigSettingsSource,
+)
+
+from racebot.chat.templates import Texts
+from racebot.errors import ModelError, SettingsError
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import did_you_mean
+from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
+from racebot.standings.plan import LeaderboardPlan
+
+
+def load(directory: Path | None = None, **overrides: Any) -> Settings:
+    """The settings from the environment, `.env` and `racebot.toml`, in that order of precedence.
+
+    Args:
+        directory: where `.env` and `racebot.toml` are looked for, by default the current folder.
+        overrides: values given on the command line, which beat everything else; None is not given.
+
+    Raises:
+        SettingsError: with one line for each problem.
+    """
+    directory = Path() if directory is None else directory
+    given = {name: value for name, value in overrides.items() if value is not None}
+    written = _written(directory / ".env")
+    problems = [
+        f"{name} is not a setting of racebot{hint}: correct the name or unset it"
+        for name, hint in _unknown(written)
+    ]
+    path = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError as error:
+        raise SettingsError(
+            *problems, f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"
+        ) from None
+    if written.get(f"{PREFIX}CONFIG") and not there:
+        problems.append(f"{PREFIX}CONFIG={str(path)!r}: there is no such file: correct the path or unset it")
+    if folder:
+        problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
+    origins = _Origins(given, written, path)
+    try:
+        settings = _sourced(directory / ".env", path)(**given)
+    except ValidationError as error:
+        raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
+    except UnreadableSource as error:
+        field = re.search(r'field "(\w+)"', str(error))
+        variable = f"{PREFIX}{field[1].upper()}" if field else str(error)
+        raise SettingsError(
+            *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
+        ) from None
+    except RecursionError:
+        where = f"{path}, {PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
+        raise SettingsError(*problems, f"{where}: nested too deeply: correct it") from None
+    except (ValueError, OSError) as error:
+        raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
+    problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
+    if problems:
+        raise SettingsError(*problems)
+    return settings
+
+
+def _written(env_file: Path) -> dict[str, str]:
+    """What `.env` and the environment hold, by upper-case name; the environment beats the file.
+
+    Raises:
+        SettingsError: `.env` or a variable is not text, or `.env` has a line that sets nothing.
+    """
+    try:
+        with env_file.open(encoding="utf-8") as file:
+            unread = [binding.original.line for binding in parse_stream(file) if binding.error]
+        in_file = dotenv_values(env_file)
+    except FileNotFoundError:
+        unread, in_file = [], {}
+    except (UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot may read") from None
+    if unread:
+        raise SettingsError(
+            *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
+        )
+    values = {name.upper(): text or "" for name, text in in_file.items()}
+    values |= {name.upper(): text for name, text in os.environ.items()}
+    # Bytes of the environment that are no UTF-8 come as halves of surrogate pairs.
+    ours = [(name, text) for name, text in values.items() if name.startswith(PREFIX)]
+    if broken := [name for name, text in ours if re.search("[\ud800-\udfff]", name + text)]:
+        raise SettingsError(*(f"{name}: not UTF-8 text: write it as such" for name in broken))
+    return values
+
+
+def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Variables that look like racebot's and are not, each with a hint at the nearest one."""
+    known = {name.upper() for name in Settings.model_fields}
+    for name in written:
+        word = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and word not in known:
+            near = difflib.get_close_matches(word, known, n=1)
+            yield name, f" (did you mean {PREFIX + near[0]!r}?)" if near else ""
+
+
+def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
+    """`Settings` that read these files below the environment."""
+
+    class Sourced(Settings):
+        model_config = SettingsConfigDict(env_ignore_empty=True)
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return (
+                init_settings,
+                env_settings,
+                _PrefixedDotEnv(settings_cls, env_file),
+                TomlConfigSettingsSource(settings_cls, toml_file),
+            )
+
+    return Sourced
+
+
+class _PrefixedDotEnv(DotEnvSettingsSource):
+    """`.env` without the names that are not racebot's: the file may serve other programs too."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
+
+
+@dataclass(frozen=True, slots=True)
+class _Origins:
+    """Where values came from, so that a problem can name the place to mend."""
+
+    given: Mapping[str, Any]
+    written: Mapping[str, str]
+    path: Path
+
+    def place(self, name: str) -> str:
+        """How a setting is called where it was set."""
+        variable = PREFIX + name.upper()
+        if name in self.given:
+            return f"--{name}"
+        return variable if self.written.get(variable) else f"{self.path}: {name}"
+
+    def problem(self, error: Any) -> str:
+        """One line from one of pydantic's errors. Values that hold a secret, or may, are not shown."""
+        location = [str(part) for part in error["loc"]]
+        text = str(error["msg"]).removeprefix("Value error, ")
+        if not location:
+            return text
+        name, *inner = location
+        if name not in Settings.model_fields:
+            hint = did_you_mean(name, Settings.model_fields)
+            return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
+        where = ".".join([self.place(name), *inner])
+        if error["type"] == "extra_forbidden":
+            hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
+            return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
+        if error["type"] == "missing":
+            return f"{where} is missing: add it"
+        variable = PREFIX + name.upper()
+        raw = "" if name in self.given else self.written.get(variable, "")
+        secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
+        shown = "" if secret else f"={raw or error['input']!r}"
+        mend = f"set it to {Settings.model_fields[name].description}" if name not in _TABLES else "correct it"
+        return f"{where}{shown}: {text}: {mend}"
+
+
+_TABLES: dict[str, type[BaseModel]] = {
+    "texts": Texts,
+    "categories": CategorySettings,
+    "leaderboards": LeaderboardSettings,
+}
+
+
+def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
+    """Parameters that their model does not take, and team races that it cannot rate."""
+    default = settings.plans().default
+    yield from _plan_problems(
+        default, origins.place("parameters"), f"{origins.place('team_races')}={default.teams.value!r}"
+    )
+    for plan in settings.plans().named:
+        where = f"{origins.path}: leaderboard {plan.name!r}"
+        yield from _plan_problems(plan, where, f"{where}: team_races={plan.teams.value!r}")
+
+
+def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterator[str]:
+    try:
+        model = registry.create(plan.model, plan.parameters)
+    except ModelError as error:
+        yield f"{parameters}: {error}"
+        return
+    if plan.teams is TeamPolicy.TEAM and not model.rates_teams:
+        able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
+        yield (
+            f"{teams}: {plan.model} does not rate teams: "
+            f"choose a model that does ({able}), or set it to ignore or individual"
+        )
+
+
+def _clashes(settings: Settings, path: Path) -> Iterator[str]:
+    """Tables that describe the same thing twice."""
+    if settings.categories and settings.goals:
+        yield f"{path}: goals outside [[categories]] limit nothing: move them into its tables"
+    slugs = Counter(each.slug for each in settings.categories)
+    for slug in (slug for slug, count in slugs.items() if count > 1):
+        yield f"{path}: {slug!r} is in more than one of [[categories]]: keep one of them"
+    for index, board in enumerate(settings.leaderboards):
+        for other in settings.leaderboards[:index]:
+            if board.name == other.name and (
+                board.category == other.category or not board.category or not other.category
+            ):
+                yield f"{path}: two of [[leaderboards]] are called {board.name!r}: give one another name"

@@ -1,0 +1,116 @@
+"""Past races into the ledger: fetched from the site page by page, or read from a file.
+
+Nothing is said in any room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from racebot.errors import PayloadError
+from racebot.races.archive import is_archive, read_archive
+from racebot.races.result import RaceResult
+from racebot.racetime.client import Site
+from racebot.racetime.payload import parse_race
+from racebot.standings.settle import MergeReport, Settler
+from racebot.text.parse import read_json
+
+RESUME_WITHIN = timedelta(hours=24)
+"""A backfill that stopped is resumed for this long; later its pages are too old to be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which past races are wanted."""
+
+    goals: Collection[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def wants(self, result: RaceResult) -> bool:
+        return (
+            (not self.goals or result.goal in self.goals)
+            and (self.since is None or result.ended_at >= self.since)
+            and (self.until is None or result.ended_at < self.until)
+        )
+
+
+Progress = Callable[[int, int, int], None]
+"""Called after each page with the page, the number of pages, and the races kept so far."""
+
+
+async def backfill(
+    site: Site,
+    category: str,
+    settler: Settler,
+    selection: Selection,
+    clock: Callable[[], datetime],
+    progress: Progress,
+) -> MergeReport:
+    """Fetch a category's past races and rate those that count.
+
+    Pages are kept as they come, so that a backfill that was interrupted goes on where it stopped. New
+    races push others to later pages while it runs, so pages are read from the newest on: what moves is
+    seen twice, never missed.
+
+    Raises:
+        SiteError: the site cannot be reached or fails for long; what was fetched is kept.
+    """
+    ledger = settler.ledger
+    page = ledger.staging.next_page(category, not_before=clock() - RESUME_WITHIN)
+    while True:
+        listed = await site.past_races(category, page)
+        results = [race.result for race in listed.races if race.result is not None]
+        with ledger.transaction():
+            ledger.staging.keep(category, page, results, clock())
+        progress(page, listed.pages, ledger.staging.count(category))
+        oldest = min((result.ended_at for result in results), default=None)
+        if page >= listed.pages or (selection.since and oldest and oldest < selection.since):
+            break
+        page += 1
+    with ledger.transaction():
+        wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
+        report = settler.merge(wanted, "backfill")
+        ledger.staging.clear(category)
+    return report
+
+
+def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:
+    """The races of a file: an archive, or JSON saved from the site.
+
+    Args:
+        path: a JSON file.
+        category: slug to file an archive's races under.
+        goal: the goal of an archive's races, by default the file's name without its ending; of the
+            site's own JSON, the one goal wanted, by default all.
+
+    Raises:
+        PayloadError: the file cannot be read as either; the text says what is wrong and where.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PayloadError(f"{path}: {error.strerror}") from None
+    try:
+        document = read_json(content)
+        if is_archive(document):
+            return read_archive(document, category=category, goal=goal or path.stem)
+        results = [race.result for race in map(parse_race, _site_races(document)) if race.result is not None]
+    except PayloadError as error:
+        raise PayloadError(f"{path}: {error}") from None
+    return [result for result in results if goal is None or result.goal == goal]
+
+
+def _site_races(document: Any) -> list[Any]:
+    """The races in JSON saved from the site: a list page, several pages, one race, or a list of races."""
+    if isinstance(document, dict):
+        return document["races"] if isinstance(document.get("races"), list) else [document]
+    if isinstance(document, list):
+        return [
+            race for item in document for race in (_site_races(item) if isinstance(item, dict) else [item])
+        ]
+    raise PayloadError("neither an archive nor races saved from the site")

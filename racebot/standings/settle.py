@@ -1,0 +1,318 @@
+"""From a race result to the ledger: the one path that the worker, the backfill and the import share.
+
+A result becomes an outcome, the leaderboard's model rates it, and the ledger keeps the changes, all in
+one transaction with the messages that tell of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from racebot.errors import ModelError
+from racebot.ledger.queue import Message
+from racebot.ledger.rows import Leaderboard, RatedRow
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change, State
+from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.model import Carries
+from racebot.standings.plan import Plans
+from racebot.standings.rater import Tally
+
+log = logging.getLogger(__name__)
+
+
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What a race does on one leaderboard. `note` says why nothing changed, if nothing did."""
+
+    leaderboard: Leaderboard
+    result: RaceResult
+    changes: tuple[Change, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge of past races did."""
+
+    new: int = 0
+    changed: int = 0
+    known: int = 0
+    skipped: int = 0
+    leaderboards: tuple[Leaderboard, ...] = ()
+
+
+class Settler:
+    """Rates results and keeps the ledger; all writing of ratings goes through here."""
+
+    def __init__(self, ledger: Ledger, plans: Plans) -> None:
+        self.ledger = ledger
+        self.plans = plans
+
+    def preview(self, result: RaceResult) -> list[Rated]:
+        """What a result would do if it were recorded now. Writes nothing."""
+        rated = []
+        for planned in self.plans.leaderboards(result.category, result.goal):
+            board = self.ledger.leaderboard(planned.category, planned.name) or planned
+            rated.append(self._rate_on(board, result))
+        return rated
+
+    def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
+        """Each player's state on a leaderboard as a next race would find it, and whether a race gave it."""
+        tally = self._loaded(board, players)
+        return [tally.state(player) for player in players]
+
+    def settle(
+        self,
+        result: RaceResult,
+        messages: Callable[[list[Rated]], Iterable[Message]],
+        now: datetime,
+    ) -> list[Rated] | None:
+        """Rate a recorded result and queue what is to be said of it, in one transaction.
+
+        A result that the ledger already holds is left alone. One that differs from what it holds, as the
+        site's administrators can cause, has its leaderboards rebuilt.
+
+        Args:
+            result: a recorded result.
+            messages: called inside the transaction with what was rated; makes the outbox messages.
+            now: for the outbox rows.
+
+        Returns:
+            What was rated, or None where there was nothing to do.
+        """
+        with self.ledger.transaction():
+            stored = self.ledger.race(result.name)
+            if stored is not None:
+                result = result.with_accounts_of(stored.result)
+                if stored.fingerprint == result.fingerprint():
+                    self.ledger.pending.remove(result.name)  # a backfill may have been first
+                    return None
+                log.warning("%s: the recorded result changed; rebuilding its leaderboards", result.name)
+            boards = self._boards(result)
+            self.ledger.save_race(result, counted_at=self._next_moment(boards, result), source="live")
+            if stored is None:
+                rated = [self._append(board, result) for board in boards]
+            else:
+                for board in {b.key: b for b in [*self._holding(result.name), *boards]}.values():
+                    self.rebuild(board)
+                rated = [self._stored(board, result) for board in boards]
+            for message in messages(rated):
+                self.ledger.outbox.put(message, now)
+            self.ledger.pending.remove(result.name)
+        return rated
+
+    def withdraw(self, name: str) -> None:
+        """Forget a race that the ledger holds but the site no longer counts, and rebuild without it."""
+        with self.ledger.transaction():
+            stored = self.ledger.race(name)
+            if stored is None:
+                return
+            log.warning("%s: no longer recorded; rebuilding its leaderboards without it", name)
+            boards = self._holding(name)
+            self.ledger.remove_race(name)
+            for board in boards:
+                self.rebuild(board)
+
+    def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
+        """Take past races into the ledger in one transaction, each at its `ended_at`.
+
+        Leaderboards are continued where all new races come after those they hold, and rebuilt otherwise.
+        Results that are not recorded or do not count are skipped. Nothing is said in any room.
+        """
+        new = changed = known = skipped = 0
+        fresh: dict[int, list[RaceResult]] = {}
+        rebuild: set[int] = set()
+        boards: dict[int, Leaderboard] = {}
+        with self.ledger.transaction():
+            for given in sorted(results, key=lambda r: (r.ended_at, r.name)):
+                if not given.recorded or not self.plans.counts(given):
+                    skipped += 1
+                    continue
+                stored = self.ledger.race(given.name)
+                result = given.with_accounts_of(stored.result) if stored else given
+                if stored is not None and stored.fingerprint == result.fingerprint():
+                    known += 1
+                    continue
+                touched = self._boards(result)
+                if stored is not None:
+                    touched += self._holding(result.name)
+                boards.update({board.key: board for board in touched})
+                self.ledger.save_race(result, counted_at=result.ended_at, source=source)
+                if stored is None:
+                    new += 1
+                    for board in touched:
+                        fresh.setdefault(board.key, []).append(result)
+                else:
+                    changed += 1
+                    rebuild.update(board.key for board in touched)
+            for key, board in boards.items():
+                last = self.ledger.last_counted(board)
+                if key in rebuild or (last is not None and fresh[key][0].ended_at <= last):
+                    self.rebuild(board)
+                else:
+                    self._extend(board, fresh[key])
+        return MergeReport(new, changed, known, skipped, tuple(boards.values()))
+
+    def apply_plans(self) -> list[Leaderboard]:
+        """Bring stored leaderboards in line with the settings.
+
+        Leaderboards that differ are rebuilt, those that are new start with the races stored already, and
+        those whose goals now count elsewhere are dropped; all of it can be rated again at any time.
+
+        Returns:
+            The leaderboards that were rated anew.
+        """
+        rebuilt = []
+        with self.ledger.transaction():
+            for board in self.ledger.leaderboards():
+                plans = [p for goal in board.goals for p in self.plans.leaderboards(board.category, goal)]
+                planned = next((p for p in plans if p.name == board.name), None)
+                if planned is None:
+                    # Without plans its goals are merely not rated any more, and what was rated stays.
+                    if plans:
+                        log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
+                        self.ledger.remove_leaderboard(board)
+                elif replace(planned, id=board.id) != board:
+                    log.warning(
+                        "leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model
+                    )
+                    rebuilt.append(self.ledger.save_leaderboard(planned))
+                    self.rebuild(rebuilt[-1])
+            missing = [p for goal in self.ledger.goals() for p in self.plans.leaderboards(*goal)]
+            # Those that carry over come last: what they carry over from must be there.
+            for planned in sorted(missing, key=lambda p: p.carry is not None):
+                if self.ledger.leaderboard(planned.category, planned.name) is None:
+                    log.info("leaderboard %s: new, begun with the stored races", planned.name)
+                    rebuilt.append(self.ledger.save_leaderboard(planned))
+                    self.rebuild(rebuilt[-1])
+        return rebuilt
+
+    def rebuild(self, board: Leaderboard) -> int:
+        """Rate a leaderboard's races anew from the stored results; returns how many there are.
+
+        Raises:
+            ModelError: it carries over from a leaderboard of another model, or its model cannot carry over.
+        """
+        with self.ledger.transaction():
+            self.ledger.replace_carried(board, self._brought(board))
+            tally = self._tally(board)
+            rows = (tally.add(stored.result) for stored in self.ledger.races_of(board))
+            self.ledger.replace(board, rows, tally.standings())
+        return self.ledger.rated_count(board)
+
+    def verify(self, board: Leaderboard) -> list[str]:
+        """Replay a leaderboard's stored results and compare with what is stored, to the last bit.
+
+        Returns:
+            One line for each difference; empty if the ledger is right.
+        """
+        problems = []
+        tally = self._tally(board)
+        rows = self.ledger.rated_rows(board)
+        waiting: dict[str, RatedRow] = {}  # in a ledger that is right, one row at a time
+        for stored in self.ledger.races_of(board):
+            name = stored.result.name
+            if stored.result.fingerprint() != stored.fingerprint:
+                problems.append(f"race {name}: the stored result does not match its fingerprint")
+            row = tally.add(stored.result)
+            while name not in waiting and (rated := next(rows, None)) is not None:
+                waiting[rated.race] = rated
+            kept = waiting.pop(name, None)
+            if kept is None:
+                problems.append(f"race {name}: stored, but not rated")
+            elif kept != row:
+                problems.append(f"race {name}: the stored changes differ from a replay")
+        left = [*waiting, *(row.race for row in rows)]
+        problems += [f"race {name}: rated, but its result is not stored" for name in left]
+        replayed = {s.player: s for s in tally.standings()}
+        for standing in self.ledger.standings(board):
+            expected = replayed.pop(standing.player, None)
+            if expected is None:
+                problems.append(f"player {standing.name}: has a standing that no race explains")
+            elif replace(expected, name=standing.name) != standing:
+                problems.append(f"player {standing.name}: the standing differs from a replay")
+        problems += [f"player {player}: has no standing, though races gave one" for player in replayed]
+        return problems
+
+    # Inside
+
+    def _boards(self, result: RaceResult) -> list[Leaderboard]:
+        """The stored leaderboards of a result's goal, made where they are missing."""
+        planned = self.plans.leaderboards(result.category, result.goal)
+        return [self.ledger.leaderboard(p.category, p.name) or self._begin(p) for p in planned]
+
+    def _holding(self, race: str) -> list[Leaderboard]:
+        """The stored leaderboards that a race counts on, whether or not the settings still name them."""
+        return [b for b in self.ledger.leaderboards() if self.ledger.rated_race(b, race) is not None]
+
+    def _begin(self, planned: Leaderboard) -> Leaderboard:
+        board = self.ledger.save_leaderboard(planned)
+        self.ledger.replace_carried(board, self._brought(board))
+        return board
+
+    def _tally(self, board: Leaderboard, *, next_sequence: int = 1) -> Tally:
+        carried = self.ledger.carried(board) if board.carry is not None and board.id is not None else {}
+        return Tally(board, carried, next_sequence=next_sequence)
+
+    def _brought(self, board: Leaderboard) -> dict[str, State]:
+        """What players bring from the leaderboard that this one carries over from, as it stands now."""
+        if board.carry is None:
+            return {}
+        arguments = dict(board.carry)
+        name = arguments.pop("from")
+        source = self.ledger.leaderboard(board.category, name)
+        if source is None:
+            log.warning("leaderboard %s: there is no %s to carry over from yet", board.name, name)
+            return {}
+        model = registry.create(board.model, board.parameters)
+        if source.model != board.model or not isinstance(model, Carries):
+            raise ModelError(
+                f"leaderboard {board.name!r} cannot carry over from {name!r}: they are rated by "
+                f"{board.model} and {source.model}, and must be by one model that can"
+            )
+        standings = self.ledger.standings(source)
+        if not standings:
+            return {}
+        states = model.carried(np.array([s.state for s in standings]), **arguments)
+        return {s.player: tuple(row.tolist()) for s, row in zip(standings, states, strict=True)}
+
+    def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
+        """A moment after all that the leaderboards hold: a race recorded late counts when it is recorded."""
+        last = [moment for board in boards if (moment := self.ledger.last_counted(board)) is not None]
+        return max([result.ended_at, *(moment + _TICK for moment in last)])
+
+    def _rate_on(self, board: Leaderboard, result: RaceResult) -> Rated:
+        players = [e.user_id for e in result.entrants if e.user_id is not None]
+        row = self._loaded(board, players).add(result)
+        return Rated(board, result, row.changes, row.note)
+
+    def _loaded(self, board: Leaderboard, players: Iterable[str], *, next_sequence: int = 1) -> Tally:
+        """A tally that holds these players' standings."""
+        tally = self._tally(board, next_sequence=next_sequence)
+        if board.id is not None:
+            tally.load(s for p in players if (s := self.ledger.standing(board, p)) is not None)
+        return tally
+
+    def _append(self, board: Leaderboard, result: RaceResult) -> Rated:
+        self._extend(board, [result])
+        return self._stored(board, result)
+
+    def _extend(self, board: Leaderboard, results: Sequence[RaceResult]) -> None:
+        players = {e.user_id for result in results for e in result.entrants if e.user_id is not None}
+        tally = self._loaded(board, sorted(players), next_sequence=self.ledger.next_sequence(board))
+        rows = [tally.add(result) for result in results]
+        self.ledger.append(board, rows, tally.standings())
+
+    def _stored(self, board: Leaderboard, result: RaceResult) -> Rated:
+        row = self.ledger.rated_race(board, result.name)
+        return Rated(board, result, row.changes if row else (), row.note if row else None)

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders import CATEGORY, GOAL, Clock, result, seen
+
+from racebot.bot.command_handler import Conversation, Reply
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.answers import Answers
+from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.rate_limit import Limiter
+from racebot.chat.templates import Texts
+from racebot.ledger.store import Ledger
+from racebot.racetime.payload import ChatMessage, Race
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
+
+FINISHED = seen(result("r", "ann bo", recorded=False))
+NAME = FINISHED.name
+
+
+class Talk:
+    """A conversation, and people who write."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
+        settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+        self.ledger = ledger
+        self.lifecycle = Lifecycle(settler, clock)
+        self.now = 0.0
+        self.count = 0
+        texts, words = Texts(), Words()
+        answers = Answers(settler, texts, words, lambda _: Listing(), lambda _: None)
+        self.conversation = Conversation(
+            self.lifecycle,
+            answers,
+            texts,
+            words,
+            Limiter(per_person, 100),
+            private=private,
+            clock=lambda: self.now,
+        )
+
+    def line(self, text: str, *, moderator: bool = False, **facts: object) -> ChatMessage:
+        self.count += 1
+        message = ChatMessage(
+            f"m{self.count}", text, 0.0, "id-ann", "Ann", moderator, bot=None, is_system=False
+        )
+        return replace(message, **facts)  # type: ignore[arg-type]
+
+    def say(self, text: str, race: Race = FINISHED, *, moderator: bool = False) -> Reply | None:
+        message = self.line(text, moderator=moderator)
+        asked = self.conversation.heard(message, race)
+        return None if asked is None else self.conversation.reply(asked, message, race)
+
+    def waiting(self) -> list[str]:
+        return [str(row.message.body["text"]) for row in self.ledger.outbox.open_for(NAME)]
+
+
+@pytest.fixture
+def talk(ledger: Ledger, clock: Clock) -> Talk:
+    return Talk(ledger, clock)
+
+
+def test_who_asks_is_answered_in_the_room(talk: Talk) -> None:
+    reply = talk.say("!rating")
+    assert reply is not None
+    assert reply.text.startswith("Ann has not been rated yet")
+    assert reply.to is None
+
+
+def test_or_alone(ledger: Ledger, clock: Clock) -> None:
+    talk = Talk(ledger, clock, private=True)
+    reply = talk.say("!rating")
+    assert reply is not None
+    assert reply.to == "id-ann"
+    order = talk.say("!ratings off", moderator=True)
+    assert order is not None
+    assert order.to is None, "what a moderator ordered is everybody's business"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"bot": "Seedbot", "user_id": None},
+        {"is_system": True, "user_id": None},
+        {"user_id": None},
+        {"text": "what is my !rating"},
+    ],
+)
+def test_bots_the_site_and_ordinary_lines_get_no_answer(talk: Talk, facts: dict[str, object]) -> None:
+    assert talk.conversation.heard(talk.line(**{"text": "!rating", **facts}), FINISHED) is None  # type: ignore[arg-type]
+
+
+def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
+    assert talk.conversation.heard(talk.line("!rating"), replace(FINISHED, recorded=True)) is None
+    assert talk.conversation.heard(talk.line("!rating"), None) is None
+
+
+def test_a_frame_that_is_repeated_is_answered_once(talk: Talk) -> None:
+    message = talk.line("!rating")
+    assert talk.conversation.heard(message, FINISHED) == Asked(Command.RATING)
+    assert talk.conversation.heard(message, FINISHED) is None
+
+
+def test_too_much_is_passed_over(ledger: Ledger, clock: Clock) -> None:
+    talk = Talk(ledger, clock, per_person=2)
+    assert [talk.say("!rating") is None for _ in range(4)] == [False, False, True, True]
+    talk.now = 60.0
+    assert talk.say("!rating") is not None
+
+
+def test_a_moderator_who_wants_quiet_is_heard_where_too_much_was_asked(ledger: Ledger, clock: Clock) -> None:
+    talk = Talk(ledger, clock, per_person=1)
+    assert talk.say("!rating", moderator=True) is not None
+    assert talk.say("!rating", moderator=True) is None
+    assert talk.say("!ratings off", moderator=True) is not None
+    assert talk.lifecycle.is_quiet(NAME)
+    assert talk.say("!ratings on", moderator=True) is not None
+    assert talk.say("!ratings redo", moderator=True) is None
+    assert not any(text.startswith("Once more") for text in talk.waiting()), (
+        "which says as much as it is asked"
+    )
+
+
+# Moderators
+
+
+def test_off_and_on(talk: Talk, clock: Clock) -> None:
+    assert talk.say("!ratings off", moderator=True) == Reply(
+        "I keep quiet in this room. The race counts all the same; !ratings on brings me back.", None
+    )
+    assert talk.say("!rating") is None
+    assert talk.say("!ratings off") is None, "who may not is not even told so"
+    assert FINISHED.result is not None
+    talk.lifecycle.result_stands(FINISHED.result)
+    assert talk.waiting() == []
+    assert talk.say("!ratings ON", moderator=True) == Reply("I speak in this room again.", None)
+    (said,) = talk.waiting()
+    assert said.startswith("Ratings, once this race is recorded (Any Orb): 1 Ann")
+    assert talk.say("!rating") is not None
+
+
+def test_off_takes_back_what_was_not_said_yet_and_survives_a_restart(
+    talk: Talk, ledger: Ledger, clock: Clock
+) -> None:
+    assert FINISHED.result is not None
+    talk.lifecycle.result_stands(FINISHED.result)
+    assert len(talk.waiting()) == 1
+    talk.say("!ratings off", moderator=True)
+    assert talk.waiting() == []
+    assert Talk(ledger, clock).say("!rating") is None
+    assert talk.say("!rating", replace(FINISHED, name=f"{CATEGORY}/other")) is not None, "one room only"
+
+
+def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> None:
+    talk.say("!ratings off", moderator=True)
+    recorded = result("r", "ann bo")
+    talk.lifecycle.recorded(recorded, in_room=True)
+    board = ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    assert ledger.rated_count(board) == 1
+    assert not talk.lifecycle.is_quiet(NAME)
+
+
+def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
+    assert FINISHED.result is not None
+    talk.lifecycle.result_stands(FINISHED.result)
+    (row,) = talk.ledger.outbox.open_for(NAME)
+    talk.ledger.outbox.mark(row, type(row.state).DELIVERED, row.created_at)
+    talk.say("!ratings off", moderator=True)
+    talk.lifecycle.over(NAME)
+    assert talk.waiting() == []
+
+
+def test_redo_says_the_changes_once_more(talk: Talk) -> None:
+    assert talk.say("!ratings redo", moderator=True) is None
+    assert talk.say("!ratings redo", moderator=True) is None
+    once, twice = talk.waiting()
+    assert once == twice
+    assert once.startswith("Once more: ratings, once this race is recorded (Any Orb): 1 Ann")
+
+
+def test_redo_where_there_is_nothing(talk: Talk) -> None:
+    open_room = replace(FINISHED, status="open", result=None)
+    nothing = Reply("There are no rating changes here to say again.", None)
+    assert talk.say("!ratings redo", open_room, moderator=True) == nothing
+    talk.lifecycle.recorded(result("r", "ann bo"), in_room=False)
+    assert talk.say("!ratings redo", moderator=True) == nothing
+
+
+@pytest.mark.parametrize("order", ["off", "on", "redo"])
+def test_orders_are_the_moderators(talk: Talk, order: str) -> None:
+    assert talk.say(f"!ratings {order}") == Reply("That is for the moderators of this category.", None)
+    assert talk.waiting() == []

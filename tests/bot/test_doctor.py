@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from racebot.bot.doctor import examine
+from racebot.settings.model import Settings
+
+
+@pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db"])
+@pytest.mark.parametrize(("mode", "found"), [(0o600, False), (0o640, False), (0o644, True), (0o602, True)])
+async def test_files_that_everybody_may_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, found: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).touch(mode=0o600)
+    Path(name).chmod(mode)
+    wrong = {each.text async for each in examine(Settings(database=Path("racebot.db"))) if not each.good}
+    assert (f"{name}: everybody on this machine may read it: chmod o= {name}" in wrong) is found

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import fcntl
+import threading
+from pathlib import Path
+
+import pytest
+
+from racebot.errors import LedgerError
+from racebot.ledger import lock
+
+
+def test_a_worker_that_starts_while_somebody_looks_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "ledger.db"
+    (tmp_path / "ledger.db.lock").touch()
+    looking, tried = threading.Event(), threading.Event()
+
+    def look() -> None:
+        with (tmp_path / "ledger.db.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            looking.set()
+            tried.wait(10)
+
+    monkeypatch.setattr("time.sleep", lambda _: (tried.set(), looker.join()))
+    looker = threading.Thread(target=look)
+    looker.start()
+    looking.wait(10)
+    with lock.locked(database):
+        assert lock.running(database)
+    assert not lock.running(database)
+
+
+def test_a_second_worker_is_refused(tmp_path: Path) -> None:
+    database = tmp_path / "ledger.db"
+    with (
+        lock.locked(database),
+        pytest.raises(LedgerError, match="another racebot worker uses"),
+        lock.locked(database),
+    ):
+        pass

@@ -1,0 +1,680 @@
+"""Delivery against a socket that behaves like the site's, without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from builders import CATEGORY, NOON, Clock, result, seen
+
+from racebot.bot.outbox_sender import MOST_TRIES, Call, Courier, TokenRefused
+from racebot.chat.info_box import InfoPolicy, info_block
+from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.errors import ConnectionLost, LedgerUnavailable
+from racebot.ledger.queue import Delivery, Kind, Message, OutboxRow
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Event,
+    Pong,
+    PrivateNote,
+    Race,
+    RaceUpdate,
+    Refusal,
+    Unread,
+)
+from racebot.racetime.socket import RoomSocket
+
+ROOM = "orb/r"
+CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
+BAD_TOKEN = Refusal(("Permission denied. Check your authorization token.",))
+SEED = "Seed: https://orbs.example/seed/77"
+BLOCK = info_block(result("r", "ann"), "Any Orb", [Change("id-ann", 1, (1.0,), (1.1,), 1000, 1100, 3)])
+BOARDS = [{"leaderboard": "Any Orb", "model": "m", "changes": {"id-ann": [1000, 1100]}}]
+
+
+async def at_once(work: Callable[..., Any], *args: Any) -> Any:
+    return work(*args)
+
+
+class FakeRoom:
+    """A room as the site keeps it, and the one socket that is open on it.
+
+    `deaf` actions are lost on their way; `mute` ones are done, but their answers are lost.
+    """
+
+    def __init__(self, clock: Clock, race: Race) -> None:
+        self.race = race
+        self.clock = clock
+        self.chat: list[ChatMessage] = []
+        self.notes: list[tuple[str, str]] = []
+        self.buttons: list[Any] = []
+        self.guids: set[str] = set()
+        self.actions: list[tuple[str, Any]] = []
+        self.refusals: dict[str, list[Refusal]] = {}
+        self.deaf: set[str] = set()
+        self.mute: set[str] = set()
+        self.courier: Courier | None = None
+
+    def connect(self, courier: Courier) -> None:
+        """Open a new connection; the first frame shows the race."""
+        self.courier = courier
+        courier.joined()
+        self._answer(RaceUpdate(self.race))
+
+    def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
+        posted = (self.clock() - timedelta(seconds=ago)).timestamp()
+        return ChatMessage("m", text, posted, None if bot else "id-ann", "Ann", False, bot, False)
+
+    async def say(
+        self, text: str, guid: str, *, to: str | None = None, buttons: Mapping[str, Any] | None = None
+    ) -> None:
+        self.buttons.append(buttons)
+        if self._act("message", (text, guid)) and guid not in self.guids:
+            self.guids.add(guid)
+            if to is not None:
+                self.notes.append((text, to))
+                self._answer(PrivateNote("Bot", to), "message")
+                return
+            self.chat.append(self.wrote(text))
+            self._answer(self.chat[-1], "message")
+
+    async def set_info(self, text: str) -> None:
+        if self._act("setinfo", text):
+            self.race = replace(self.race, info_bot=text)
+            self._answer(Unread("chat.message"))
+            self._answer(RaceUpdate(self.race), "setinfo")
+
+    async def set_meta(self, keys: Mapping[str, Any]) -> None:
+        if self._act("setmeta", dict(keys)):
+            self.race = replace(self.race, bot_meta={**self.race.bot_meta, **keys})
+
+    async def ping(self) -> None:
+        if self._act("ping", None):
+            self._answer(Pong(), "ping")
+
+    async def ask_history(self) -> None:
+        if self._act("gethistory", None):
+            self._answer(ChatHistory(tuple(self.chat[-100:])), "gethistory")
+
+    def _act(self, action: str, data: Any) -> bool:
+        """Whether the action reached the site and was not refused."""
+        self.actions.append((action, data))
+        if action in self.deaf:
+            return False
+        if self.refusals.get(action):
+            self._answer(self.refusals[action].pop(0))
+            return False
+        if action == "message" and self.race.recorded:
+            self._answer(CLOSED)
+            return False
+        return True
+
+    def _answer(self, event: Event, action: str = "") -> None:
+        assert self.courier is not None
+        if action not in self.mute:
+            asyncio.get_running_loop().call_soon(self.courier.hear, event)
+
+    @property
+    def said(self) -> list[str]:
+        return [message.text for message in self.chat]
+
+    def done(self, action: str) -> list[Any]:
+        return [data for name, data in self.actions if name == action]
+
+
+FINISHED = seen(result("r", "ann bo", recorded=False))
+RECORDED = replace(FINISHED, recorded=True)
+
+
+@pytest.fixture
+def room(clock: Clock) -> FakeRoom:
+    return FakeRoom(clock, FINISHED)
+
+
+@pytest.fixture
+def courier(ledger: Ledger, clock: Clock) -> Courier:
+    return courier_of(ledger, clock)
+
+
+def courier_of(
+    ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY, call: Call = at_once
+) -> Courier:
+    return Courier(ROOM, ledger, call, clock, info, DEFAULT_TEXTS, answer_within=0.05)
+
+
+async def deliver(courier: Courier, room: FakeRoom, *, connect: bool = True) -> None:
+    if connect:
+        room.connect(courier)
+    await courier.deliver(cast(RoomSocket, room))
+
+
+def put(ledger: Ledger, guid: str, kind: Kind = "chat", **body: Any) -> None:
+    ledger.outbox.put(Message(ROOM, CATEGORY, kind, guid, body or {"text": f"text of {guid}"}), NOON)
+
+
+def states(ledger: Ledger) -> list[str]:
+    return [row.state.value for row in ledger.outbox.of(ROOM)]
+
+
+def details(ledger: Ledger) -> list[str | None]:
+    return [row[0] for row in ledger.db.execute("SELECT detail FROM outbox ORDER BY id").fetchall()]
+
+
+# Chat
+
+
+async def test_the_echo_acknowledges(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1")
+    put(ledger, "g2")
+    await deliver(courier, room)
+    assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
+    assert states(ledger) == ["delivered", "delivered"]
+
+
+async def test_only_that_something_may_have_been_said_waits_for_the_disk(
+    ledger: Ledger, courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else is noted of a message shows in the room, and is found there after a power cut."""
+    marks: list[tuple[Kind, str, bool]] = []
+    mark = ledger.outbox.mark
+
+    def note(row: OutboxRow, state: Delivery, *rest: Any) -> None:
+        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        marks.append((row.message.kind, state.value, level == 2))
+        mark(row, state, *rest)
+
+    take = ledger.outbox.take
+
+    def note_taken(row: OutboxRow, *rest: Any) -> bool:
+        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        marks.append((row.message.kind, "sent", level == 2))
+        return take(row, *rest)
+
+    monkeypatch.setattr(ledger.outbox, "mark", note)
+    monkeypatch.setattr(ledger.outbox, "take", note_taken)
+    put(ledger, "g1")
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    await deliver(courier, room)
+    assert marks == [
+        ("chat", "sent", True),
+        ("chat", "delivered", False),
+        ("meta", "sent", False),
+        ("meta", "delivered", False),
+    ]
+
+
+async def test_nothing_to_say(courier: Courier, room: FakeRoom) -> None:
+    await deliver(courier, room)
+    assert room.actions == []
+
+
+async def test_buttons_go_with_the_message(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    buttons = {"Why?": {"message": "!why"}}
+    with ledger.transaction():
+        ledger.outbox.put(
+            Message(ROOM, "orb", "chat", "g1", {"text": "hi", "buttons": buttons}), room.clock()
+        )
+    put(ledger, "g2")
+    await deliver(courier, room)
+    assert room.buttons == [buttons, None]
+
+
+async def test_the_next_message_waits_for_the_echo(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1")
+    put(ledger, "g2")
+    room.mute = {"message"}
+    delivering = asyncio.create_task(deliver(courier, room))
+    await asyncio.sleep(0.01)
+    assert courier.expects_answer
+    assert states(ledger) == ["sent", "waiting"], "noted as sent before it is sent"
+    assert len(room.done("message")) == 1
+    for other in (
+        room.wrote("text of g1", bot=None),
+        room.wrote("something else"),
+        Pong(),
+        RaceUpdate(room.race),
+    ):
+        courier.hear(other)
+        await asyncio.sleep(0)
+    assert states(ledger) == ["sent", "waiting"], "none of these is our echo"
+    room.mute = set()
+    courier.hear(room.wrote("text   of\ng1 "))
+    await delivering
+    assert states(ledger) == ["delivered", "delivered"]
+    assert not courier.expects_answer
+
+
+async def test_a_message_that_comes_while_another_is_delivered(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    delivering = asyncio.create_task(deliver(courier, room))
+    put(ledger, "g2")
+    await delivering
+    assert room.said == ["text of g1", "text of g2"]
+
+
+async def test_other_rooms_are_left_alone(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    ledger.outbox.put(Message("orb/else", CATEGORY, "chat", "g", {"text": "hi"}), NOON)
+    await deliver(courier, room)
+    assert room.said == []
+    assert [row.state for row in ledger.outbox.of("orb/else")] == [Delivery.WAITING]
+
+
+async def test_a_refused_message_is_not_said_again(
+    ledger: Ledger, courier: Courier, room: FakeRoom, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(ledger, "g1")
+    put(ledger, "g2")
+    room.refusals = {"message": [Refusal(("message: This field is required.",))]}
+    await deliver(courier, room)
+    assert states(ledger) == ["refused", "delivered"]
+    assert details(ledger)[0] == "message: This field is required."
+    assert "orb/r: chat message refused: message: This field is required." in caplog.text
+
+
+async def test_a_closed_chat_before_anything_was_sent(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    room.race = RECORDED
+    room.connect(courier)
+    await asyncio.sleep(0)
+    await deliver(courier, room, connect=False)
+    assert room.actions == []
+    assert (states(ledger), details(ledger)) == (["dropped"], ["chat is closed"])
+
+
+async def test_a_chat_that_closes_meanwhile(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    """The race is recorded between the last frame and our message."""
+    put(ledger, "g1")
+    room.connect(courier)
+    await asyncio.sleep(0)
+    room.race = RECORDED
+    await deliver(courier, room, connect=False)
+    assert states(ledger) == ["refused"]
+    assert "chat is now closed" in str(details(ledger)[0])
+
+
+async def test_a_silent_site_counts_as_a_lost_connection(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    room.deaf = {"message"}
+    with pytest.raises(ConnectionLost, match=r"orb/r: no answer within 0\.05 s"):
+        await deliver(courier, room)
+    assert states(ledger) == ["sent"]
+    assert not courier.expects_answer
+
+
+# After a loss
+
+
+async def test_a_message_that_arrived_is_found_in_the_history(
+    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+) -> None:
+    """The process died after sending, before the echo."""
+    put(ledger, "g1")
+    room.mute = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.mute = set()
+    room.guids.clear()
+    clock.advance(hours=1)
+    again = courier_of(ledger, clock)
+    await deliver(again, room)
+    assert room.said == ["text of g1"]
+    assert (states(ledger), details(ledger)) == (["delivered"], ["found in the chat history"])
+
+
+async def test_a_message_that_was_lost_is_said_again_with_the_same_guid(
+    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+) -> None:
+    put(ledger, "g1")
+    room.deaf = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.deaf = set()
+    again = courier_of(ledger, clock)
+    await deliver(again, room)
+    assert room.done("message") == [("text of g1", "g1")] * 2
+    assert room.said == ["text of g1"]
+    assert states(ledger) == ["delivered"]
+
+
+async def test_the_same_words_of_somebody_else_are_not_ours(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.chat = [room.wrote("text of g1", bot=None)]
+    await deliver(courier, room)
+    assert room.done("message") == [("text of g1", "g1")]
+    assert states(ledger) == ["delivered"]
+
+
+async def test_the_same_words_of_an_earlier_message_are_not_this_one(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1", text="the same")
+    await deliver(courier, room)
+    put(ledger, "g2", text="the same")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    await deliver(courier, room)
+    assert room.said == ["the same"] * 2
+    await deliver(courier, room)
+    assert room.said == ["the same"] * 2
+    assert states(ledger) == ["delivered"] * 2
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
+    ledger: Ledger, courier: Courier, room: FakeRoom, seconds: float
+) -> None:
+    put(ledger, "g1")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.chat = [room.wrote("text of g1", ago=seconds)]
+    await deliver(courier, room)
+    assert room.done("message") == []
+    assert states(ledger) == ["delivered"]
+
+
+@pytest.mark.parametrize("kind", ["chat", "meta", "info"])
+async def test_what_is_given_up_at_the_last_moment_is_not_sent(
+    ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind
+) -> None:
+    """The race is set aside between the look into the outbox and the sending."""
+    put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
+    calls = 0
+
+    async def meanwhile(work: Callable[..., Any], *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            ledger.outbox.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
+        return work(*args)
+
+    courier = courier_of(ledger, clock, call=meanwhile)
+    await deliver(courier, room)
+    assert room.actions == []
+    assert states(ledger) == ["dropped"]
+
+
+async def test_a_lost_message_of_a_race_that_is_recorded_by_now(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    room.race = RECORDED
+    await deliver(courier, room)
+    assert room.done("message") == []
+    assert states(ledger) == ["dropped", "delivered"]
+
+
+async def test_a_refusal_that_was_lost_holds_nothing_up(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Its guid is used up, so that the message said again would go unanswered."""
+    put(ledger, "g1")
+    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    room.deaf = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.race = RECORDED
+    await deliver(courier, room)
+    assert len(room.done("message")) == 1
+    assert states(ledger) == ["dropped", "delivered"]
+
+
+async def test_a_chat_that_is_closed_is_not_spoken_in_again(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Also where the frame that shows the record is lost."""
+    put(ledger, "g1")
+    put(ledger, "g2")
+    room.refusals = {"message": [CLOSED]}
+    await deliver(courier, room)
+    assert room.done("message") == [("text of g1", "g1")]
+    assert states(ledger) == ["refused", "dropped"]
+
+
+@pytest.mark.parametrize("action", ["message", "gethistory"])
+async def test_a_refused_token_keeps_the_message(
+    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock, action: str
+) -> None:
+    put(ledger, "g1")
+    if action == "gethistory":
+        ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.refusals = {action: [BAD_TOKEN]}
+    with pytest.raises(TokenRefused, match="orb/r: the token is refused"):
+        await deliver(courier, room)
+    assert states(ledger) == ["sent"]
+    await deliver(courier, room)
+    assert room.said == ["text of g1"]
+    assert states(ledger) == ["delivered"]
+
+
+# Meta
+
+
+async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.race = replace(RECORDED, bot_meta={"seed": 77})
+    await deliver(courier, room)
+    assert room.actions == [("setmeta", {"racebot": BOARDS}), ("ping", None)]
+    assert room.race.bot_meta == {"seed": 77, "racebot": BOARDS}
+    assert states(ledger) == ["delivered"]
+
+
+async def test_meta_that_is_there_already_is_not_set_again(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
+    await deliver(courier, room)
+    assert room.actions == []
+    assert states(ledger) == ["delivered"]
+
+
+async def test_meta_whose_ping_is_not_answered(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.race, room.deaf = RECORDED, {"ping"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    assert states(ledger) == ["sent"]
+    room.deaf = set()
+    await deliver(courier, room)
+    assert len(room.done("setmeta")) == 1, "it is there, as the new connection shows"
+    assert states(ledger) == ["delivered"]
+
+
+async def test_meta_that_is_refused(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
+    await deliver(courier, room)
+    assert (states(ledger), details(ledger)) == (["refused"], ["Data provided is too large to save."])
+
+
+async def test_a_refusal_that_comes_before_the_ping_is_sent(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """The socket may take its time to send; what comes meanwhile is heard."""
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+
+    async def slow(_: Mapping[str, Any]) -> None:
+        courier.hear(Refusal(("Data provided is too large to save.",)))
+        await asyncio.sleep(0)
+
+    room.set_meta = slow
+    await deliver(courier, room)
+    assert states(ledger) == ["refused"]
+
+
+async def test_meta_waits_for_the_race_to_be_shown(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    room.courier = courier
+    courier.hear(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
+    courier.joined()
+    with pytest.raises(ConnectionLost, match="orb/r: the site does not show the race"):
+        await deliver(courier, room, connect=False)
+    assert states(ledger) == ["waiting"], "what an earlier connection showed may be old"
+
+
+# Info
+
+
+@pytest.mark.parametrize(
+    ("policy", "before", "after", "state"),
+    [
+        (InfoPolicy.WHEN_EMPTY, "", BLOCK, "delivered"),
+        (InfoPolicy.WHEN_EMPTY, "Ratings by racebot (Any Orb): old", BLOCK, "delivered"),
+        (InfoPolicy.WHEN_EMPTY, SEED, SEED, "dropped"),
+        (InfoPolicy.APPEND, SEED, f"{SEED}\n{BLOCK}", "delivered"),
+        (InfoPolicy.APPEND, "x" * 990, "x" * 990, "dropped"),
+        (InfoPolicy.NEVER, "", "", "dropped"),
+    ],
+)
+async def test_the_info_box(
+    ledger: Ledger, clock: Clock, room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
+) -> None:
+    put(ledger, "g1", "info", blocks=[BLOCK])
+    courier = courier_of(ledger, clock, policy)
+    room.race = replace(RECORDED, info_bot=before)
+    await deliver(courier, room)
+    assert room.race.info_bot == after
+    assert len(room.done("setinfo")) == (state == "delivered")
+    assert states(ledger) == [state]
+
+
+async def test_an_info_box_set_before_a_crash_is_not_set_again(
+    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+) -> None:
+    """Each time the site posts that the bot updated the race information."""
+    put(ledger, "g1", "info", blocks=[BLOCK])
+    room.race, room.mute = RECORDED, {"setinfo"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.mute = set()
+    again = courier_of(ledger, clock)
+    await deliver(again, room)
+    assert len(room.done("setinfo")) == 1
+    assert states(ledger) == ["delivered"]
+
+
+async def test_the_site_may_trim_what_it_shows(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "info", blocks=[BLOCK + "  "])
+    room.race, room.mute = RECORDED, {"setinfo"}
+    delivering = asyncio.create_task(deliver(courier, room))
+    await asyncio.sleep(0.01)
+    courier.hear(RaceUpdate(replace(RECORDED, info_bot=SEED)))
+    await asyncio.sleep(0.01)
+    assert states(ledger) == ["sent"], "an earlier frame is no answer"
+    courier.hear(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
+    await delivering
+    assert states(ledger) == ["delivered"]
+
+
+async def test_a_refused_info_block(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "info", blocks=[BLOCK])
+    room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
+    await deliver(courier, room)
+    assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
+
+
+async def test_the_final_word_goes_out_in_order(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g2", "info", blocks=[BLOCK])
+    room.race = RECORDED
+    await deliver(courier, room)
+    assert [action for action, _ in room.actions] == ["setmeta", "ping", "setinfo"]
+    assert states(ledger) == ["delivered", "delivered"]
+
+
+async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
+    ledger: Ledger, courier: Courier, room: FakeRoom
+) -> None:
+    """Every `setinfo` makes the site say so in chat."""
+    put(ledger, "g1", "info", blocks=["Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)"])
+    room.deaf = {"setinfo"}
+    for _ in range(3):
+        with pytest.raises(ConnectionLost):
+            await deliver(courier, room)
+    await deliver(courier, room)
+    assert len(room.done("setinfo")) == 3
+    assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
+
+
+async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, clock: Clock) -> None:
+    full = True
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        if full and work.__name__ == "write":
+            raise LedgerUnavailable("the disk is full")
+        return work(*arguments)
+
+    room, courier = FakeRoom(clock, FINISHED), courier_of(ledger, clock, call=call)
+    put(ledger, "g1", "info", blocks=[BLOCK])
+    for _ in range(MOST_TRIES["info"] + 1):
+        with pytest.raises(LedgerUnavailable):
+            await deliver(courier, room)
+    full = False
+    await deliver(courier, room)
+    assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
+
+
+# Answers
+
+
+async def test_answers_come_after_what_must_be_said(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+    courier.answer("the answer", None)
+    courier.answer("for Ann", "id-ann")
+    put(ledger, "g1")
+    await deliver(courier, room)
+    assert room.said == ["text of g1", "the answer"]
+    assert room.notes == [("for Ann", "id-ann")]
+    await deliver(courier, room)
+    assert len(room.done("message")) == 3, "once each"
+
+
+async def test_an_answer_whose_echo_is_lost_is_not_repeated(courier: Courier, room: FakeRoom) -> None:
+    courier.answer("the answer", None)
+    room.mute = {"message"}
+    with pytest.raises(ConnectionLost):
+        await deliver(courier, room)
+    room.mute = set()
+    await deliver(courier, room)
+    assert len(room.done("message")) == 1
+
+
+async def test_no_answer_is_given_in_a_closed_chat(ledger: Ledger, clock: Clock) -> None:
+    room, courier = FakeRoom(clock, RECORDED), courier_of(ledger, clock)
+    courier.answer("the answer", None)
+    await deliver(courier, room)
+    assert room.actions == []
+
+
+async def test_an_answer_that_is_late_is_not_given(
+    courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("racebot.bot.outbox_sender.ANSWER_EXPIRES", -1.0)
+    courier.answer("the answer", None)
+    await deliver(courier, room)
+    assert room.actions == []
+
+
+async def test_a_refused_answer_is_dropped(courier: Courier, room: FakeRoom) -> None:
+    room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
+    courier.answer("the answer", "id-gone")
+    courier.answer("another", None)
+    await deliver(courier, room)
+    assert room.said == ["another"]

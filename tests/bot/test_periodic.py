@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from racebot.bot import periodic as jobs
+from racebot.bot.periodic import Jobs
+
+
+class Counted:
+    """A job that counts its runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.at_once = 0
+        self.most_at_once = 0
+
+    async def __call__(self) -> None:
+        self.runs += 1
+        self.at_once += 1
+        self.most_at_once = max(self.at_once, self.most_at_once)
+        await asyncio.sleep(0.03)
+        self.at_once -= 1
+
+    async def until(self, runs: int) -> None:
+        async with asyncio.timeout(10):
+            while self.runs < runs:  # noqa: ASYNC110 - the scheduler tells nobody
+                await asyncio.sleep(0.01)
+
+
+@contextmanager
+def started(work: Jobs) -> Iterator[None]:
+    work.start()
+    try:
+        yield
+    finally:
+        work.stop()
+
+
+async def test_a_job_is_done_at_once_again_and_again_and_once_at_a_time() -> None:
+    work, job = Jobs(), Counted()
+    work.every(0.02, job, "often")
+    with started(work):
+        await job.until(4)
+    assert job.most_at_once == 1
+
+
+async def test_nothing_is_done_after_the_end() -> None:
+    work, job = Jobs(), Counted()
+    work.every(0.02, job, "often")
+    with started(work):
+        await job.until(1)
+    runs = job.runs
+    await asyncio.sleep(0.1)
+    assert job.runs == runs
+
+
+async def test_to_stop_what_never_started() -> None:
+    Jobs().stop()
+
+
+async def test_a_nightly_job_waits_for_the_night() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
+    with started(work):
+        await asyncio.sleep(0.1)
+    assert job.runs == 0
+
+
+async def test_a_night_that_was_missed_is_made_up_at_the_start() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
+    with started(work):
+        await job.until(1)
+        await asyncio.sleep(0.1)
+    assert job.runs == 1
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at the clock the next run would come after an hour."""
+    monkeypatch.setattr(jobs, "LOOK_AT_CLOCK_EVERY", 0.02)
+    work, job = Jobs(), Counted()
+    work.every(1800, job, "seldom")
+    with started(work):
+        await job.until(1)
+        await asyncio.sleep(0.1)
+        assert job.runs == 1
+        right = time.time
+        monkeypatch.setattr(time, "time", lambda: right() + step)
+        await job.until(2)
+
+
+async def test_a_night_that_the_computer_slept_through_is_made_up() -> None:
+    work, job = Jobs(), Counted()
+    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
+    with started(work):
+        # As it stands when the clock is found to be ahead, before the scheduler has looked at it.
+        work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
+        work._begin_again()
+        await job.until(1)

@@ -1,0 +1,592 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from builders import CATEGORY, GOAL, HOUR, NOON, Clock, entrant, result, seen
+
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.ledger.queue import Delivery, PendingRace
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
+RECORDED = replace(FINISHED, recorded=True)
+SWAPPED = result("r", "bo ann", dnf="cy", recorded=False)
+OPENING = "Ratings, once this race is recorded (Any Orb): "
+# Of three equal players the first beats two (+0.2), the second beats one and loses to one.
+ANN, BO, CY = "1 Ann 1000→1200 (+200", "2 Bo 1000→1000 (±0", "DNF Cy 1000→800 (−200"
+CHANGES = f"{ANN}, first race) · {BO}, first race) · {CY}, first race)"
+
+
+@pytest.fixture
+def lifecycle(ledger: Ledger, clock: Clock) -> Lifecycle:
+    clock.advance(seconds=10)
+    return Lifecycle(Settler(ledger, Plans(SIMPLE)), clock)
+
+
+def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
+    """Texts of the chat messages that are to be said."""
+    return [
+        str(row.message.body.get("text")) for row in ledger.outbox.open_for(name) if row.message.kind == kind
+    ]
+
+
+def kinds(ledger: Ledger, name: str = "orb/r") -> list[str]:
+    return [row.message.kind for row in ledger.outbox.open_for(name)]
+
+
+def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELIVERED) -> list[str]:
+    """Let all that is open be said, and tell what it was."""
+    rows = ledger.outbox.open_for(name)
+    for row in rows:
+        ledger.outbox.mark(row, state, NOON)
+    return [str(row.message.body.get("text")) for row in rows if row.message.kind == "chat"]
+
+
+def dump(ledger: Ledger) -> list[str]:
+    return list(ledger.db.conn.iterdump())
+
+
+# Provisional
+
+
+def test_a_result_that_stands_is_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == [OPENING + CHANGES]
+    assert ledger.pending.get("orb/r") is not None
+    assert ledger.race("orb/r") is None, "and counts for nothing yet"
+
+
+def test_a_result_is_announced_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    lifecycle.result_stands(FINISHED)
+    assert len(deliver(ledger)) == 1
+    before = dump(ledger)
+    lifecycle.result_stands(FINISHED)
+    assert dump(ledger) == before
+
+
+def test_a_finished_race_is_looked_after_and_not_announced_by_that(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    before = dump(ledger)
+    lifecycle.observe(seen(FINISHED))
+    assert dump(ledger) == before
+    pending = ledger.pending.get("orb/r")
+    assert pending is not None
+    assert (pending.category, pending.ended_at, pending.said) == (CATEGORY, NOON, None)
+    assert ledger.outbox.of("orb/r") == []
+
+
+def test_an_old_result_is_not_announced(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+    """Its racers have left the room."""
+    clock.now = NOON + timedelta(hours=1, seconds=1)
+    lifecycle.result_stands(FINISHED)
+    assert ledger.outbox.of("orb/r") == []
+    assert ledger.pending.get("orb/r") is not None
+    clock.now = NOON + timedelta(hours=1)
+    lifecycle.result_stands(FINISHED)
+    assert len(waiting(ledger)) == 1
+
+
+def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    clock.advance(hours=30)
+    lifecycle.result_stands(SWAPPED)
+    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"recordable": False}, {"custom_goal": True}, {"hidden": True}, {"goal": "No Orbs"}],
+    ids=lambda f: next(iter(f)),
+)
+def test_what_will_never_count_is_not_announced(
+    ledger: Ledger, clock: Clock, facts: dict[str, object]
+) -> None:
+    plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
+    lifecycle = Lifecycle(Settler(ledger, plans), clock)
+    before = dump(ledger)
+    lifecycle.result_stands(replace(FINISHED, **facts))
+    lifecycle.observe(seen(replace(FINISHED, **facts)))
+    assert dump(ledger) == before
+
+
+def test_a_silent_bot_looks_after_races_all_the_same(ledger: Ledger, clock: Clock) -> None:
+    lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock, announce=False)
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.result_stands(FINISHED)
+    assert ledger.outbox.of("orb/r") == []
+    assert ledger.pending.get("orb/r") is not None
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    assert ledger.race("orb/r") is not None
+    assert "chat" not in kinds(ledger)
+
+
+def test_a_race_that_changes_nothing_is_not_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(result("r", "ann", recorded=False))
+    assert ledger.outbox.of("orb/r") == []
+
+
+def test_a_team_race_is_said_to_change_nothing_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    teams = replace(FINISHED, entrants=tuple(replace(e, team="red") for e in FINISHED.entrants))
+    lifecycle.result_stands(teams)
+    assert deliver(ledger) == ["This is a team race: it does not change any rating (Any Orb)."]
+    lifecycle.result_stands(replace(teams, entrants=teams.entrants[::-1]))
+    lifecycle.result_stands(replace(teams, entrants=teams.entrants[:2]))
+    assert waiting(ledger) == []
+
+
+def test_a_settled_race_is_not_announced_any_more(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    """The list of past races may have told of the record before the room did."""
+    lifecycle.observe(seen(RECORDED))
+    lifecycle.result_stands(FINISHED)
+    assert ledger.outbox.of("orb/r") == []
+    assert ledger.pending.get("orb/r") is None
+
+
+# Corrections
+
+
+def test_a_new_order_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(SWAPPED)
+    (text,) = deliver(ledger)
+    assert text.startswith(f"Correction 1: the result changed. {OPENING}1 Bo 1000→1200")
+    lifecycle.result_stands(FINISHED)
+    (text,) = deliver(ledger)
+    assert text.startswith(f"Correction 2: the result changed. {OPENING}1 Ann 1000→1200")
+
+
+def test_a_finisher_who_is_disqualified_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(result("r", "bo", dnf="cy", dq="ann", recorded=False))
+    (text,) = waiting(ledger)
+    assert text.startswith("Correction 1: ")
+    assert "DQ Ann 1000→900" in text
+
+
+def test_what_does_not_change_any_rating_is_not_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    ann, bo, cy = FINISHED.entrants
+    for entrants in (
+        (ann, bo, entrant("cy", "dq", HOUR)),
+        (replace(ann, finish_time=HOUR - 1), bo, cy),
+        (replace(ann, name="Anna"), bo, cy),
+        (cy, bo, ann),
+    ):
+        lifecycle.result_stands(replace(FINISHED, entrants=entrants))
+    assert waiting(ledger) == []
+
+
+def test_another_race_that_moved_the_ratings_is_no_reason_for_a_correction(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(result("other", "cy bo ann")))
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == []
+
+
+def test_a_correction_after_another_race_uses_the_ratings_of_now(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(result("other", "cy bo ann")))
+    lifecycle.result_stands(SWAPPED)
+    (text,) = waiting(ledger)
+    assert "Bo 1000→" in text
+    assert "Ann 800→" in text
+    assert "first race" not in text
+
+
+def test_a_change_before_anything_was_said_is_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    lifecycle.result_stands(SWAPPED)
+    (text,) = waiting(ledger)
+    assert text.startswith(f"{OPENING}1 Bo")
+
+
+def test_a_change_there_and_back_before_anything_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    """As while the connection is lost: what holds in the end must be said."""
+    for shown in (FINISHED, SWAPPED, FINISHED):
+        lifecycle.result_stands(shown)
+    (text,) = waiting(ledger)
+    assert text.startswith(f"{OPENING}1 Ann")
+
+
+def test_a_message_under_way_counts_as_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger, state=Delivery.SENT)
+    lifecycle.result_stands(SWAPPED)
+    assert [text[:13] for text in waiting(ledger)] == [OPENING[:13], "Correction 1:"]
+
+
+def test_nothing_is_left_to_change_after_a_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(result("r", dnf="ann cy", dq="bo", recorded=False))
+    assert waiting(ledger) == [f"Correction 1: the result changed. {OPENING}no changes"]
+
+
+# Taken back
+
+
+def test_a_result_taken_back_before_it_was_said_is_not_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    lifecycle.taken_back("orb/r")
+    assert waiting(ledger) == []
+    lifecycle.result_stands(SWAPPED)
+    (text,) = waiting(ledger)
+    assert text.startswith(f"{OPENING}1 Bo"), "and the next one is no correction"
+
+
+def test_a_result_taken_back_unsaid_that_comes_again_is_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    lifecycle.taken_back("orb/r")
+    lifecycle.result_stands(FINISHED)
+    (text,) = waiting(ledger)
+    assert text.startswith(f"{OPENING}1 Ann")
+
+
+def test_a_result_taken_back_after_it_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.taken_back("orb/r")
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == [], "what was said holds again"
+    lifecycle.taken_back("orb/r")
+    lifecycle.result_stands(SWAPPED)
+    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+
+
+def test_a_correction_taken_back_unsaid_that_comes_again_is_said(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(SWAPPED)
+    lifecycle.taken_back("orb/r")
+    assert waiting(ledger) == []
+    lifecycle.result_stands(SWAPPED)
+    (text,) = waiting(ledger)
+    assert text.startswith("Correction 2: ")
+    assert ": 1 Bo " in text
+
+
+def test_a_result_taken_back_when_half_of_it_was_said_is_said_to_its_end(
+    ledger: Ledger, clock: Clock
+) -> None:
+    boards = (replace(SIMPLE, name="One", goals=(GOAL,)), replace(SIMPLE, name="Two", goals=(GOAL,)))
+    lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE, boards)), clock)
+    lifecycle.result_stands(FINISHED)
+    first, _ = ledger.outbox.open_for("orb/r")
+    ledger.outbox.mark(first, Delivery.DELIVERED, NOON)
+    lifecycle.taken_back("orb/r")
+    (text,) = deliver(ledger)
+    assert text.startswith("Ratings, once this race is recorded (Two): 1 Ann")
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == []
+
+
+def test_taking_back_what_nobody_knows(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    before = dump(ledger)
+    lifecycle.taken_back("orb/nosuch")
+    assert dump(ledger) == before
+
+
+# Recorded
+
+
+def test_the_final_word_goes_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    meta, info = ledger.outbox.open_for("orb/r")
+    assert (meta.message.kind, info.message.kind) == ("meta", "info")
+    assert meta.message.body == {
+        "leaderboards": [
+            {
+                "leaderboard": "Any Orb",
+                "model": "pairwise-elo",
+                "changes": {"id-ann": [1000, 1200], "id-bo": [1000, 1000], "id-cy": [1000, 800]},
+            }
+        ]
+    }
+    assert info.message.body == {"blocks": ["Ratings by racebot (Any Orb): " + CHANGES]}
+    assert ledger.pending.get("orb/r") is None
+    stored = ledger.race("orb/r")
+    assert stored is not None
+    assert stored.source == "live"
+
+
+def test_a_record_is_settled_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    before = dump(ledger)
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    lifecycle.observe(seen(RECORDED))
+    lifecycle.observe(seen(FINISHED))
+    assert dump(ledger) == before
+
+
+def test_what_was_not_said_before_the_record_is_dropped(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    """Chat closes at the very moment of the record."""
+    lifecycle.result_stands(FINISHED)
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_race_from_the_list_that_was_never_seen_gets_no_final_word(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.observe(seen(RECORDED, None))
+    assert ledger.race("orb/r") is not None
+    assert ledger.outbox.of("orb/r") == []
+
+
+def test_a_pending_race_recorded_while_nobody_watched_gets_its_final_word(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    clock.advance(days=3)
+    lifecycle.observe(seen(RECORDED, None))
+    assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_race_that_changes_nothing_gets_no_final_word(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.observe(seen(result("r", "ann")), in_room=True)
+    assert ledger.race("orb/r") is not None
+    assert ledger.outbox.of("orb/r") == []
+
+
+def test_a_race_that_was_watched_and_ended_while_nobody_looked_gets_its_final_word(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    """Its end is seen in the list of past races, before its room is joined again."""
+    lifecycle.joined(replace(seen(FINISHED), status="in_progress", result=None))
+    lifecycle.observe(seen(RECORDED))
+    assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_changed_record_corrects_the_final_word(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    deliver(ledger)
+    lifecycle.observe(seen(replace(SWAPPED, recorded=True), None))
+    assert kinds(ledger) == ["meta", "info"]
+    (meta, _) = ledger.outbox.open_for("orb/r")
+    assert meta.message.body["leaderboards"][0]["changes"]["id-bo"] == [1000, 1200]
+    deliver(ledger)
+    lifecycle.observe(seen(RECORDED, None))
+    assert kinds(ledger) == ["meta", "info"], "also when it changes back"
+
+
+# Never recorded
+
+NEVER = replace(FINISHED, recordable=False)
+
+
+def test_what_was_said_is_withdrawn(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(NEVER))
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
+    assert ledger.pending.get("orb/r") is None
+    lifecycle.observe(seen(NEVER))
+    lifecycle.over("orb/r")
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn], "once"
+
+
+def test_nothing_is_withdrawn_where_nothing_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    lifecycle.observe(seen(NEVER))
+    assert waiting(ledger) == []
+    assert ledger.pending.get("orb/r") is None
+
+
+def test_a_race_that_was_never_seen_is_not_spoken_of(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    before = dump(ledger)
+    lifecycle.observe(seen(NEVER))
+    lifecycle.observe(seen(status="cancelled", recordable=False))
+    assert dump(ledger) == before
+
+
+def test_a_cancelled_race_is_withdrawn_too(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(status="cancelled", recordable=False))
+    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
+
+
+# Records that are undone
+
+
+def test_an_old_answer_after_the_end_of_a_race_does_not_take_it_back_twice(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    over = replace(seen(FINISHED), recordable=False)
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(over)
+    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn]
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.observe(over)
+    assert waiting(ledger) == []
+
+
+def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(seen(RECORDED))
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.race("orb/r") is not None, "a stale answer of the site's cache looks the same"
+    clock.advance(hours=6)
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.race("orb/r") is not None, "it was settled not long ago, whenever it ended"
+    clock.advance(seconds=1)
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.race("orb/r") is None
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.pending.get("orb/r") is not None, "it may be recorded again"
+
+
+@pytest.mark.parametrize(
+    "shown", [seen(NEVER), seen(status="cancelled", recordable=False)], ids=["do not record", "cancelled"]
+)
+def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: object
+) -> None:
+    lifecycle.observe(seen(RECORDED))
+    clock.advance(hours=7)
+    lifecycle.observe(shown)
+    assert ledger.race("orb/r") is None
+    assert ledger.pending.get("orb/r") is None
+
+
+# Looking again
+
+
+@pytest.mark.parametrize(
+    ("age", "pause"),
+    [
+        (timedelta(minutes=5), timedelta(minutes=1)),
+        (timedelta(hours=5, minutes=59), timedelta(minutes=1)),
+        (timedelta(hours=6), timedelta(minutes=10)),
+        (timedelta(hours=47, minutes=59), timedelta(minutes=10)),
+        (timedelta(days=2), timedelta(hours=1)),
+        (timedelta(days=13, hours=23), timedelta(hours=1)),
+        (timedelta(days=14), timedelta(days=1)),
+        (timedelta(days=89), timedelta(days=1)),
+    ],
+)
+def test_the_older_a_race_the_rarer_the_looks(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, age: timedelta, pause: timedelta
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    clock.now = NOON + age
+    lifecycle.looked_at("orb/r")
+    pending = ledger.pending.get("orb/r")
+    assert pending is not None
+    assert pending.next_look == NOON + age + pause
+
+
+def test_a_room_that_is_gone_is_given_up_after_a_day(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    clock.now = NOON + timedelta(hours=23, minutes=59)
+    lifecycle.vanished("orb/r")
+    assert len(waiting(ledger)) == 1, "a 404 may be a passing fault"
+    clock.advance(minutes=1)
+    lifecycle.vanished("orb/r")
+    assert waiting(ledger) == []
+    assert ledger.pending.get("orb/r") is None
+
+
+def test_looking_at_what_is_not_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    before = dump(ledger)
+    lifecycle.looked_at("orb/nosuch")
+    lifecycle.vanished("orb/nosuch")
+    assert dump(ledger) == before
+
+
+# Whole lives
+
+
+def test_every_message_has_a_guid_that_the_site_takes(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    for shown in (FINISHED, SWAPPED, FINISHED):
+        lifecycle.result_stands(shown)
+        deliver(ledger)
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    guids = [row.message.guid for row in ledger.outbox.of("orb/r")]
+    assert len(set(guids)) == len(guids) == 5
+    assert all(set(guid) <= set("0123456789abcdefghijklmnopqrstuvwxyz-") for guid in guids)
+
+
+def test_two_races_do_not_mix(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    other = result("s", "bo ann", recorded=False)
+    lifecycle.result_stands(FINISHED)
+    lifecycle.result_stands(other)
+    lifecycle.taken_back("orb/r")
+    assert waiting(ledger) == []
+    assert len(waiting(ledger, "orb/s")) == 1
+    lifecycle.observe(seen(replace(other, recorded=True)), in_room=True)
+    assert ledger.pending.get("orb/r") is not None
+
+
+def test_a_race_that_a_backfill_settled_leaves_nothing_to_look_after(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.settler.merge([RECORDED], "backfill")
+    lifecycle.observe(seen(RECORDED))
+    assert ledger.pending.all(CATEGORY) == []
+
+
+def test_a_restart_remembers_what_was_said(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    again = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock)
+    again.result_stands(FINISHED)
+    assert waiting(ledger) == []
+    again.result_stands(SWAPPED)
+    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+
+
+def test_a_pending_race_of_another_session_is_settled(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, said="x", corrections=2))
+    race: RaceResult = RECORDED
+    lifecycle.observe(seen(race))
+    assert ledger.pending.get("orb/r") is None
+    assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_race_that_is_never_recorded_is_given_up_some_day(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    clock.now = NOON + timedelta(days=91)
+    lifecycle.looked_at("orb/r")
+    assert ledger.pending.get("orb/r") is None
+
+
+def test_an_unfinished_race_is_remembered_until_it_is_finished(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.joined(seen(FINISHED))
+    assert ledger.pending.joined("orb") == ["orb/r"]
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.pending.joined("orb") == []
+    lifecycle.joined(seen(FINISHED))
+    lifecycle.over("orb/r")
+    assert ledger.pending.joined("orb") == []

@@ -1,0 +1,162 @@
+"""A room's watch by itself: what it asks the site, and how long it waits between two tries."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from builders import result, seen
+from pydantic import SecretStr
+
+from racebot.bot import room_watcher
+from racebot.bot.outbox_sender import Call
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.info_box import InfoPolicy
+from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.store import Ledger
+from racebot.racetime.client import Credentials, Site
+from racebot.racetime.tokens import TokenSource
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+NOBODY_LISTENS = "http://127.0.0.1:1"
+
+
+async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests go out one at a time: a thousand questions would keep everything else waiting."""
+    monkeypatch.setattr(room_watcher, "_delays", lambda: itertools.repeat(0.001))
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/o/token":
+            return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+        asked.append(request.url.path)
+        return httpx.Response(404)
+
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
+            room = watching(ledger, site, at_once)
+            async with site.gate.question:
+                running = asyncio.create_task(room.run())
+                await asyncio.sleep(0.3)
+                assert asked == []
+                assert not running.done()
+            async with asyncio.timeout(10):
+                await running
+    assert asked == ["/orb/r/data"]
+
+
+async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Ledger) -> None:
+    race = seen(result("r", "ann bo"))
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        begun.set()
+        await go_on.wait()
+        return work(*arguments)
+
+    async with Site(NOBODY_LISTENS, interval=0) as site:
+        room = watching(ledger, site, call)
+        taking = asyncio.create_task(room.inform(race))
+        await begun.wait()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        assert ledger.race(race.name) is None
+        go_on.set()
+        await room.inform(race)
+    assert ledger.race(race.name) is not None
+
+
+async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None:
+    race = seen(result("r", "ann bo"))
+    full = iter([True, True, False])
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        if next(full, False):
+            raise LedgerUnavailable("the disk is full")
+        return work(*arguments)
+
+    async with Site(NOBODY_LISTENS, interval=0) as site:
+        room = watching(ledger, site, call)
+        for _ in range(2):
+            with pytest.raises(LedgerUnavailable):
+                await room.inform(race)
+        await room.inform(race)
+    assert ledger.race(race.name) is not None
+
+
+async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: asyncio.Queue[str] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def join(*arguments: Any) -> AsyncGenerator[SilentSocket]:
+        if joined.empty():
+            room.renew()
+        joined.put_nowait(arguments[3])
+        yield SilentSocket()
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
+        room = watching(ledger, site, at_once)
+        running = asyncio.create_task(room.run())
+        try:
+            async with asyncio.timeout(10):
+                while joined.qsize() < 2:  # noqa: ASYNC110 - the room tells nobody
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+
+
+class SilentSocket:
+    """A room's socket on which nothing ever comes."""
+
+    async def receive(self, wait: float) -> None:
+        await asyncio.sleep(wait)
+
+    async def ask_race(self) -> None:
+        pass
+
+
+async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(*arguments)
+
+
+def watching(ledger: Ledger, site: Site, call: Call) -> room_watcher.RoomWatch:
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    return room_watcher.RoomWatch(
+        "orb/r",
+        site=site,
+        tokens=TokenSource(site, Credentials("id", SecretStr("secret"))),
+        lifecycle=Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now),
+        call=call,
+        clock=now,
+        quiet=1.0,
+        info=InfoPolicy.NEVER,
+        texts=DEFAULT_TEXTS,
+        conversation=None,
+    )
+
+
+def test_pauses_grow_to_five_minutes_and_are_never_the_same_for_all() -> None:
+    rooms = [list(itertools.islice(room_watcher._delays(), 20)) for _ in range(50)]
+    for tries in zip(*rooms, strict=True):
+        assert len(set(tries)) == len(rooms)
+    assert all(pauses[0] <= 1.5 and 150 <= pauses[-1] <= 450 for pauses in rooms)

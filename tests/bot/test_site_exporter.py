@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOON, Clock
+from worker_support import until
+
+from racebot.bot import site_exporter as refresh
+from racebot.bot.site_exporter import Refresher
+from racebot.errors import ExportError
+
+# Appends a line to the file that is its argument, and fails where a file `broken` lies beside it.
+SCRIPT = """
+import pathlib, sys
+log = pathlib.Path(sys.argv[1])
+log.open("a").write("ran\\n")
+if (log.parent / "broken").exists():
+    sys.exit("no room left")
+"""
+
+
+class Bench:
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.log = folder / "log"
+        self.broken = folder / "broken"
+        self.clock = clock
+        self.revision = 1
+        self.refresher = Refresher([sys.executable, "-c", SCRIPT, str(self.log)], self.current, clock)
+
+    async def current(self) -> int:
+        return self.revision
+
+    @property
+    def runs(self) -> int:
+        return self.log.read_text(encoding="utf-8").count("ran") if self.log.exists() else 0
+
+
+@pytest.fixture
+def made(tmp_path: Path, clock: Clock) -> Bench:
+    return Bench(tmp_path, clock)
+
+
+async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Bench) -> None:
+    await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 1
+    made.revision = 5
+    await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
+    made.broken.touch()
+    with pytest.raises(ExportError, match="no room left"):
+        await made.refresher.refresh()
+    await made.refresher.refresh()
+    assert made.runs == 1
+    made.broken.unlink()
+    made.clock.advance(minutes=6)
+    await made.refresher.refresh()
+    assert made.runs == 2
+    made.clock.advance(minutes=6)
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_after_a_long_refresh_the_machine_is_left_to_others(made: Bench) -> None:
+    ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
+
+    def clock() -> datetime:
+        return NOON + timedelta(seconds=next(ticking))
+
+    refresher = Refresher([sys.executable, "-c", SCRIPT, str(made.log)], made.current, clock)
+    await refresher.refresh()
+    for revision in (2, 3):
+        made.revision = revision
+        await refresher.refresh()
+        assert made.runs == 1
+    await refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_a_race_settled_while_pages_are_written_is_written_next(made: Bench) -> None:
+    first = asyncio.create_task(made.refresher.refresh())
+    await until(lambda: made.runs)
+    made.revision += 1
+    await first
+    await made.refresher.refresh()
+    assert made.runs == 2
+
+
+async def test_what_takes_too_long_is_ended(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "TAKES_AT_MOST", 0.05)
+    sleeping = Refresher([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
+    with pytest.raises(ExportError, match="too long"):
+        await sleeping.refresh()
+
+
+async def test_a_program_that_is_not_there_is_told(made: Bench) -> None:
+    with pytest.raises(ExportError, match="not written"):
+        await Refresher(["/nowhere/racebot"], made.current, made.clock).refresh()

@@ -1,0 +1,560 @@
+"""The real worker as a process beside the sandbox: what racers see, and what survives faults and kills."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from builders import Clock
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+from worker_support import Bench, bench, finish, said, until
+
+from racebot.bot.worker import Worker
+from racebot.chat.info_box import InfoPolicy
+from racebot.errors import CredentialsError
+from racebot.ledger.queue import Delivery
+from racebot.sandbox.misbehaviour import FrameFault
+from racebot.sandbox.room import Room
+from racebot.sandbox.site import CATEGORY
+from racebot.settings.model import Settings
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        yield made
+
+
+def settled(sandbox: Bench, room: Room) -> bool:
+    """Whether a room's race is in the ledger and nothing is left to be said there."""
+    if not sandbox.database.exists():
+        return False
+    with sandbox.ledger() as ledger:
+        return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
+
+
+async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_record(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(4)
+        finish(room, 60, 61, 62)
+        await until(lambda: len(said(room)) == 1)
+        assert said(room)[0].startswith("Ratings, once this race is recorded (Sandbox 100%): 1 Racer 0 1000→")
+        assert "DNF Racer 3" in said(room)[0]
+
+        room.disqualify(room.entrant(room.entrants[0].user).user)
+        await until(lambda: len(said(room)) == 2)
+        assert said(room)[1].startswith("Correction 1: the result changed.")
+        assert ": 1 Racer 1 " in said(room)[1]
+        assert "DQ Racer 0" in said(room)[1]
+
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        assert len(said(room)) == 2
+        assert room.info_bot is not None
+        assert room.info_bot.startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 1000→")
+        (board,) = room.bot_meta["racebot"]
+        assert board["leaderboard"] == "Sandbox 100%"
+        winner = next(e.user for e in room.entrants if e.place == 1)
+        with sandbox.ledger() as ledger:
+            (leaderboard,) = ledger.leaderboards()
+            standing = ledger.standing(leaderboard, winner.id)
+        assert standing is not None
+        assert board["changes"][winner.id] == [1000, standing.points]
+        assert await worker.terminate() == 0
+    assert sandbox.racebot("verify").returncode == 0
+
+
+async def test_a_race_that_is_not_recorded_counts_for_nothing(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.do_not_record()
+        await until(lambda: len(said(room)) == 2)
+        assert said(room)[1] == "This race will not be recorded, so the rating changes above do not count."
+        await asyncio.sleep(0.5)
+        with sandbox.ledger() as ledger:
+            assert ledger.leaderboards() == []
+            assert ledger.pending.all(CATEGORY) == []
+
+
+async def test_a_finish_taken_back_is_followed_by_the_right_result(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        first, second = (entrant.user for entrant in room.entrants)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.undone(first)
+        room.finish(first, timedelta(minutes=89))
+        await until(lambda: len(said(room)) == 2)
+        assert f"1 {second.name} " in said(room)[1]
+        assert said(room)[1].startswith("Correction 1")
+
+
+async def test_killed_between_finish_and_record(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    async with sandbox.worker():
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+    room.record()
+    async with sandbox.worker():
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(0.3)
+    assert len(said(room)) == 1
+    assert "Ratings by racebot" in (room.info_bot or "")
+    assert "racebot" in room.bot_meta
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards()
+        assert ledger.rated_count(board) == 1
+
+
+async def test_killed_before_the_message_arrived_and_recorded_meanwhile(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    async with sandbox.worker():
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+    # As if the kill had come between noting the message as sent and its arrival.
+    room.chat = [message for message in room.chat if message.bot is None]
+    sandbox.site._guids.clear()
+    with sandbox.ledger() as ledger, ledger.transaction():
+        (row,) = ledger.outbox.of(room.name)
+        ledger.outbox.mark(row, Delivery.SENT, sandbox.site.clock())
+    room.record()
+    async with sandbox.worker() as worker:
+        await until(lambda: settled(sandbox, room))
+        await worker.terminate()
+    assert room.refused == []
+    assert said(room) == []
+    assert "Ratings by racebot" in (room.info_bot or "")
+    with sandbox.ledger() as ledger:
+        assert ledger.outbox.of(room.name)[0].state is Delivery.DROPPED
+
+
+async def test_killed_after_the_message_arrived_does_not_say_it_again(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    async with sandbox.worker():
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+    with sandbox.ledger() as ledger, ledger.transaction():
+        (row,) = ledger.outbox.of(room.name)
+        ledger.outbox.mark(row, Delivery.SENT, sandbox.site.clock())
+    # Longer ago than the site remembers guids.
+    sandbox.site._guids.clear()
+
+    def delivered() -> bool:
+        with sandbox.ledger() as ledger:
+            return ledger.outbox.of(room.name)[0].state is Delivery.DELIVERED
+
+    async with sandbox.worker():
+        await until(delivered)
+        await asyncio.sleep(0.3)
+    assert len(said(room)) == 1
+
+
+async def test_restarted_between_finish_and_record_says_nothing_twice(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    other = sandbox.open_race(3)
+    async with sandbox.worker():
+        finish(room, 60, 61)
+        finish(other, 60, 61, 62)
+        await until(lambda: len(said(room)) == 1 and len(said(other)) == 1)
+    # The other race moves everybody's ratings, which is no reason for a correction.
+    other.record()
+    async with sandbox.worker():
+        await until(lambda: settled(sandbox, other))
+        await asyncio.sleep(0.5)
+        assert len(said(room)) == 1
+        room.record()
+        await until(lambda: settled(sandbox, room))
+
+
+async def test_seen_only_after_its_record_is_settled_without_a_word(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    finish(room, 60, 61)
+    room.record()
+    async with sandbox.worker():
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(0.3)
+    assert said(room) == []
+    assert not room.info_bot
+    assert room.bot_meta == {}
+
+
+async def test_an_unlisted_race_is_watched(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3, unlisted=True)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+
+
+async def test_invented_names_are_never_said(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3, hide_entrants=True)
+        aliases = [room.entrant_name(entrant) for entrant in room.entrants]
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        assert "1 Racer 0 " in said(room)[0]
+        assert not any(alias in said(room)[0] for alias in aliases)
+
+
+async def test_a_team_race_is_said_not_to_count_once(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.site.open_race(team_race=True)
+        for number in range(4):
+            user = sandbox.site.add_user(f"Mate {number}")
+            room.enter(user, team=f"Team {number % 2}")
+            room.ready(user)
+        room.count_down()
+        room.start(ago=timedelta(hours=2))
+        finish(room, 60, 61, 62)
+        await until(lambda: len(said(room)) == 1)
+        room.disqualify(room.entrants[0].user)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+    assert said(room) == ["This is a team race: it does not change any rating (Sandbox 100%)."]
+    assert not room.info_bot
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (InfoPolicy.WHEN_EMPTY, ["Seed https://example.org/1"]),
+        (InfoPolicy.APPEND, ["Seed https://example.org/1", "Ratings by racebot (Sandbox 100%)"]),
+        (InfoPolicy.NEVER, ["Seed https://example.org/1"]),
+    ],
+)
+async def test_what_another_bot_wrote_stays(sandbox: Bench, policy: InfoPolicy, expected: list[str]) -> None:
+    sandbox.info = policy
+    other = sandbox.site.add_bot("SeedBot", "seed", "secret")
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        room.set_info(other, "Seed https://example.org/1")
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+    lines = (room.info_bot or "").splitlines()
+    assert len(lines) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True))
+    assert "racebot" in room.bot_meta
+
+
+async def test_a_revoked_token_is_replaced_and_the_message_said(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        sandbox.site.revoke_tokens()
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+
+
+@pytest.mark.parametrize("fault", list(FrameFault))
+async def test_a_spoilt_frame_costs_neither_a_race_nor_a_message(sandbox: Bench, fault: FrameFault) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        sandbox.misbehaviour.spoil_frames(fault, 1, kind="chat.message")
+        finish(room, 60, 61)
+        sandbox.misbehaviour.spoil_frames(fault, 1, kind="race.data")
+        room.disqualify(room.entrants[0].user)
+        await until(lambda: any("DQ Racer 0" in text for text in said(room)), seconds=30)
+        sandbox.misbehaviour.spoil_frames(fault, 1, kind="race.data")
+        room.record()
+        await until(lambda: settled(sandbox, room))
+    assert len(said(room)) == len(set(said(room)))
+    assert sandbox.racebot("verify").returncode == 0
+
+
+async def test_a_first_frame_that_is_lost_is_asked_for(sandbox: Bench) -> None:
+    sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="race.data")
+    async with sandbox.worker():
+        room = sandbox.open_race(3, unlisted=True)
+
+        def noted() -> bool:
+            with sandbox.ledger() as ledger:
+                return ledger.pending.joined(CATEGORY) == [room.name]
+
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        await until(noted)
+
+
+async def test_dropped_sockets_and_refused_handshakes_are_recovered_from(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        sandbox.misbehaviour.refuse_handshakes(2)
+        sandbox.misbehaviour.drop_sockets()
+        sandbox.misbehaviour.fail_http(3, 502)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+    assert len(said(room)) == 1
+
+
+async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp_path: Path) -> None:
+    (tmp_path / "racebot.toml").write_text(
+        """
+        [[categories]]
+        slug = "sandbox"
+        client_id = "sandbox"
+        client_secret = "sandbox-secret"
+
+        [[categories]]
+        slug = "elsewhere"
+        client_id = "sandbox"
+        client_secret = "sandbox-secret"
+        """
+    )
+    for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
+        sandbox.extra[f"RACEBOT_{name}"] = ""
+    async with sandbox.worker() as worker:
+        assert await worker.ended() == 2
+    assert "no category 'elsewhere'" in worker.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "word"),
+    [
+        ("RACEBOT_CLIENT_SECRET", "wrong", "RACEBOT_CLIENT_SECRET"),
+        ("RACEBOT_CLIENT_SECRET", "", "RACEBOT_CLIENT_SECRET is not set"),
+        ("RACEBOT_CATEGORY", "nowhere", "no category 'nowhere'"),
+        ("RACEBOT_MODEL", "elo-9000", "no rating model 'elo-9000'"),
+        ("RACEBOT_MODLE", "trueskill", "did you mean 'RACEBOT_MODEL'?"),
+        ("RACEBOT_DATABASE", "broken.db", "not an intact SQLite database"),
+    ],
+)
+async def test_a_bad_setting_ends_it_with_one_line(
+    sandbox: Bench, tmp_path: Path, variable: str, value: str, word: str
+) -> None:
+    (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
+    sandbox.extra[variable] = value
+    async with sandbox.worker() as worker:
+        assert await worker.ended() == 2
+    lines = [line for line in worker.output.splitlines() if line]
+    assert len(lines) == 1
+    assert lines[0].startswith("racebot: ")
+    assert word in lines[0]
+    assert "wrong" not in worker.output
+
+
+async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 1)
+        async with sandbox.worker() as second:
+            assert await second.ended() == 2
+        # The first one goes on writing its dated lines.
+        told = [line for line in second.output.splitlines() if not line[0].isdecimal()]
+    assert told == [f"racebot: another racebot worker uses {sandbox.database}: stop it first"]
+
+
+async def test_health_follows_the_worker(sandbox: Bench) -> None:
+    assert sandbox.racebot("health").returncode == 1
+    async with sandbox.worker():
+        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 3)
+        assert sandbox.racebot("health").returncode == 0
+
+
+async def test_a_site_that_is_away_is_waited_for(sandbox: Bench) -> None:
+    sandbox.misbehaviour.fail_http(3, 503)
+    sandbox.extra["RACEBOT_LOG_LEVEL"] = "warning"
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1, seconds=60)
+
+
+async def test_a_stop_is_obeyed_while_the_site_is_away(sandbox: Bench) -> None:
+    sandbox.misbehaviour.fail_http(100, 503, retry_after="60")
+    async with sandbox.worker() as worker:
+        await until(lambda: sandbox.site.requests)
+        async with asyncio.timeout(8):
+            assert await worker.terminate() == 0
+
+
+async def test_a_front_proxy_that_refuses_for_a_while_does_not_end_it(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
+        sandbox.misbehaviour.fail_http(4, 403, path=f"/o/{CATEGORY}/data")
+        seen = sandbox.site.counts()[f"/o/{CATEGORY}/data"]
+        await until(lambda: sandbox.site.counts()[f"/o/{CATEGORY}/data"] >= seen + 6)
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        assert await worker.terminate() == 0
+
+
+def test_a_clock_that_is_set_right_makes_no_refusal_last_long(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(
+        category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
+    )
+    worker = Worker(settings, clock)
+    worker._alive(CATEGORY)
+    clock.advance(days=1)
+    worker._failed(CredentialsError("the site refuses"))
+    assert not worker._stop.is_set()
+    monkeypatch.setattr("racebot.bot.worker.REFUSED_FOR_LONG", 0.0)
+    worker._failed(CredentialsError("the site refuses"))
+    assert worker._stop.is_set()
+
+
+async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3, unlisted=True)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        with sandbox.ledger() as ledger:
+            ledger.db.conn.execute("BEGIN IMMEDIATE")
+            finish(room, 60, 61)
+            await asyncio.sleep(12)
+            ledger.db.conn.rollback()
+        await until(lambda: len(said(room)) == 1, seconds=30)
+
+
+async def test_an_unlisted_race_that_finishes_while_the_worker_is_down_is_announced(sandbox: Bench) -> None:
+    room = sandbox.open_race(3, unlisted=True)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        await asyncio.sleep(0.5)
+    finish(room, 60, 61)
+    async with sandbox.worker():
+        await until(lambda: len(said(room)) == 1)
+
+
+async def test_one_race_that_cannot_be_looked_at_holds_up_no_other(sandbox: Bench) -> None:
+    rooms = [sandbox.open_race(3) for _ in range(2)]
+    async with sandbox.worker():
+        for room in rooms:
+            finish(room, 60, 61)
+        await until(lambda: all(len(said(room)) == 1 for room in rooms))
+    with sandbox.ledger() as ledger, ledger.transaction():
+        for pending in ledger.pending.all(CATEGORY):
+            # Too old for their sockets to be watched, so that both are polled.
+            ended_at = pending.ended_at - timedelta(hours=7)
+            ledger.pending.save(replace(pending, ended_at=ended_at, next_look=ended_at))
+    for room in rooms:
+        room.unlisted = True
+        assert room.ended_at is not None
+        room.ended_at -= timedelta(days=20)
+        room.record()
+    sandbox.misbehaviour.fail_http(1000, 403, path=f"/{rooms[0].name}/data")
+    async with sandbox.worker():
+        await until(lambda: settled(sandbox, rooms[1]))
+
+
+async def test_a_team_race_that_is_not_recorded_takes_nothing_back(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.site.open_race(team_race=True)
+        for number in range(4):
+            user = sandbox.site.add_user(f"Mate {number}")
+            room.enter(user, team=f"Team {number % 2}")
+            room.ready(user)
+        room.count_down()
+        room.start(ago=timedelta(hours=2))
+        finish(room, 60, 61, 62)
+        await until(lambda: len(said(room)) == 1)
+        room.do_not_record()
+        await asyncio.sleep(0.7)
+    assert len(said(room)) == 1
+
+
+async def test_pages_are_written_anew_after_a_race_is_settled(sandbox: Bench) -> None:
+    folder = sandbox.database.parent / "public"
+    sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
+    async with sandbox.worker() as worker:
+        await until((folder / "index.html").exists)
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        room.record()
+        page = folder / "races" / f"{room.name}.html"
+        await until(page.exists)
+        assert "Racer 0" in page.read_text(encoding="utf-8")
+        assert await worker.terminate() == 0
+    assert "written" in worker.output
+
+
+async def test_a_folder_that_cannot_be_written_ends_nothing(sandbox: Bench) -> None:
+    (sandbox.database.parent / "public").write_text("a file", encoding="utf-8")
+    sandbox.extra["RACEBOT_PAGES_DIR"] = "public"
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(1.5)  # for the pages to fail
+        assert await worker.terminate() == 0
+    assert "cannot write the pages into public" in worker.output
+
+
+def pages_finding(sandbox: Bench, folder: str) -> str:
+    sandbox.extra["RACEBOT_PAGES_DIR"] = folder
+    lines = sandbox.racebot("doctor").stdout.splitlines()
+    return next(line for line in lines if "pages:" in line)
+
+
+async def test_doctor_looks_at_the_folder_for_pages(sandbox: Bench) -> None:
+    (sandbox.database.parent / "taken").touch()
+    good = await asyncio.to_thread(pages_finding, sandbox, "to/be/made")
+    assert good == "ok    pages: written into to/be/made after each race"
+    bad = await asyncio.to_thread(pages_finding, sandbox, "taken")
+    assert bad.startswith("wrong pages: taken cannot be written")
+
+
+# Watching it
+
+
+async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    sandbox.extra.update(RACEBOT_MONITOR_PORT=str(port), RACEBOT_LOG_FORMAT="json")
+    async with sandbox.worker() as worker, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        room = sandbox.open_race(2)
+        finish(room, 80, 85)
+        await until(lambda: said(room))
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        await asyncio.sleep(0.5)
+        assert (await client.get("/healthz")).status_code == 200
+        text = (await client.get("/metrics")).text
+        values = {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+        assert values["racebot_races_settled_total", CATEGORY] == 1
+        assert values["racebot_messages_total", "chat", "delivered"] == 1
+        assert values["racebot_message_seconds_count",] == 1
+        assert values["racebot_outbox_messages", CATEGORY] == 0
+        assert values["racebot_token_age_seconds", CATEGORY] > 0
+        assert values["racebot_room_connections_total", CATEGORY] == 1
+        assert values["racebot_room_reconnects_total", CATEGORY] == 0
+        status = json.loads(sandbox.racebot("status", "--json").stdout)
+        assert status["worker"]["running"]
+        assert [board["races"] for board in status["leaderboards"]] == [1]
+        assert await worker.terminate() == 0
+    lines = [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
+    assert {line["room"] for line in lines if "settled on" in line["message"]} == {room.slug}
+    assert all("racebot" in line["logger"] for line in lines)
+
+
+async def test_why_it_ended_is_in_its_log_too(sandbox: Bench) -> None:
+    sandbox.extra.update(RACEBOT_CLIENT_SECRET="wrong", RACEBOT_LOG_FORMAT="json")
+    async with sandbox.worker() as worker:
+        assert await worker.ended() == 2
+    last = json.loads(worker.output.splitlines()[-1])
+    assert last["level"] == "CRITICAL"
+    assert "check RACEBOT_CLIENT_ID" in last["message"]

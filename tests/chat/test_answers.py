@@ -1,0 +1,438 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+from builders import CATEGORY, GOAL, entrant, result, seen
+
+from racebot import __version__
+from racebot.chat.answers import Answers, Person
+from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.templates import Texts
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.ratings.model import RatingModel
+from racebot.standings.explain import explain_race
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
+
+ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))
+OPEN = Race(f"{CATEGORY}/now", CATEGORY, "now", "open", GOAL, 1, recordable=True, recorded=False, result=None)
+
+Ask = Callable[..., str]
+
+
+def asking(
+    ledger: Ledger,
+    *,
+    model: str = "thurstone-hurdle",
+    texts: Texts | None = None,
+    listing: Listing | None = None,
+    link: str | None = None,
+) -> Ask:
+    """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
+    settler = Settler(ledger, Plans(LeaderboardPlan(model)))
+    settler.merge(
+        [
+            result("a", "ann bo", dnf="cy"),
+            result("b", "ann bo", dnf="cy", after=1),
+            result("c", "bo ann", dnf="cy", after=2),
+        ],
+        "import",
+    )
+
+    def listed(board: Leaderboard) -> Listing:
+        assert board.name == GOAL
+        return listing or Listing()
+
+    answers = Answers(settler, texts or Texts(), Words(), listed, lambda board: link)
+
+    def ask(
+        command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
+    ) -> str:
+        return answers.answer(Asked(command, argument), race, by, moderator=moderator)
+
+    return ask
+
+
+def points(ledger: Ledger, player: Person) -> int:
+    board = ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    standing = ledger.standing(board, player.id)
+    assert standing is not None
+    return standing.points
+
+
+def last_change(ledger: Ledger, player: Person) -> int:
+    board = ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    ((_, change),) = ledger.history(board, player.id, 1)
+    return change.points_change
+
+
+# !rating
+
+
+def test_ones_own_rating(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    last = last_change(ledger, ANN)
+    assert last < 0, "she lost the third race to Bo"
+    place = 1 if points(ledger, ANN) > points(ledger, BO) else 2
+    assert ask(Command.RATING) == (
+        f"Ann: {points(ledger, ANN)} points, place {place} of 3 (Any Orb) · 3 raced, 3 finished, 2 won"
+        f" · last race −{-last}"
+    )
+
+
+@pytest.mark.parametrize("name", ["cy", "Cy", "CY"])
+def test_anothers_rating_in_any_case(ledger: Ledger, name: str) -> None:
+    ask = asking(ledger)
+    assert ask(Command.RATING, name).startswith(f"Cy: {points(ledger, CY)} points, place 3 of 3 (Any Orb)")
+    assert "3 raced, 0 finished, 0 won" in ask(Command.RATING, name)
+
+
+def test_a_newcomers_rating(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.RATING, by=DI) == "Di has not been rated yet (Any Orb) and starts at 1000 points"
+
+
+def test_who_brings_a_rating_along_starts_from_that(ledger: Ledger) -> None:
+    asking(ledger)
+    carry = {"from": GOAL, "factor": 1.0, "most_races": None}
+    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
+    settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    told = answers.answer(Asked(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
+    assert told == f"Ann has not been rated yet (S2) and starts at {points(ledger, ANN)} points"
+    assert points(ledger, ANN) != 1000
+
+
+def test_a_name_that_nobody_has(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.RATING, "nn") == "Nobody called nn is rated here (Any Orb). Perhaps Ann?"
+    assert ask(Command.RATING, "ann#0007").startswith("Ann: "), "as the site writes a name in full"
+    assert ask(Command.WHY, "x@everyone") == "Nobody called x＠everyone is rated here (Any Orb)."
+
+
+def test_who_is_not_listed_is_told_why(ledger: Ledger) -> None:
+    few = asking(ledger, listing=Listing(minimum_finishes=5))
+    assert f"Ann: {points(ledger, ANN)} points, not listed before 5 finishes (Any Orb)" in few(Command.RATING)
+
+
+def test_who_is_away_is_told_so(ledger: Ledger) -> None:
+    asking(ledger)
+    ask = asking(ledger, listing=Listing(inactive_days=10))
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [result("d", "bo di", after=24 * 30)], "import"
+    )
+    assert "not listed, last raced 29 days before the latest race" in ask(Command.RATING)
+    assert "place 1 of 2" in ask(Command.RATING, "bo")
+
+
+def test_what_this_rooms_race_will_make_of_a_rating(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "cy ann", after=3, recorded=False))
+    before = points(ledger, CY)
+    answer = ask(Command.RATING, by=CY, race=room)
+    (coming,) = [piece for piece in answer.split(" · ") if "once this race is recorded" in piece]
+    after, _, change = coming.partition(" once this race is recorded ")
+    assert change == f"(+{int(after) - before})"
+    assert int(after) > before, "Cy won"
+    assert f"Cy: {before} points" in answer
+
+
+def test_where_several_have_a_name_who_is_in_the_room_is_meant(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    other = entrant("ann", user_id="id-other")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [
+            replace(
+                result("d", "bo", after=4),
+                entrants=(*result("d", "bo").entrants, replace(other, finish_time=9 * 10**9)),
+            )
+        ],
+        "import",
+    )
+    assert "3 raced" in ask(Command.RATING, "ann", by=BO), "who has raced most"
+    room = replace(OPEN, entrants=(other,))
+    assert "1 raced" in ask(Command.RATING, "ann", by=BO, race=room)
+
+
+# !leaderboard
+
+
+def test_the_first_of_a_leaderboard(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    best = sorted((ANN, BO, CY), key=lambda p: -points(ledger, p))
+    told = [f"{n} {p.name} ({points(ledger, p)})" for n, p in enumerate(best, start=1)]
+    assert ask(Command.LEADERBOARD) == f"Any Orb, the first 3 of 3: {' · '.join(told)}"
+    assert ask(Command.LEADERBOARD, "2") == f"Any Orb, the first 2 of 3: {' · '.join(told[:2])}"
+    for odd in ("0", "-1", "many", "٣", "99999999999999999999"):
+        assert ask(Command.LEADERBOARD, odd).startswith("Any Orb, the first ")
+
+
+def test_a_leaderboard_with_a_page(ledger: Ledger) -> None:
+    ask = asking(ledger, link="https://example.org/any-orb")
+    assert ask(Command.LEADERBOARD, "1").endswith(" · all of it: https://example.org/any-orb")
+
+
+def test_a_leaderboard_too_long_for_a_message_says_how_many_it_shows(ledger: Ledger) -> None:
+    page = f"https://example.org/{'p' * 150}"
+    ask = asking(ledger, link=page)
+    names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([result("d", names, after=9)], "import")
+    answer = ask(Command.LEADERBOARD, "25")
+    opening, _, rest = answer.partition(": ")
+    shown = rest.split(" · ")
+    assert shown.pop() == f"all of it: {page}"
+    assert opening == f"Any Orb, the first {len(shown)} of 43"
+    assert 20 < len(shown) < 25
+    assert len(answer) <= 1000
+
+
+def test_a_leaderboard_without_players(ledger: Ledger) -> None:
+    ask = asking(ledger, listing=Listing(minimum_finishes=50))
+    assert ask(Command.LEADERBOARD) == "Nobody is listed yet (Any Orb)."
+
+
+# !why
+
+
+def test_why_names_the_place_the_parts_and_the_opponents(ledger: Ledger) -> None:
+    answer = asking(ledger)(Command.WHY)
+    assert answer.startswith("Ann ")
+    assert ") in their last rated race (Any Orb): " in answer
+    pieces = answer.partition(": ")[2].split(" · ")
+    assert pieces[0].startswith("place 2 of 2 who finished, 1.")
+    assert pieces[1].endswith(" for finishing")
+    assert pieces[2].endswith(" for the place")
+    parts = [int(piece.split()[0].replace("−", "-")) for piece in pieces[1:3]]
+    assert sum(parts) == last_change(ledger, ANN)
+    assert pieces[3].startswith("behind Bo (")
+    assert len(pieces) == 4, "Cy did not finish, and is no reason"
+
+
+def test_why_of_who_did_not_finish(ledger: Ledger) -> None:
+    answer = asking(ledger)(Command.WHY, by=CY)
+    assert answer.partition(": ")[2].startswith("did not finish; the chance to finish was ")
+    assert "for" not in answer, "the whole change says it"
+
+
+def test_why_of_who_finished_alone(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "ann", dnf="bo cy", after=3, recorded=False))
+    answer = ask(Command.WHY, race=room)
+    before, after = (int(number) for number in answer.split()[1].split("→"))
+    assert after > before
+    assert answer.partition(": ")[2] == f"nobody else finished · +{after - before} for finishing"
+
+
+def test_why_where_all_finished_names_all(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "cy=bo ann", after=3, recorded=False))
+    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=CY)
+    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=BO)
+    assert ": place 3 of 3, " in ask(Command.WHY, race=room)
+
+
+def test_a_deleted_account_does_not_make_a_place_beyond_the_last(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    shown = result("now", "zed bo ann", after=3, recorded=False)
+    gone = replace(
+        shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
+    )
+    assert ": place 2 of 2, " in ask(Command.WHY, race=seen(gone))
+
+
+def test_a_race_is_explained_once_for_all_who_ask(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained: list[str] = []
+
+    def counting(
+        model: RatingModel, teams: TeamPolicy, shown: RaceResult, changes: Iterable[Change]
+    ) -> object:
+        explained.append(shown.name)
+        return explain_race(model, teams, shown, changes)
+
+    monkeypatch.setattr("racebot.chat.answers.explain_race", counting)
+    ask = asking(ledger)
+    room = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
+    told = [ask(Command.WHY, by=person, race=room) for person in (ANN, BO, CY, ANN)]
+    assert told[0] == told[3] != told[2]
+    assert explained == ["orb/now"]
+    edited = seen(result("now", "ann cy", dnf="bo", after=3, recorded=False))
+    assert ask(Command.WHY, race=edited) != told[0]
+
+
+def test_why_where_the_model_compares_everybody(ledger: Ledger) -> None:
+    ask = asking(ledger, model="plackett-luce")
+    assert "did not finish; place " in ask(Command.WHY, by=CY)
+    assert "ahead of Cy (" in ask(Command.WHY)
+    assert "behind" in ask(Command.WHY, by=CY)
+
+
+def test_why_of_a_race_that_is_not_recorded_yet(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
+    assert " once this race is recorded (Any Orb): place 1 of 2 who finished, " in ask(
+        Command.WHY, by=CY, race=room
+    )
+    assert "was disqualified, which counts as not finishing" in ask(Command.WHY, by=BO, race=room)
+    assert "once this race" not in ask(Command.WHY, "di", race=room)
+
+
+def test_why_of_nobody(ledger: Ledger) -> None:
+    assert asking(ledger)(Command.WHY, by=DI) == "No race of Di's has been rated yet (Any Orb)."
+
+
+# !odds
+
+
+def field(*people: Person, **facts: object) -> Race:
+    return replace(
+        OPEN,
+        entrants=tuple(entrant(p.name.lower(), "racing") for p in people),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
+    answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, DI))
+    assert answer.startswith("Chances to win (Any Orb): ")
+    chances = dict(
+        piece.rstrip("%").replace("% (new)", " new").split(" ", 1)
+        for piece in answer.partition(": ")[2].split(" · ")
+    )
+    assert chances["Di"].endswith(" new")
+    shares = [int(text.split()[0]) for text in chances.values()]
+    assert sum(shares) == pytest.approx(100, abs=2), "all but the chance that nobody finishes, rounded"
+    assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize("status", ["in_progress", "finished", "cancelled"])
+def test_odds_are_for_before_the_start(ledger: Ledger, status: str) -> None:
+    answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, status=status))
+    assert answer == "Odds are for before the start."
+
+
+def test_no_odds_without_a_field_or_where_it_is_hidden_or_of_teams(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.ODDS, race=field(ANN)) == "No odds before two are entered."
+    assert ask(Command.ODDS, race=replace(OPEN, hidden=True)).startswith("No odds: who races here is hidden")
+    team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
+    assert ask(Command.ODDS, race=team) == "No odds for a team race."
+
+
+# !vs
+
+
+def test_two_players_against_each_other(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.VERSUS, "bo").startswith(
+        "Ann against Bo (Any Orb): ahead in 2 of 3 races together, behind in 1 · "
+        f"{points(ledger, ANN)} and {points(ledger, BO)} points · "
+    )
+    assert ask(Command.VERSUS, "cy", by=BO).startswith(
+        "Bo against Cy (Any Orb): ahead in 3 of 3 races together, behind in 0 · "
+    )
+    assert " to be ahead next time" in ask(Command.VERSUS, "bo")
+
+
+def test_against_somebody_never_met(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = replace(OPEN, entrants=(entrant("di", "racing"),))
+    assert "no race together yet · " in ask(Command.VERSUS, "di", race=room)
+
+
+def test_against_nobody(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.VERSUS) == "Against whom? !vs name"
+    assert ask(Command.VERSUS, "ann") == "Against whom? !vs name", "nobody races against themselves"
+
+
+# !ratings
+
+
+def test_help_lists_what_can_be_asked(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.HELP) == (
+        f"racebot {__version__}: !rating [name], !why [name], !leaderboard [n], !vs name, !odds."
+        " Ratings count once a race is recorded."
+    )
+    assert ask(Command.HELP, moderator=True).endswith(
+        " · Moderators: !ratings off, !ratings on, !ratings redo"
+    )
+
+
+# Everything
+
+
+def test_of_two_leaderboards_each_is_named_and_what_holds_of_both_is_said_once(ledger: Ledger) -> None:
+    asking(ledger)
+    named = tuple(
+        LeaderboardPlan(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
+    )
+    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
+    settler.apply_plans()
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+
+    def ask(command: Command, race: Race = OPEN) -> str:
+        return answers.answer(Asked(command), race, ANN, moderator=False)
+
+    assert ask(Command.VERSUS) == "Against whom? !vs name"
+    assert ask(Command.ODDS, seen()) == "Odds are for before the start."
+    for command in (Command.RATING, Command.WHY, Command.LEADERBOARD):
+        first, second = re.findall(r"\bX\b|\bY\b", ask(command))
+        assert (first, second) == ("X", "Y")
+
+
+def test_no_word_of_a_chance_or_of_the_help_is_fixed(ledger: Ledger) -> None:
+    texts = Texts(chance_low="kaum", chance_high="sicher", help_name="Name", help_number="")
+    ask = asking(ledger, model="trueskill", texts=texts)
+    Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(
+        [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
+    )
+    assert "Ann sicher · Di kaum" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
+    assert "!why [Name], !leaderboard, !vs Name, !odds" in ask(Command.HELP)
+
+
+def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
+    names = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" + "w" * 40 for n in range(60)]
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [result("big", " ".join(names), after=5)], "import"
+    )
+    ask = asking(ledger)
+    people = [Person(f"id-{name}", name.title()) for name in names]
+    for answer in (
+        ask(Command.LEADERBOARD, "25"),
+        ask(Command.ODDS, race=field(*people)),
+        ask(Command.WHY, by=people[30]),
+    ):
+        assert 100 < len(answer) <= 1000
+        assert "\n" not in answer
+
+
+def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = replace(OPEN, goal="Another goal")
+    assert ask(Command.RATING, race=room).startswith("Ann has not been rated yet (Another goal)")
+    assert ask(Command.WHY, race=room) == "No race of Ann's has been rated yet (Another goal)."
+    assert "no race together yet" in ask(Command.VERSUS, "bo", race=room)
+
+
+def test_a_goal_that_is_not_rated(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
+    answers = Answers(settler, Texts(), Words(), lambda board: Listing(), lambda board: None)
+    assert answers.answer(Asked(Command.RATING), OPEN, ANN, moderator=False) == ""
+
+
+def test_empty_texts_are_silent(ledger: Ledger) -> None:
+    ask = asking(ledger, texts=Texts(versus_whom="", rating_newcomer="", unknown_player="", did_you_mean=""))
+    assert ask(Command.VERSUS) == ask(Command.RATING, by=DI) == ask(Command.RATING, "nobody") == ""

@@ -1,0 +1,434 @@
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from builders import GOAL, entrant, result
+from hypothesis import example, given, settings, strategies as st
+
+from racebot.chat.info_box import (
+    INFO_LIMIT,
+    META_LIMIT,
+    InfoPolicy,
+    info_block,
+    merged_info,
+    meta,
+    meta_entry,
+)
+from racebot.chat.messages import MESSAGE_LIMIT, players, provisional, signed, split, standing_word, team_race
+from racebot.chat.templates import Texts
+from racebot.races.change import Change
+from racebot.text.safe import plain
+
+APPEND, WHEN_EMPTY, NEVER = InfoPolicy.APPEND, InfoPolicy.WHEN_EMPTY, InfoPolicy.NEVER
+
+
+def change(name: str, place: int | None, before: int, after: int, races: int = 5) -> Change:
+    return Change(f"id-{name}", place, (before / 1000,), (after / 1000,), before, after, races)
+
+
+OPENING = "Ratings, once this race is recorded (Any Orb): "
+RACE = result("r", "ann bo", dnf="cy")
+CHANGES = [change("cy", None, 1420, 1402), change("ann", 1, 1712, 1745), change("bo", 2, 1650, 1641)]
+
+
+def test_the_sites_limits() -> None:
+    assert (MESSAGE_LIMIT, INFO_LIMIT, META_LIMIT) == (1000, 1000, 2048)
+
+
+# Chat
+
+
+def test_three_entrants() -> None:
+    assert provisional(RACE, GOAL, CHANGES) == [
+        f"{OPENING}1 Ann 1712→1745 (+33) · 2 Bo 1650→1641 (−9) · DNF Cy 1420→1402 (−18)"
+    ]
+
+
+def test_ties_share_a_place() -> None:
+    race = result("r", "ann=bo cy")
+    changes = [change("ann", 1, 1500, 1510), change("bo", 1, 1600, 1605), change("cy", 3, 1500, 1485)]
+    assert provisional(race, GOAL, changes) == [
+        f"{OPENING}1 Bo 1600→1605 (+5) · 1 Ann 1500→1510 (+10) · 3 Cy 1500→1485 (−15)"
+    ]
+
+
+def test_disqualified_and_unfinished_come_last() -> None:
+    race = result("r", "ann", dnf="bo", dq="cy")
+    changes = [change("cy", None, 1700, 1690), change("bo", None, 1500, 1490), change("ann", 1, 1500, 1520)]
+    assert provisional(race, GOAL, changes) == [
+        f"{OPENING}1 Ann 1500→1520 (+20) · DQ Cy 1700→1690 (−10) · DNF Bo 1500→1490 (−10)"
+    ]
+
+
+def test_newcomers_are_marked_and_no_change_is_no_loss() -> None:
+    changes = [change("ann", 1, 250, 400, races=0), change("bo", 2, 1500, 1500)]
+    assert provisional(result("r", "ann bo"), GOAL, changes) == [
+        f"{OPENING}1 Ann 250→400 (+150, first race) · 2 Bo 1500→1500 (±0)"
+    ]
+
+
+def test_points_below_zero() -> None:
+    assert players(result("r", "ann"), [change("ann", 1, -20, -5)]) == ["1 Ann -20→-5 (+15)"]
+
+
+def test_entrants_without_an_account_are_not_named() -> None:
+    race = result("r", entrants=(entrant("gone", time=1, user_id=None), entrant("ann", time=2)))
+    assert players(race, [change("ann", 2, 1500, 1490)]) == ["2 Ann 1500→1490 (−10)"]
+
+
+def test_corrections_are_numbered() -> None:
+    assert provisional(RACE, GOAL, CHANGES, correction=2)[0].startswith(
+        "Correction 2: the result changed. Ratings, once this race is recorded (Any Orb): 1 Ann 1712→1745"
+    )
+
+
+def test_a_correction_to_nothing_at_all() -> None:
+    assert provisional(RACE, GOAL, [], correction=1) == [
+        "Correction 1: the result changed. Ratings, once this race is recorded (Any Orb): no changes"
+    ]
+
+
+def test_other_messages() -> None:
+    assert team_race(GOAL) == ["This is a team race: it does not change any rating (Any Orb)."]
+
+
+def test_an_empty_text_is_silent() -> None:
+    silent = Texts(provisional="", team_race="")
+    assert provisional(RACE, GOAL, CHANGES, silent) == []
+    assert provisional(RACE, GOAL, CHANGES, silent, correction=1) != []
+    assert team_race(GOAL, silent) == []
+
+
+def test_changed_wording() -> None:
+    texts = Texts(provisional="{goal}! ", player="{name}: {change}{new}", new="*", separator=" | ")
+    race = result("a", "ann bo")
+    changes = [change("ann", 1, 1000, 1012), change("bo", 2, 1000, 995, races=0)]
+    assert provisional(race, GOAL, changes, texts) == ["Any Orb! Ann: +12 | Bo: −5*"]
+
+
+def test_said_again() -> None:
+    assert provisional(RACE, GOAL, CHANGES, again=True)[0].startswith(
+        "Once more: ratings, once this race is recorded (Any Orb): 1 Ann 1712→1745"
+    )
+
+
+def test_own_line_in_the_info_box_is_known_by_old_and_new_wording() -> None:
+    texts = Texts(info="Wertung ({goal}): ")
+    for own in ("Ratings by racebot (Any Orb): 1 Ann", "Wertung (Any Orb): 1 Ann"):
+        assert merged_info(own, ["Wertung (Any Orb): new"], WHEN_EMPTY, texts) == "Wertung (Any Orb): new"
+
+
+@pytest.mark.parametrize(("points", "text"), [(12, "+12"), (-5, "−5"), (0, "±0")])
+def test_changes_with_their_sign(points: int, text: str) -> None:
+    assert signed(points) == text
+
+
+def test_words_for_a_standing() -> None:
+    words = [
+        standing_word(entrant("ann", status), change("ann", place, 1, 2))
+        for status, place in (("done", 3), ("dnf", None), ("dq", None), ("done", None))
+    ]
+    assert words == ["3", "DNF", "DQ", "DNF"], "the last finished alone in a team that did not"
+
+
+# Splitting
+
+LONG = [f"漢字の長い名前のひと{n:02}".ljust(25, "字") for n in range(60)]
+
+
+def test_sixty_entrants_with_long_names_that_are_not_latin() -> None:
+    race = result("r", entrants=tuple(entrant(name, time=n) for n, name in enumerate(LONG)))
+    changes = [change(name, n + 1, 1500, 1500 - n) for n, name in enumerate(LONG)]
+    messages = provisional(race, GOAL, changes)
+    assert len(messages) == 3
+    assert all(len(message) <= MESSAGE_LIMIT for message in messages)
+    assert messages[0].startswith("Ratings, once this race is recorded (Any Orb): 1 漢字の長い名前のひと00")
+    assert all(message.startswith("(continued) ") for message in messages[1:])
+    bodies = [messages[0].removeprefix("Ratings, once this race is recorded (Any Orb): ")]
+    bodies += [message.removeprefix("(continued) ") for message in messages[1:]]
+    phrases = [phrase for body in bodies for phrase in body.split(" · ")]
+    assert phrases == players(race, changes), "nobody is lost, split or said twice"
+    assert all(len(message) > MESSAGE_LIMIT - 60 for message in messages[:-1]), "and messages are filled"
+
+
+def test_a_message_is_split_between_parts() -> None:
+    assert split("Go: ", ["aaa", "bbb", "cc"], limit=13) == ["Go: aaa · bbb", "(continued) cc"[:13]]
+    assert split("Go: ", ["aaa", "bbb", "ccccc"], limit=17) == ["Go: aaa · bbb", "(continued) ccccc"]
+    assert split("Go: ", ["aaa", "bbb"], limit=12) == ["Go: aaa", "(continued) bbb"[:12]]
+    assert split("Go: ", []) == ["Go: "]
+
+
+@given(st.text(max_size=30), st.lists(st.text(min_size=1, max_size=40), max_size=12), st.integers(20, 60))
+def test_no_message_is_ever_too_long(opening: str, parts: list[str], limit: int) -> None:
+    assert all(0 <= len(message) <= limit for message in split(opening, parts, limit=limit))
+
+
+# Text from users
+
+users_text = st.text(st.characters(), max_size=60) | st.text(
+    "@#:/ .everyonhcm\n\u202e\u200d\x00", max_size=30
+)
+
+
+@given(users_text)
+@example("@everyone")
+@example("###")
+@example("####:////")
+@example("https://evil.example/@here ##bad##")
+@example(":\u200b//")
+@example("@\u202e@")
+@example("#\u200b#")
+@settings(max_examples=500)
+def test_plain_text_is_harmless(text: str) -> None:
+    safe = plain(text)
+    assert safe
+    assert "@" not in safe
+    assert "##" not in safe
+    assert "://" not in safe
+    assert not re.search(r"\.[^\W\d_]{2}", safe)
+    assert safe == safe.strip()
+    inner = safe[1:-1] if safe[0] == "\u2068" and safe[-1] == "\u2069" else safe
+    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in inner)
+    assert safe.splitlines() == [safe]
+    assert safe.encode()
+
+
+@pytest.mark.parametrize("name", ["محمد", "אורי", "Zoë שלום", "Zo٣"])
+def test_names_from_right_to_left_turn_nothing_round(name: str) -> None:
+    """Isolated as by the Unicode Bidirectional Algorithm (UAX #9), section 2.4."""
+    assert plain(name) == f"\u2068{name}\u2069"
+    assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and marks of their own are taken out"
+
+
+@given(users_text)
+def test_plain_text_stays_as_it_is(text: str) -> None:
+    assert plain(plain(text)) == plain(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("Ann", "Ann"),
+        ("Bø 漢字 Élan!", "Bø 漢字 Élan!"),
+        ("  two \n lines ", "two lines"),
+        ("@everyone", "＠everyone"),
+        ("a@b.example", "a＠b․example"),
+        ("https://evil.example/x", "https:∕∕evil․example/x"),
+        ("www.evil.example", "www․evil․example"),
+        ("evil-.example", "evil-․example"),
+        ("злой.рф", "злой․рф"),
+        ("x\u200b.\u200bexample", "x․example"),
+        ("[x](https://evil.example)", "[x](https:∕∕evil․example)"),
+        ("\x1b]8;;https://evil.example\x1b\\x", "]8;;https:∕∕evil․example\\x"),
+        ("\x9b31m", "31m"),
+        ("a\u2066b\u2069\u200f", "ab"),
+        ("a\u2028@\u2029here", "a ＠ here"),
+        ("##bad##", "#＃bad#＃"),
+        ("#1", "#1"),
+        ("v1.5", "v1.5"),
+        ("St. Orb", "St. Orb"),
+        ("left\u202eright", "leftright"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("bell\x07\x1b[31m", "bell[31m"),
+        ("", "?"),
+        ("\u200b \n", "?"),
+    ],
+)
+def test_plain_text(text: str, safe: str) -> None:
+    assert plain(text) == safe
+
+
+def harmless(text: str) -> bool:
+    return "@" not in text and "##" not in text and "://" not in text and text.splitlines() in ([text], [])
+
+
+@given(st.lists(users_text, min_size=1, max_size=4), users_text, st.integers(0, 2))
+def test_no_message_brings_in_what_users_wrote(names: list[str], goal: str, correction: int) -> None:
+    named = result(
+        "r",
+        entrants=tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names)),
+    )
+    changes = [change(str(n), n + 1, 1500, 1510) for n in range(len(names))]
+    for message in provisional(named, goal, changes, correction=correction):
+        assert harmless(message)
+    assert harmless(info_block(named, goal, changes))
+    assert all(map(harmless, team_race(goal)))
+
+
+# The info block
+
+
+def test_an_info_block() -> None:
+    assert info_block(RACE, GOAL, CHANGES) == (
+        "Ratings by racebot (Any Orb): 1 Ann 1712→1745 (+33) · 2 Bo 1650→1641 (−9) · DNF Cy 1420→1402 (−18)"
+    )
+
+
+def test_an_info_block_that_would_be_too_long_tells_how_many_it_leaves_out() -> None:
+    race = result("r", entrants=tuple(entrant(name, time=n) for n, name in enumerate(LONG)))
+    changes = [change(name, n + 1, 1500, 1500 - n) for n, name in enumerate(LONG)]
+    block = info_block(race, GOAL, changes)
+    phrases = block.removeprefix("Ratings by racebot (Any Orb): ").split(" · ")
+    shown = len(phrases) - 1
+    assert phrases[:-1] == players(race, changes)[:shown]
+    assert phrases[-1] == f"and {60 - shown} more"
+    assert INFO_LIMIT - 60 < len(block) <= INFO_LIMIT
+
+
+def test_an_info_block_may_fill_the_box_to_the_last_character() -> None:
+    race = result("r", "ann")
+    empty = len(info_block(race, "", [change("ann", 1, 1500, 1510)])) - len("?")
+    for room, shown in ((0, True), (1, False)):
+        goal = "x" * (INFO_LIMIT - empty + room)
+        block = info_block(race, goal, [change("ann", 1, 1500, 1510)])
+        assert ("1 Ann 1500→1510" in block) is shown
+        assert ("and 1 more" in block) is not shown
+
+
+@given(st.integers(0, 80), st.integers(1, 60), st.text(max_size=1200))
+@settings(max_examples=50)
+def test_no_info_block_is_too_long(count: int, length: int, goal: str) -> None:
+    names = [f"{n}".rjust(length, "x") for n in range(count)]
+    race = result("r", entrants=tuple(entrant(name, time=n) for n, name in enumerate(names)))
+    changes = [change(name, n + 1, 1500, 1600) for n, name in enumerate(names)]
+    assert len(info_block(race, goal, changes)) <= INFO_LIMIT
+
+
+OURS = "Ratings by racebot (Any Orb): 1 Ann 1712→1745 (+33)"
+OLD = "Ratings by racebot (Any Orb): 1 Bo 1500→1510 (+10)"
+SEED = "Seed: https://orbs.example/seed/77"
+
+
+@pytest.mark.parametrize(
+    ("existing", "policy", "merged"),
+    [
+        ("", WHEN_EMPTY, OURS),
+        ("  \n", WHEN_EMPTY, OURS),
+        (OLD, WHEN_EMPTY, OURS),
+        (SEED, WHEN_EMPTY, None),
+        (f"{SEED}\n{OLD}", WHEN_EMPTY, None),
+        ("", APPEND, OURS),
+        (OLD, APPEND, OURS),
+        (SEED, APPEND, f"{SEED}\n{OURS}"),
+        (f"{SEED}\n", APPEND, f"{SEED}\n{OURS}"),
+        (f"{SEED}\n{OLD}", APPEND, f"{SEED}\n{OURS}"),
+        (f"{OLD}\n{SEED}", APPEND, f"{SEED}\n{OURS}"),
+        (f"{SEED}\n\nHash: a b c", APPEND, f"{SEED}\n\nHash: a b c\n{OURS}"),
+        (f"{SEED}\n{OURS}", APPEND, None),
+        (OURS, WHEN_EMPTY, None),
+        ("x" * (999 - len(OURS)), APPEND, "x" * (999 - len(OURS)) + "\n" + OURS),
+        ("x" * (1000 - len(OURS)), APPEND, None),
+        ("x" * 990, APPEND, None),
+        ("x" * 990 + "\n", APPEND, None),
+        ("", NEVER, None),
+        (OLD, NEVER, None),
+        (SEED, NEVER, None),
+    ],
+)
+def test_what_the_info_box_holds_afterwards(existing: str, policy: InfoPolicy, merged: str | None) -> None:
+    assert merged_info(existing, [OURS], policy) == merged
+
+
+def test_several_leaderboards_as_far_as_there_is_room() -> None:
+    second = OURS.replace("Any", "All")
+    assert merged_info(SEED, [OURS, second], APPEND) == f"{SEED}\n{OURS}\n{second}"
+    long = OURS + "x" * 930
+    assert merged_info(SEED, [long, second], APPEND) == f"{SEED}\n{second}"
+
+
+def foreign(text: str) -> list[str]:
+    lines = [line for line in text.split("\n") if not line.startswith("Ratings by racebot (")]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+@given(
+    st.lists(
+        st.sampled_from([SEED, OURS, OLD, "", "  ", "tail  ", "\tx"]) | st.text(max_size=30), max_size=6
+    ).map("\n".join),
+    st.lists(st.sampled_from([OURS, OLD, OURS + "y" * 800]), min_size=1, max_size=3),
+    st.sampled_from(InfoPolicy),
+)
+@example("one\x0btwo\u2028three\x85four\r\nfive ", [OURS], APPEND)
+@settings(max_examples=300)
+def test_every_foreign_line_is_kept_as_it_stands(
+    existing: str, blocks: list[str], policy: InfoPolicy
+) -> None:
+    merged = merged_info(existing, blocks, policy)
+    if merged is None:
+        return
+    assert foreign(merged) == foreign(existing)
+    assert len(merged) <= max(INFO_LIMIT, len(existing))
+    assert merged != existing
+    assert policy is not NEVER
+    if policy is WHEN_EMPTY:
+        assert foreign(existing) == []
+    assert merged_info(merged, blocks, policy) is None, "the site is told once"
+
+
+# Meta
+
+
+def test_meta_for_machines_by_place() -> None:
+    entry = meta_entry(GOAL, "plackett-luce", CHANGES)
+    assert entry == {
+        "leaderboard": "Any Orb",
+        "model": "plackett-luce",
+        "changes": {"id-ann": [1712, 1745], "id-bo": [1650, 1641], "id-cy": [1420, 1402]},
+    }
+    assert list(entry["changes"]) == ["id-ann", "id-bo", "id-cy"]
+    assert meta({"seed": 7}, [entry]) == {"racebot": [entry]}
+
+
+def test_our_own_old_key_does_not_count() -> None:
+    entry = meta_entry(GOAL, "plackett-luce", CHANGES)
+    assert meta({"racebot": ["x" * 2000]}, [entry]) == {"racebot": [entry]}
+
+
+def test_meta_leaves_out_the_last_and_tells_how_many() -> None:
+    entry = meta_entry(GOAL, "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(200)])
+    (made,) = meta({}, [entry])["racebot"]
+    kept = len(made["changes"])
+    assert made["omitted"] == 200 - kept
+    assert list(made["changes"]) == [f"id-{n:03}" for n in range(kept)]
+    assert META_LIMIT - 40 < len(json.dumps({"racebot": [made]}).encode()) <= META_LIMIT
+    assert len(entry["changes"]) == 200, "and what was given is not touched"
+
+
+def test_meta_takes_from_the_longest_leaderboard() -> None:
+    long = meta_entry("Long", "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(100)])
+    short = meta_entry("Short", "m", CHANGES)
+    made = meta({}, [long, short])["racebot"]
+    assert made[1] == short
+    assert made[0]["omitted"] > 0
+
+
+@pytest.mark.parametrize("boards", [0, 1, 3])
+def test_meta_where_other_bots_left_no_room(boards: int) -> None:
+    entries = [meta_entry(GOAL, "m", CHANGES)] * boards
+    assert meta({"seed": "x" * 2040}, entries) == {"racebot": []}
+
+
+@given(
+    st.dictionaries(st.text(max_size=8), st.text(max_size=300), max_size=6),
+    st.lists(st.integers(0, 120), max_size=3),
+)
+@settings(max_examples=50, deadline=None)
+def test_meta_fits_beside_the_keys_of_other_bots(others: dict[str, str], sizes: list[int]) -> None:
+    boards: list[dict[str, Any]] = [
+        meta_entry(f"Board {b}", "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(size)])
+        for b, size in enumerate(sizes)
+    ]
+    ours = meta(others, boards)
+    assert set(ours) == {"racebot"}
+    whole = len(json.dumps({**others, **ours}).encode())
+    least = len(json.dumps({**others, "racebot": []}).encode())
+    assert whole <= max(META_LIMIT, least)
+    for made, board in zip(ours["racebot"], boards, strict=bool(ours["racebot"])):
+        assert len(made["changes"]) + made.get("omitted", 0) == len(board["changes"])

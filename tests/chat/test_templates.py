@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from racebot.chat.templates import Texts, fields_of
+from racebot.errors import SettingsError
+from racebot.settings.sources import load
+
+CHAT = (Path(__file__).parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", Texts.model_fields)
+def test_each_text_is_documented_with_its_fields_and_default(name: str) -> None:
+    field = Texts.model_fields[name]
+    fields = " ".join(f"`{{{each}}}`" for each in fields_of(name))
+    assert f"| `{name}` | {field.description} | {fields} | `{field.default}` |\n" in CHAT
+
+
+@pytest.mark.parametrize("name", Texts.model_fields)
+def test_each_default_takes_its_fields(name: str) -> None:
+    template = str(Texts.model_fields[name].default)
+    assert template.format(**dict.fromkeys(fields_of(name), "x"))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('provisional = "{gaol}: "', "{gaol} is not a field of this text; there are: {goal}"),
+        ('provisional = "{goal.__class__}"', "{goal.__class__} is not a field"),
+        ('provisional = "{0}"', "{0} is not a field"),
+        ('provisional = "{goal!r}"', "{goal} is not a field"),
+        ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
+        ('provisional = "100 {"', "write a brace that is no field twice"),
+        ('off_topic = "x"', "texts.off_topic"),
+        ('button_why = "Leaderboard"', "must differ"),
+        ('player = ""', "may not be empty"),
+        ('info = "R {goal}"', "must begin with 5 characters of its own"),
+        ('withdrawn = "' + "x" * 501 + '"', "at most 500 characters"),
+        ("withdrawn = 3", "texts.withdrawn"),
+        ('button_why = "' + "?" * 41 + '"', "a button has at most 40 characters"),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, line: str, problem: str) -> None:
+    (tmp_path / "racebot.toml").write_text(f"[texts]\n{line}\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as refusal:
+        load(tmp_path)
+    assert problem in str(refusal.value)
+    assert "texts" in str(refusal.value)
+
+
+def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:
+    example = CHAT.split("```toml\n")[1].split("```")[0]
+    (tmp_path / "racebot.toml").write_text(example, encoding="utf-8")
+    texts = load(tmp_path).texts
+    assert texts.new == ", erstes Rennen"
+    assert texts.withdrawn == ""
+    assert texts.dnf == Texts().dnf, "what is left out stays as it is"
+
+
+def test_braces_that_are_no_field() -> None:
+    assert Texts(withdrawn="{{x}}").withdrawn.format() == "{x}"

@@ -1,0 +1,479 @@
+"""Commands as an operator types them. A process of its own is started only where that matters."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import stamina.instrumentation
+from builders import GOAL, entrant_document, listed_document
+
+from racebot import __version__
+from racebot.cli import common, main
+from racebot.cli.common import print_json, tell
+from racebot.observe import logs
+
+SECRET = "hush-hush-1234"
+SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
+ANN_BO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+RACES = [
+    listed_document("first", ANN_BO, recorded=True),
+    listed_document("open", ANN_BO, recorded=False),
+    listed_document("second", ANN_BO[:1], recorded=True, ended_at="2026-03-02T12:00:00Z"),
+    listed_document(
+        "other",
+        ANN_BO,
+        recorded=True,
+        goal={"name": "All Orbs", "custom": False},
+        ended_at="2026-03-03T12:00:00Z",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaints(self) -> list[str]:
+        """The lines of standard error, each of which must be one of racebot's."""
+        lines = self.err.splitlines()
+        assert all(line.startswith("racebot: ") for line in lines), self.err
+        return [line.removeprefix("racebot: ") for line in lines]
+
+
+Racebot = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to be in, a plain wide terminal, and no setting from outside."""
+    for name in list(os.environ):
+        if name.upper().startswith("RACEBOT_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
+    monkeypatch.setenv("RACEBOT_MODEL", "pairwise-elo")
+    monkeypatch.setenv("RACEBOT_PARAMETERS", SIMPLE)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "races.json").write_text(json.dumps(RACES), encoding="utf-8")
+    hooks, root = stamina.instrumentation.get_on_retry_hooks(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield tmp_path
+    stamina.instrumentation.set_on_retry_hooks(hooks)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def racebot(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Racebot:
+    """Runs a command in this process; an exception that is not an exit fails the test."""
+
+    # The consoles read the width when they are made, which is before a test can set it.
+    for console in (common.console, common.notices):
+        monkeypatch.setattr(console, "_width", 140)
+
+    def run(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["racebot", *words])
+        capsys.readouterr()
+        code: Any = 0
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code or 0
+        return Done(int(code), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def filled(racebot: Racebot) -> Racebot:
+    assert racebot("import", "races.json").code == 0
+    return racebot
+
+
+def process(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "racebot", *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+# A process of its own
+
+
+def test_the_command_as_a_process() -> None:
+    done = process("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"racebot {__version__}\n", "")
+
+
+def test_an_error_of_a_process_is_one_line_and_an_exit_code() -> None:
+    done = process("leaderboard")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("racebot: no database at ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_who_stops_reading_is_no_error(filled: Racebot) -> None:
+    command = f"{sys.executable} -m racebot leaderboard --json | head -c 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)  # noqa: S602
+    assert done.stdout == "["
+    assert "Traceback" not in done.stderr
+
+
+# Importing and reading
+
+
+def test_importing_rates_and_shows(racebot: Racebot) -> None:
+    done = racebot("import", "races.json")
+    assert done.code == 0
+    assert "3 new races, 1 not counted" in done.out
+    assert "Any Orb (pairwise-elo)" in done.out
+    assert "All Orbs (pairwise-elo)" in done.out
+    assert done.err == ""
+    assert "3 known already" in racebot("import", "races.json").out
+
+
+def test_importing_one_goal(racebot: Racebot) -> None:
+    assert "1 new races" in racebot("import", "races.json", "--goal", "All Orbs").out
+    assert [b["leaderboard"] for b in json.loads(racebot("leaderboard", "--json").out)] == ["All Orbs"]
+
+
+def test_an_archive_is_filed_under_its_category_and_goal(racebot: Racebot, folder: Path) -> None:
+    race = {
+        "slug": "a1",
+        "ended_at": "2025-06-01T10:00:00Z",
+        "recorded": True,
+        "entrants": [{"user_id": "x1", "place": 1}, {"user_id": "x2", "place": 9999}],
+    }
+    (folder / "S1.json").write_text(json.dumps([race]))
+    assert racebot("import", "S1.json", "--category", "orb").code == 0
+    assert json.loads(racebot("race", "orb/a1", "--json").out)["goal"] == "S1"
+    (board,) = json.loads(racebot("leaderboard", "--json").out)
+    assert [(p["id"], p["points"]) for p in board["players"]] == [("x1", 1100), ("x2", 900)]
+
+
+def test_leaderboards_for_programs(filled: Racebot) -> None:
+    other, first = json.loads(filled("leaderboard", "--json").out)
+    assert (other["leaderboard"], first["leaderboard"]) == ("All Orbs", GOAL)
+    assert (first["races"], first["category"]) == (2, "orb")
+    assert [(p["place"], p["name"], p["points"]) for p in first["players"]] == [
+        (1, "Ann", 1100),
+        (2, "Bo", 900),
+    ]
+    (limited,) = json.loads(filled("leaderboard", "any orb", "--json", "--limit", "1").out)
+    assert [p["name"] for p in limited["players"]] == ["Ann"]
+
+
+def test_leaderboards_for_people(filled: Racebot) -> None:
+    done = filled("leaderboard", "Any Orb", "--limit", "1")
+    assert "2 races rated, 2 players; the first 1 shown" in done.out
+    assert "Bo" not in done.out
+
+
+def test_who_is_listed_is_a_setting(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "2")
+    assert [len(b["players"]) for b in json.loads(filled("leaderboard", "--json").out)] == [0, 0]
+
+
+def test_a_player(filled: Racebot) -> None:
+    report = json.loads(filled("player", "ann", "--json").out)
+    assert [(b["leaderboard"], b["points"], b["place"]) for b in report["leaderboards"]] == [
+        ("All Orbs", 1100, 1),
+        ("Any Orb", 1100, 1),
+    ]
+    assert "Any Orb: 1100 points, place 1 of 2" in filled("player", "ANN").out
+
+
+def test_a_race(filled: Racebot) -> None:
+    report = json.loads(filled("race", "first", "--json").out)
+    assert report["race"] == "orb/first"
+    assert "beat Bo (50% likely)" in filled("race", "orb/first").out
+
+
+def test_another_database_by_option(filled: Racebot, folder: Path) -> None:
+    assert filled("import", "races.json", "--database", "two.db").out.startswith("3 new races")
+    assert (folder / "two.db").exists()
+    assert len(json.loads(filled("leaderboard", "--json", "--database", "two.db").out)) == 2
+
+
+def test_verifying_and_rebuilding(filled: Racebot, folder: Path) -> None:
+    done = filled("verify")
+    assert done.code == 0
+    assert "Any Orb: 2 races, 2 players" in done.out
+    assert "everything agrees" in done.out
+    connection = sqlite3.connect(folder / "ledger.db")
+    connection.execute("UPDATE standings SET points = 7 WHERE player = 'id-ann'")
+    connection.commit()
+    connection.close()
+    done = filled("verify")
+    assert done.code == 1
+    assert "everything agrees" not in done.out
+    assert "Any Orb: player Ann: the standing differs from a replay" in done.err
+    assert "2 problems; `racebot rebuild`" in done.err
+    assert "All Orbs: 1 races rated anew" in filled("rebuild").out
+    assert filled("verify").code == 0
+
+
+def test_rebuilding_one_leaderboard(filled: Racebot) -> None:
+    assert filled("rebuild", "Any Orb").out == "Any Orb: 2 races rated anew\n"
+
+
+def test_a_new_model_takes_effect_with_the_next_rebuild(
+    filled: Racebot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
+    monkeypatch.delenv("RACEBOT_PARAMETERS")
+    assert filled("rebuild").code == 0
+    assert {b["model"] for b in json.loads(filled("leaderboard", "--json").out)} == {"trueskill"}
+    assert filled("verify").code == 0
+
+
+# Errors: one line each, and an exit code
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("player", "Zed"), "no player 'Zed' in the ledger"),
+        (("player", "n"), "no player 'n' in the ledger; perhaps: Ann"),
+        (("race", "zed"), "no recorded race 'zed' in the ledger"),
+        (("leaderboard", "Zed"), "no leaderboard 'Zed' in the ledger; there are: All Orbs, Any Orb"),
+        (("rebuild", "Zed"), "no leaderboard 'Zed' in the ledger"),
+        (("health",), "no worker has been at work on "),
+    ],
+)
+def test_what_is_not_there_is_exit_code_1(filled: Racebot, words: tuple[str, ...], told: str) -> None:
+    done = filled(*words)
+    (complaint,) = done.complaints
+    assert complaint.startswith(told)
+    assert (done.code, done.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "words", [("leaderboard",), ("player", "Ann"), ("race", "x"), ("verify",), ("rebuild",)]
+)
+def test_without_a_database(racebot: Racebot, folder: Path, words: tuple[str, ...]) -> None:
+    done = racebot(*words)
+    (complaint,) = done.complaints
+    assert complaint.startswith("no database at ")
+    assert done.code == 2
+    assert not (folder / "ledger.db").exists()
+
+
+def test_a_database_that_is_none(racebot: Racebot, folder: Path) -> None:
+    (folder / "ledger.db").write_text("Dear diary, " * 99)
+    for words in (("leaderboard",), ("import", "races.json"), ("verify",)):
+        done = racebot(*words)
+        (complaint,) = done.complaints
+        assert "is not a database" in complaint
+        assert done.code == 2
+
+
+def test_a_damaged_database_is_told_of_by_verify(filled: Racebot, folder: Path) -> None:
+    path = folder / "ledger.db"
+    connection = sqlite3.connect(path)
+    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'races'").fetchone()[0]
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    whole = bytearray(path.read_bytes())
+    whole[4096 * (root - 1) : 4096 * root] = b"\xa5" * 4096
+    path.write_bytes(whole)
+    done = filled("verify")
+    assert done.code in {1, 2}
+    assert "malformed" in done.err or "invalid page" in done.err or "problems" in done.err
+    assert "everything agrees" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "not JSON"), ("5", "neither an archive"), ('[{"name": "orb/x"}]', "orb/x")],
+)
+def test_a_file_that_cannot_be_imported(racebot: Racebot, folder: Path, text: str, told: str) -> None:
+    (folder / "bad.json").write_text(text)
+    done = racebot("import", "bad.json")
+    (complaint,) = done.complaints
+    assert complaint.startswith("bad.json: ")
+    assert told in complaint
+    assert done.code == 2
+
+
+def test_every_bad_setting_is_a_line(racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_SITE", "racetime.gg")
+    monkeypatch.setenv("RACEBOT_QUITE_SECONDS", "1")
+    monkeypatch.setenv("RACEBOT_CLIENT_SECRET", SECRET)
+    done = racebot("leaderboard")
+    assert done.code == 2
+    assert len(done.complaints) == 2
+    assert any("RACEBOT_SITE='racetime.gg'" in line for line in done.complaints)
+    assert any("did you mean 'RACEBOT_QUIET_SECONDS'?" in line for line in done.complaints)
+    assert SECRET not in done.err
+
+
+def test_running_without_credentials_names_each(racebot: Racebot) -> None:
+    done = racebot("run")
+    assert done.code == 2
+    assert [line.partition(" ")[0] for line in done.complaints] == [
+        "RACEBOT_CATEGORY",
+        "RACEBOT_CLIENT_ID",
+        "RACEBOT_CLIENT_SECRET",
+    ]
+
+
+def test_a_backfill_needs_a_category(racebot: Racebot, folder: Path) -> None:
+    done = racebot("backfill")
+    (complaint,) = done.complaints
+    assert "RACEBOT_CATEGORY is not set" in complaint
+    assert done.code == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("--nonsense",), ("nonsense",), ("leaderboard", "--limit", "0"), ("player",)]
+)
+def test_a_command_that_is_not_understood(racebot: Racebot, words: tuple[str, ...]) -> None:
+    done = racebot(*words)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert "Usage: racebot" in done.err
+
+
+def test_text_from_users_does_not_steer_the_terminal(racebot: Racebot, folder: Path) -> None:
+    odd = json.loads(json.dumps(RACES[0]).replace('"Ann"', '"\\u001b[31m[bold]:warning:\\nAnn"'))
+    (folder / "odd.json").write_text(json.dumps([odd]))
+    shown = racebot("import", "odd.json").out + racebot("player", "id-ann").out + racebot("race", "first").out
+    assert "\x1b" not in shown
+    assert "[31m[bold]" in shown
+
+
+def test_json_keeps_names_as_they_are(racebot: Racebot, folder: Path) -> None:
+    odd = json.loads(json.dumps(RACES[0]).replace('"Ann"', '"漢字 [bold]"'))
+    (folder / "odd.json").write_text(json.dumps([odd]))
+    racebot("import", "odd.json")
+    done = racebot("player", "id-ann", "--json")
+    assert json.loads(done.out)["name"] == "漢字 [bold]"
+    assert "漢字" in done.out
+
+
+def test_an_odd_leaderboards_name_does_not_steer_the_terminal_either(racebot: Racebot, folder: Path) -> None:
+    odd = [{**RACES[0], "goal": {"name": "[red]Orb[/red]", "custom": False}}]
+    (folder / "odd.json").write_text(json.dumps(odd))
+    racebot("import", "odd.json")
+    assert "[red]Orb[/red]" in racebot("leaderboard").out
+
+
+# What names from elsewhere may do to a terminal
+
+NASTY = "[red]x[/red] \x1b]0;t\x07\x9b31m\u202ey\u2028z"
+
+
+def test_json_spells_out_what_cannot_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"name": NASTY, "kept": "雪の介 é – 😀"})
+    out = capsys.readouterr().out
+    assert all(line.isprintable() for line in out.split("\n"))
+    assert "雪の介 é – 😀" in out
+    assert json.loads(out)["name"] == NASTY
+
+
+def test_a_line_with_a_name_is_no_markup_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(f"{NASTY}: 3 races")
+    assert capsys.readouterr().out == "[red]x[/red] ]0;t31my z: 3 races\n"
+
+
+def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    before, level = logging.root.handlers[:], logging.root.level
+    try:
+        logs.to_stderr("info")
+        try:
+            raise ValueError(NASTY)
+        except ValueError:
+            logging.getLogger("racebot").exception("goals %s\nforged", NASTY)
+    finally:
+        logging.root.handlers[:] = before
+        logging.root.setLevel(level)
+    first, *trace = capsys.readouterr().err.splitlines()
+    assert first.endswith(" ERROR goals [red]x[/red] ]0;t31my z forged")
+    assert trace[0] == "Traceback (most recent call last):"
+    assert all(line.isprintable() for line in trace)
+
+
+# Pages
+
+
+def test_pages_are_written_and_written_again(racebot: Racebot, folder: Path) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    first = racebot("export-site", "public")
+    assert first.code == 0
+    written = int(first.out.split()[1])
+    assert (folder / "public" / "index.html").exists()
+    again = racebot("export-site", "public")
+    assert again.out == f"public: 0 files written, {written} unchanged, 0 removed\n"
+
+
+def test_pages_follow_the_settings(racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "9")
+    monkeypatch.setenv("RACEBOT_SITE", "https://site.example")
+    assert racebot("export-site", "public").code == 0
+    page = (folder / "public" / "leaderboards" / "orb" / "any-orb.html").read_text(encoding="utf-8")
+    assert "0 players</" not in page and "0 players listed" in page.replace("\N{NO-BREAK SPACE}", " ")
+    (race,) = (folder / "public" / "races" / "orb").glob("first.html")
+    assert "https://site.example/orb/first" in race.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", [("web",), ("export-site", "public")])
+def test_pages_need_a_ledger(racebot: Racebot, folder: Path, command: tuple[str, ...]) -> None:
+    done = racebot(*command)
+    assert done.code == 2
+    assert "no database" in done.complaints[0]
+    assert not (folder / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("command", [("web",), ("export-site", "public")])
+def test_pages_that_are_not_installed_are_told(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
+    done = racebot(*command)
+    assert done.code == 2
+    assert "pip install 'racebot[web]'" in done.complaints[0]
+
+
+def test_a_port_that_is_taken_is_told(racebot: Racebot) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = racebot("web", "--port", str(taken.getsockname()[1]))
+    assert done.code == 2
+    assert "choose another with --port" in done.complaints[0]
+
+
+def test_pages_are_served_until_stopped(folder: Path, racebot: Racebot) -> None:
+    racebot("import", "races.json", "--category", "orb")
+    with subprocess.Popen(
+        [sys.executable, "-m", "racebot", "web", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().removeprefix("pages: ").strip()
+        answer = httpx.get(f"{address}leaderboards/orb/any-orb.html")
+        process.send_signal(signal.SIGTERM)
+        _, problems = process.communicate(timeout=15)
+    assert answer.status_code == 200
+    assert "Ann" in answer.text
+    assert problems == ""

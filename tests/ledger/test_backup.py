@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOON, result
+
+from racebot.bot.heartbeat import beat
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.backup import back_up, backups, folder_of, overdue
+from racebot.ledger.lock import locked
+from racebot.ledger.store import Ledger
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler.merge([result("first", "ann bo", dnf="cy")], "import")
+    return settler
+
+
+def test_a_copy_is_whole_while_the_ledger_is_in_use(settler: Settler, tmp_path: Path) -> None:
+    ledger = settler.ledger
+    (board,) = ledger.leaderboards()
+    with Ledger.open(ledger.path) as reader:
+        reader.db.conn.execute("BEGIN")
+        reader.standings(board)
+        made = back_up(ledger, tmp_path / "copies", keep=3, now=NOON)
+    assert made == tmp_path / "copies" / f"{ledger.path.stem}-20260301T120000Z.db"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    with Ledger.open(made, create=False) as copy:
+        assert copy.standings(board) == ledger.standings(board)
+        assert Settler(copy, settler.plans).verify(board) == []
+
+
+def test_a_copy_neither_waits_for_a_writer_nor_holds_what_is_half_written(
+    settler: Settler, tmp_path: Path
+) -> None:
+    writer = settler.ledger
+    (board,) = writer.leaderboards()
+    with writer.transaction(), Ledger.open_to_read(writer.path) as source:
+        settler.merge([result("second", "bo ann", after=1)], "import")
+        made = back_up(source, tmp_path / "copies", keep=1, now=NOON)
+    assert writer.rated_count(board) == 2
+    with Ledger.open(made, create=False) as copy:
+        assert copy.rated_count(board) == 1
+        assert Settler(copy, settler.plans).verify(board) == []
+
+
+def test_a_restored_copy_goes_on_from_where_it_was_made(settler: Settler, tmp_path: Path) -> None:
+    made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+    settler.merge([result("second", "bo ann", after=1)], "import")
+    (board,) = settler.ledger.leaderboards()
+    expected = settler.ledger.standings(board)
+    path = settler.ledger.path
+    settler.ledger.close()
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    made.rename(path)
+    with Ledger.open(path, create=False) as restored:
+        assert restored.rated_count(board) == 1
+        Settler(restored, settler.plans).merge([result("second", "bo ann", after=1)], "import")
+        assert restored.standings(board) == expected
+
+
+def test_only_the_newest_copies_of_this_database_stay(settler: Settler, tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    foreign = [folder / name for name in ("other-20260101T000000Z.db", "notes.txt", "ledger-old.db")]
+    for path in foreign:
+        path.touch()
+    made = [back_up(settler.ledger, folder, keep=2, now=NOON + timedelta(days=day)) for day in range(4)]
+    assert backups(folder, settler.ledger.path.stem) == [made[3], made[2]]
+    assert sorted(folder.iterdir()) == sorted([*foreign, made[2], made[3]])
+
+
+def test_a_folder_that_cannot_be_written_is_named(settler: Settler, tmp_path: Path) -> None:
+    (tmp_path / "copies").write_text("not a folder")
+    with pytest.raises(LedgerUnavailable, match="copies"):
+        back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+    if os.geteuid() != 0:
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(LedgerUnavailable, match="locked"):
+            back_up(settler.ledger, tmp_path / "locked", keep=1, now=NOON)
+
+
+def test_backups_lie_beside_the_database() -> None:
+    assert folder_of(Path("state/racebot.db")) == Path("state/backups")
+
+
+def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settler, tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    stem = settler.ledger.path.stem
+    left, begun, foreign = (
+        folder / name
+        for name in (f"{stem}-20260228T040000Z.part", f"{stem}-20260301T115900Z.part", "film.part")
+    )
+    for path, age in (
+        (left, timedelta(hours=25)),
+        (begun, timedelta(minutes=1)),
+        (foreign, timedelta(days=9)),
+    ):
+        path.touch()
+        os.utime(path, ((NOON - age).timestamp(),) * 2)
+    made = back_up(settler.ledger, folder, keep=3, now=NOON)
+    assert sorted(folder.iterdir()) == sorted([begun, foreign, made])
+
+
+def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        database = tmp_path / "state" / "racebot.db"
+        with locked(database), Ledger.open(database) as opened:
+            beat(database, NOON)
+            with opened.transaction():
+                opened.pending.join("orb/r", "orb")
+            back_up(opened, folder_of(opened.path), keep=2, now=NOON)
+            found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").rglob("*")}
+    finally:
+        os.umask(before)
+    assert {path.name for path in found} >= {"racebot.db", "racebot.db-wal", "racebot.db-shm", "backups"}
+    assert [oct(mode) for mode in found.values() if mode & 0o077] == []
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+
+
+def test_a_night_that_was_missed_is_known(settler: Settler) -> None:
+    database = settler.ledger.path
+    assert overdue(database, NOON), "there is no copy yet"
+    back_up(settler.ledger, folder_of(database), keep=3, now=NOON)
+    assert not overdue(database, NOON + timedelta(hours=23))
+    assert overdue(database, NOON + timedelta(hours=25))
+    assert overdue(database.with_name("other.db"), NOON), "copies of another database do not count"

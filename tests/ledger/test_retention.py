@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from builders import CATEGORY, NOON, result
+
+from racebot.ledger.queue import Delivery, Message, PendingRace
+from racebot.ledger.retention import Cleared, clear_away
+from racebot.ledger.store import Ledger
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+KEEP = timedelta(days=30)
+LATER = NOON + timedelta(days=31)
+
+
+def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
+    """A message that came into a state at noon."""
+    with ledger.transaction():
+        ledger.outbox.put(Message(race, CATEGORY, "chat", guid, {"text": guid}), NOON)
+        row = next(row for row in ledger.outbox.of(race) if row.message.guid == guid)
+        ledger.outbox.mark(row, state, NOON)
+
+
+@pytest.mark.parametrize("state", [Delivery.DELIVERED, Delivery.REFUSED, Delivery.DROPPED])
+def test_messages_that_are_done_with_are_forgotten_once_they_are_old(ledger: Ledger, state: Delivery) -> None:
+    put(ledger, "orb/r", "g", state)
+    assert clear_away(ledger, keep=KEEP, now=NOON + KEEP) == Cleared(0, 0)
+    assert len(ledger.outbox.of("orb/r")) == 1
+    assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(1, 0)
+    assert ledger.outbox.of("orb/r") == []
+
+
+@pytest.mark.parametrize("state", [Delivery.WAITING, Delivery.SENT])
+def test_what_is_still_to_be_delivered_is_kept(ledger: Ledger, state: Delivery) -> None:
+    put(ledger, "orb/r", "g", state)
+    assert not clear_away(ledger, keep=KEEP, now=LATER)
+    assert len(ledger.outbox.open_for("orb/r")) == 1
+
+
+def test_what_was_said_of_a_race_that_is_still_looked_after_is_kept(ledger: Ledger) -> None:
+    """Whether to correct or withdraw it depends on what was said."""
+    put(ledger, "orb/r", "g", Delivery.DELIVERED)
+    with ledger.transaction():
+        ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, "key"))
+    assert not clear_away(ledger, keep=KEEP, now=LATER)
+    assert len(ledger.outbox.of("orb/r")) == 1
+
+
+def test_an_abandoned_backfill_is_forgotten_and_a_young_one_is_not(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.staging.keep("orb", 1, [result("a", "ann bo")], NOON)
+        ledger.staging.keep("other", 1, [result("b", "ann bo")], LATER)
+    assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(0, 1)
+    assert (ledger.staging.count("orb"), ledger.staging.count("other")) == (0, 1)
+    assert ledger.staging.next_page("orb", not_before=NOON) == 1
+
+
+def test_ratings_can_still_be_replayed_afterwards(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler.settle(
+        result("first", "ann bo", dnf="cy"),
+        lambda rated: [Message("orb/first", CATEGORY, "meta", "g", {"leaderboards": []})],
+        NOON,
+    )
+    (row,) = ledger.outbox.of("orb/first")
+    with ledger.transaction():
+        ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+    (board,) = ledger.leaderboards()
+    before = ledger.standings(board)
+    assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(1, 0)
+    assert settler.verify(board) == []
+    assert settler.rebuild(board) == 1
+    assert ledger.standings(board) == before

@@ -1,0 +1,120 @@
+"""What operators read says what the program does: settings, commands, version."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from racebot import __version__
+from racebot.cli import app
+from racebot.observe.metrics import REGISTRY
+from racebot.ratings.registry import MODELS
+from racebot.settings.model import PREFIX, Settings
+from racebot.settings.sources import load
+from racebot.web.openapi import description
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = (ROOT / ".env.example").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = {name: command.help or "" for name, command in get_command(app).commands.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to load settings from, with nothing of racebot's in the environment."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(PREFIX + name.upper(), raising=False)
+    return tmp_path
+
+
+def test_each_setting_is_documented_once() -> None:
+    documented = Counter(re.findall(rf"^(?:# )?({PREFIX}\w+)=", SETTINGS, re.MULTILINE))
+    assert documented == Counter(PREFIX + name.upper() for name in Settings.model_fields)
+
+
+def test_no_setting_is_mentioned_that_does_not_exist() -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= known
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", README)) <= known
+
+
+def test_documented_defaults_are_the_defaults(folder: Path) -> None:
+    uncommented = re.sub(rf"^# ({PREFIX}\w+=)", r"\1", SETTINGS, flags=re.MULTILINE)
+    (folder / ".env").write_text(uncommented, encoding="utf-8")
+    (folder / "racebot.toml").touch()
+    settings = load(folder)
+    for name, field in Settings.model_fields.items():
+        assert getattr(settings, name) == field.get_default(), name
+
+
+def test_example_settings_load_as_they_stand(folder: Path) -> None:
+    (folder / ".env").write_text(SETTINGS, encoding="utf-8")
+    assert load(folder).model_dump() == Settings().model_dump()
+
+
+def test_only_what_must_be_filled_in_is_not_commented_out() -> None:
+    active = re.findall(rf"^{PREFIX}\w+=.*$", SETTINGS, re.MULTILINE)
+    assert active == ["RACEBOT_CATEGORY=", "RACEBOT_CLIENT_ID=", "RACEBOT_CLIENT_SECRET="]
+
+
+def test_racebot_toml_of_the_readme_loads(folder: Path) -> None:
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (folder / "racebot.toml").write_text(example, encoding="utf-8")
+    settings = load(folder)
+    written = tomllib.loads(example)
+    assert [category.slug for category in settings.required_categories()] == [
+        category["slug"] for category in written["categories"]
+    ]
+    assert [board.name for board in settings.leaderboards] == [
+        board["name"] for board in written["leaderboards"]
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_with_an_example_and_is_in_the_readme(command: str) -> None:
+    assert f"Example: racebot {command}" in COMMANDS[command]
+    assert re.search(rf"^\| `{command}\b", README, re.MULTILINE), "README's table of commands lacks it"
+
+
+def test_readme_names_no_command_that_does_not_exist() -> None:
+    table = re.findall(r"^\| `([a-z-]+)", README.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
+    assert sorted(table) == sorted(COMMANDS)
+
+
+def test_readme_says_what_each_model_is() -> None:
+    section = README.split("## Choosing a model")[1].split("\n## ")[0]
+    headings = re.findall(r"^(?:\*\*|\| )(`.*?)(?:\*\*| \|)", section, re.MULTILINE)
+    named = {word for word in re.findall(r"`(.*?)`", " ".join(headings)) if "=" not in word}
+    assert named == set(MODELS)
+
+
+def test_changelog_has_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(__version__)}\]", changelog, re.MULTILINE)
+
+
+PAGES = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
+
+
+def test_addresses_of_data_are_those_of_the_description() -> None:
+    words = {"CATEGORY": "{category}", "BOARD": "{board}", "PLAYER": "{player}", "RACE": "{race}"}
+    listed = re.findall(r"^\| `/api(/\S*?)(?:\?[^`]*)?` \|", PAGES, re.MULTILINE)
+    named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
+    assert named - {"/openapi.json"} == set(description(whole=False)["paths"])
+
+
+def test_commands_and_settings_for_pages_exist() -> None:
+    assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known
+
+
+def test_each_metric_is_in_the_readme() -> None:
+    kinds = {"counter": "_total"}
+    names = {family.name + kinds.get(family.type, "") for family in REGISTRY.collect()}
+    assert names == set(re.findall(r"`(racebot_\w+)`", README))

@@ -1,0 +1,549 @@
+"""The site's client against a whole fake site behind httpx's own seam."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+import stamina
+import stamina.instrumentation
+from builders import entrant_document, listed_document, race_document
+from pydantic import SecretStr
+
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.racetime import client
+from racebot.racetime.client import LARGEST_ANSWER, Credentials, Site
+from racebot.racetime.tokens import TokenSource
+
+URL = "https://orbs.example"
+SECRET = "hush-hush-1234"
+TOKEN = "token-of-the-bot-1"
+CREDENTIALS = Credentials("orb-bot", SecretStr(SECRET))
+HUGE_YEAR = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
+HTML = "<!DOCTYPE html><title>oops</title>"
+
+
+class FakeSite:
+    """Answers like the site. Answers in `failures` come first, one for each request."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+        self.failures: list[httpx.Response | Exception] = []
+        self.pages: dict[str, Any] = {
+            "/orb/data": {"slug": "orb", "name": "Orb", "goals": ["Any Orb"], "current_races": []},
+            "/orb/first/data": race_document("first", [entrant_document("ann", "done", "PT1H", 1)]),
+        }
+        self.tokens = 0
+        self.answering: Callable[[], Awaitable[None]] | None = None
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if self.answering is not None:
+            await self.answering()
+        if self.failures:
+            failure = self.failures.pop(0)
+            if isinstance(failure, Exception):
+                raise failure
+            return failure
+        path = request.url.path
+        if path == "/o/token":
+            return self._token(request)
+        if path == "/o/orb/data":
+            if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+                return httpx.Response(403, html="")
+            return httpx.Response(200, json={**self.pages["/orb/data"], "name": "Orb, unlisted too"})
+        if path == "/orb/races/data":
+            return self._list(request)
+        if path in self.pages:
+            return httpx.Response(200, json=self.pages[path])
+        return httpx.Response(404, html=HTML)
+
+    def _token(self, request: httpx.Request) -> httpx.Response:
+        form = parse_qs(request.content.decode())
+        good = {"client_id": ["orb-bot"], "client_secret": [SECRET], "grant_type": ["client_credentials"]}
+        if request.method != "POST" or form != good:
+            return httpx.Response(401, json={"error": "invalid_client"})
+        self.tokens += 1
+        return httpx.Response(
+            200,
+            json={
+                "access_token": TOKEN[:-1] + str(self.tokens),
+                "expires_in": 36000,
+                "token_type": "Bearer",
+                "scope": "read chat_message race_action create_race",
+            },
+        )
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        query = dict(request.url.params)
+        entrants = [entrant_document("ann", "done", "PT1H", 1)]
+        races = [listed_document(slug, entrants) for slug in ("c", "b", "a")]
+        size, page = min(int(query["per_page"]), 100), int(query["page"])
+        if query["show_entrants"] != "true":
+            for race in races:
+                del race["entrants"]
+        shown = races[size * (page - 1) : size * page]
+        return httpx.Response(200, json={"count": 3, "num_pages": -(-3 // size), "races": shown})
+
+    @property
+    def paths(self) -> list[str]:
+        return [request.url.path for request in self.requests]
+
+
+@pytest.fixture
+def fake() -> FakeSite:
+    return FakeSite()
+
+
+@pytest.fixture
+async def site(fake: FakeSite) -> AsyncIterator[Site]:
+    async with Site(URL, interval=0, transport=httpx.MockTransport(fake)) as site:
+        yield site
+
+
+@pytest.fixture
+def quick() -> Iterator[None]:
+    """Attempts follow each other without a pause."""
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+# What is asked, and what comes of it
+
+
+async def test_a_token(site: Site, fake: FakeSite) -> None:
+    assert await site.token(CREDENTIALS) == (TOKEN, 36000.0)
+    assert fake.requests[0].method == "POST"
+
+
+async def test_a_category_as_everybody_sees_it(site: Site, fake: FakeSite) -> None:
+    assert (await site.category("orb")).name == "Orb"
+    assert fake.paths == ["/orb/data"]
+    assert "Authorization" not in fake.requests[0].headers
+
+
+async def test_a_category_as_its_bot_sees_it(site: Site, fake: FakeSite) -> None:
+    assert (await site.category("orb", TOKEN)).name == "Orb, unlisted too"
+    assert fake.paths == ["/o/orb/data"]
+
+
+async def test_a_race(site: Site) -> None:
+    race = await site.race("orb/first")
+    assert race.result is not None
+    assert [e.name for e in race.result.entrants] == ["Ann"]
+
+
+async def test_past_races_with_their_entrants(site: Site) -> None:
+    page = await site.past_races("orb", 2, per_page=2)
+    assert [race.name for race in page.races] == ["orb/a"]
+    assert (page.pages, page.count) == (2, 3)
+    assert page.races[0].result is not None
+    assert page.races[0].result.entrants[0].user_id == "id-ann"
+
+
+async def test_a_hundred_races_a_page(site: Site, fake: FakeSite) -> None:
+    await site.past_races("orb", 1)
+    assert dict(fake.requests[0].url.params) == {"show_entrants": "true", "per_page": "100", "page": "1"}
+
+
+async def test_the_bot_names_itself(site: Site, fake: FakeSite) -> None:
+    await site.category("orb")
+    assert fake.requests[0].headers["User-Agent"].startswith("racebot/")
+
+
+async def test_a_slash_at_the_end_of_the_address_does_not_matter(fake: FakeSite) -> None:
+    async with Site(URL + "/", interval=0, transport=httpx.MockTransport(fake)) as site:
+        assert site.url == URL
+        await site.category("orb")
+    assert fake.paths == ["/orb/data"]
+
+
+async def test_nothing_is_asked_once_the_client_is_closed(fake: FakeSite) -> None:
+    async with Site(URL, interval=0, transport=httpx.MockTransport(fake)) as site:
+        pass
+    with pytest.raises(RuntimeError, match="closed"):
+        await site.category("orb")
+
+
+# Refusals: raised at once
+
+
+async def test_a_wrong_secret(site: Site, fake: FakeSite) -> None:
+    wrong = Credentials("orb-bot", SecretStr("not-" + SECRET))
+    with pytest.raises(CredentialsError, match=r"https://orbs\.example .*client id 'orb-bot'"):
+        await site.token(wrong)
+    assert len(fake.requests) == 1
+
+
+async def test_a_token_of_another_category(site: Site, fake: FakeSite) -> None:
+    with pytest.raises(CredentialsError):
+        await site.category("orb", "token-of-somebody-else")
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_page_for_everybody_that_is_forbidden_says_nothing_of_the_credentials(
+    site: Site, fake: FakeSite
+) -> None:
+    """A front proxy may refuse anybody; a worker must not give up its credentials for that."""
+    fake.failures = [httpx.Response(403, html=HTML)] * 5
+    with pytest.raises(SiteError, match="403") as refused:
+        await site.past_races("orb", 1)
+    assert not isinstance(refused.value, CredentialsError)
+
+
+@pytest.mark.parametrize("path", ["nosuch", "orb/nosuch"])
+async def test_a_page_that_is_not_there(site: Site, fake: FakeSite, path: str) -> None:
+    asked = site.race(path) if "/" in path else site.category(path)
+    with pytest.raises(NotFoundError, match=f"{URL}/{path}/data does not exist"):
+        await asked
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_are_not_followed(site: Site, fake: FakeSite, status: int) -> None:
+    fake.failures = [httpx.Response(status, headers={"Location": "https://elsewhere.example/o/token"})]
+    with pytest.raises(SiteError, match=str(status)):
+        await site.token(CREDENTIALS)
+    assert [request.url.host for request in fake.requests] == ["orbs.example"]
+
+
+async def test_a_bad_request_is_not_repeated(site: Site, fake: FakeSite) -> None:
+    fake.failures = [httpx.Response(400, json={"error": "invalid_request"})]
+    with pytest.raises(SiteError, match="400"):
+        await site.token(CREDENTIALS)
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "null",
+        "[]",
+        '"token"',
+        "{}",
+        '{"access_token": 5, "expires_in": 9}',
+        '{"access_token": "x", "expires_in": "9"}',
+        '{"access_token": "x", "expires_in": true}',
+        '{"access_token": "x", "expires_in": 0}',
+        '{"access_token": "x", "expires_in": -36000}',
+        '{"access_token": "", "expires_in": 36000}',
+        '{"access_token": "x\\r\\nHost: elsewhere.example", "expires_in": 36000}',
+        '{"access_token": "☃", "expires_in": 36000}',
+        f'{{"access_token": "{"x" * 5000}", "expires_in": 36000}}',
+    ],
+)
+async def test_a_token_answer_of_the_wrong_shape(site: Site, fake: FakeSite, answer: str) -> None:
+    fake.failures = [httpx.Response(200, text=answer)]
+    with pytest.raises(PayloadError, match="token"):
+        await site.token(CREDENTIALS)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
+async def test_a_number_that_is_none_makes_an_answer_no_json(site: Site, fake: FakeSite, number: str) -> None:
+    """A token that expires then would never be renewed."""
+    answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
+    assert await pause_after(site, fake, answer) > 0
+
+
+async def test_an_answer_is_read_no_further_than_is_sensible(site: Site, fake: FakeSite) -> None:
+    """A few kilobytes can unpack to as much as one likes."""
+    bomb = gzip.compress(b" " * (LARGEST_ANSWER + 1))
+    assert len(bomb) < LARGEST_ANSWER / 500
+    fake.failures = [httpx.Response(200, content=bomb, headers={"Content-Encoding": "gzip"})]
+    with pytest.raises(SiteError, match=r"/orb/data answered more than 32 MiB"):
+        await site.category("orb")
+    assert len(fake.requests) == 1
+
+
+async def test_an_answer_that_never_ends_is_given_up(
+    site: Site, fake: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.001)
+
+    monkeypatch.setattr(client, "ANSWER_WITHIN", 0.05)
+    assert await pause_after(site, fake, httpx.Response(200, content=drip())) > 0
+
+
+async def test_an_answer_of_the_wrong_shape(site: Site, fake: FakeSite) -> None:
+    fake.failures = [httpx.Response(200, json=["orb"])]
+    with pytest.raises(PayloadError, match="category is not an object"):
+        await site.category("orb")
+
+
+# Failures: tried again
+
+TRANSIENT: list[httpx.Response | Exception] = [
+    httpx.Response(500),
+    httpx.Response(502, html=HTML),
+    httpx.Response(503, html=HTML),
+    httpx.Response(504),
+    httpx.Response(520, html=HTML),
+    httpx.Response(429),
+    httpx.Response(200, html=HTML),
+    httpx.Response(200, text=""),
+    httpx.Response(200, content=b'{"slug": "o'),
+    httpx.Response(200, content=b"[" * 100_000),
+    httpx.Response(200, content=b"\xff\xfe\x00"),
+    httpx.ConnectError("refused"),
+    httpx.ConnectTimeout("slow"),
+    httpx.ReadTimeout("slow"),
+    httpx.ReadError("reset"),
+    httpx.RemoteProtocolError("closed"),
+    httpx.DecodingError("not gzip"),
+]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("failure", TRANSIENT, ids=repr)
+async def test_a_failure_is_tried_again(
+    site: Site, fake: FakeSite, failure: httpx.Response | Exception
+) -> None:
+    fake.failures = [failure, failure]
+    assert (await site.category("orb")).slug == "orb"
+    assert len(fake.requests) == 3
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("failure", [httpx.Response(502, html=HTML), httpx.ReadTimeout("slow")], ids=str)
+async def test_a_site_that_stays_away_is_given_up(
+    fake: FakeSite, failure: httpx.Response | Exception
+) -> None:
+    fake.failures = [failure] * 10
+    async with Site(URL, interval=0, attempts=4, transport=httpx.MockTransport(fake)) as site:
+        with pytest.raises(SiteError, match=r"https://orbs\.example"):
+            await site.category("orb")
+    assert len(fake.requests) == 4
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_refusal_after_failures_ends_the_attempts(site: Site, fake: FakeSite) -> None:
+    fake.failures = [httpx.Response(503), httpx.Response(404)]
+    with pytest.raises(NotFoundError):
+        await site.category("orb")
+    assert len(fake.requests) == 2
+
+
+async def pause_after(site: Site, fake: FakeSite, failure: httpx.Response | Exception) -> float:
+    """How long the client means to wait after this failure, without waiting."""
+    planned: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+
+    def note(details: stamina.instrumentation.RetryDetails) -> None:
+        planned.set_result(details.wait_for)
+
+    before = stamina.instrumentation.get_on_retry_hooks()
+    stamina.instrumentation.set_on_retry_hooks([note])
+    fake.failures = [failure]
+    task = asyncio.create_task(site.category("orb"))
+    try:
+        async with asyncio.timeout(5):
+            return await planned
+    finally:
+        stamina.instrumentation.set_on_retry_hooks(before)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("seconds", [0, 7, 120])
+async def test_retry_after_in_seconds_is_obeyed(
+    site: Site, fake: FakeSite, status: int, seconds: int
+) -> None:
+    failure = httpx.Response(status, headers={"Retry-After": str(seconds)})
+    assert await pause_after(site, fake, failure) == seconds
+
+
+async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=90)
+    failure = httpx.Response(503, headers={"Retry-After": format_datetime(at, usegmt=True)})
+    assert 85 < await pause_after(site, fake, failure) <= 90
+
+
+async def test_a_date_that_has_passed_means_now(site: Site, fake: FakeSite) -> None:
+    failure = httpx.Response(503, headers={"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"})
+    assert await pause_after(site, fake, failure) == 0
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR])
+async def test_a_retry_after_that_cannot_be_read_is_left_out(site: Site, fake: FakeSite, text: str) -> None:
+    failure = httpx.Response(503, headers={"Retry-After": text.encode("latin-1")})
+    assert 0.5 < await pause_after(site, fake, failure) < 10
+
+
+async def test_without_retry_after_the_pause_is_our_own(site: Site, fake: FakeSite) -> None:
+    assert 0.5 < await pause_after(site, fake, httpx.Response(500)) < 10
+
+
+@pytest.mark.parametrize("text", ["86400", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_no_pause_lasts_for_ever(site: Site, fake: FakeSite, text: str) -> None:
+    assert 60 <= await pause_after(site, fake, httpx.Response(503, headers={"Retry-After": text})) <= 86400
+
+
+# Politeness
+
+
+async def test_requests_neither_overlap_nor_crowd(fake: FakeSite) -> None:
+    starts: list[float] = []
+    running = 0
+
+    async def answering() -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        starts.append(time.monotonic())
+        await asyncio.sleep(0.01)
+        running -= 1
+
+    fake.answering = answering
+    async with Site(URL, interval=0.05, transport=httpx.MockTransport(fake)) as site:
+        await asyncio.gather(*(site.category("orb") for _ in range(4)))
+    assert all(later - earlier >= 0.045 for earlier, later in pairwise(starts))
+
+
+async def test_the_first_request_does_not_wait(fake: FakeSite) -> None:
+    async with Site(URL, interval=60, transport=httpx.MockTransport(fake)) as site, asyncio.timeout(2):
+        await site.category("orb")
+
+
+# Tokens
+
+
+class Hands:
+    """A clock that a test turns."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def tokens(site: Site, hands: Hands) -> TokenSource:
+    return TokenSource(site, CREDENTIALS, hands)
+
+
+async def test_a_token_is_kept(tokens: TokenSource, fake: FakeSite) -> None:
+    assert [await tokens.get() for _ in range(3)] == [TOKEN] * 3
+    assert fake.tokens == 1
+
+
+async def test_a_token_is_renewed_before_it_expires(
+    tokens: TokenSource, fake: FakeSite, hands: Hands
+) -> None:
+    first = await tokens.get()
+    hands.now += 36000 - 600 - 1
+    assert await tokens.get() == first
+    hands.now += 1
+    assert await tokens.get() == TOKEN[:-1] + "2"
+    assert fake.tokens == 2
+
+
+async def test_a_short_lived_token_is_not_asked_for_each_time(
+    tokens: TokenSource, fake: FakeSite, hands: Hands
+) -> None:
+    fake.failures = [httpx.Response(200, json={"access_token": "brief", "expires_in": 60})]
+    assert [await tokens.get() for _ in range(3)] == ["brief"] * 3
+    hands.now += 29
+    assert await tokens.get() == "brief"
+    hands.now += 1
+    assert await tokens.get() == TOKEN
+
+
+async def test_a_token_that_was_refused_is_replaced(tokens: TokenSource, fake: FakeSite) -> None:
+    tokens.refuse(await tokens.get())
+    assert await tokens.get() == TOKEN[:-1] + "2"
+
+
+async def test_the_refusal_of_an_older_token_does_not_cost_the_new_one(
+    tokens: TokenSource, fake: FakeSite
+) -> None:
+    old = await tokens.get()
+    tokens.refuse(old)
+    new = await tokens.get()
+    tokens.refuse(old)
+    assert await tokens.get() == new
+    assert fake.tokens == 2
+
+
+async def test_many_who_need_a_token_ask_once(tokens: TokenSource, fake: FakeSite) -> None:
+    assert set(await asyncio.gather(*(tokens.get() for _ in range(5)))) == {TOKEN}
+    assert fake.tokens == 1
+
+
+async def test_a_refused_secret_is_told_and_may_be_mended_on_the_site(
+    tokens: TokenSource, fake: FakeSite
+) -> None:
+    fake.failures = [httpx.Response(401, json={"error": "invalid_client"})]
+    with pytest.raises(CredentialsError):
+        await tokens.get()
+    assert await tokens.get() == TOKEN
+
+
+# Secrets
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "failure",
+    [
+        httpx.Response(401, json={"error": "invalid_client", "hint": SECRET}),
+        httpx.Response(400, text=SECRET),
+        httpx.Response(200, html=f"<p>{SECRET} {TOKEN}</p>"),
+        httpx.Response(200, json={"access_token": [TOKEN], "expires_in": SECRET}),
+        httpx.Response(301, headers={"Location": f"/?{SECRET}"}),
+        httpx.Response(503, headers={"Retry-After": "1"}),
+        httpx.ReadTimeout(f"while sending {SECRET}"),
+    ],
+    ids=repr,
+)
+async def test_no_secret_and_no_token_in_any_error_or_log_line(
+    site: Site, fake: FakeSite, failure: httpx.Response | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    fake.failures = [failure] * 10
+    for ask in (lambda: site.token(CREDENTIALS), lambda: site.category("orb", TOKEN)):
+        fake.failures = [failure] * 10
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever it is, it must keep the secret
+            await ask()
+        told = f"{raised.value} {raised.value!r} {caplog.text}"
+        assert SECRET not in told
+        assert TOKEN not in told
+        assert "\n" not in str(raised.value)
+
+
+async def test_no_secret_and_no_token_in_what_is_logged_of_success(
+    tokens: TokenSource, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    await site.category("orb", await tokens.get())
+    assert "new access token" in caplog.text
+    assert SECRET not in caplog.text
+    assert TOKEN not in caplog.text
+    assert SECRET not in repr(CREDENTIALS)
+
+
+async def test_a_traceback_of_a_failure_keeps_the_secret(site: Site, fake: FakeSite) -> None:
+    fake.failures = [httpx.Response(401)]
+    with pytest.raises(CredentialsError) as raised:
+        await site.token(CREDENTIALS)
+    assert SECRET not in "".join(traceback.format_exception(raised.value))

@@ -1,0 +1,221 @@
+"""The room's socket over a real one on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from builders import race_document
+from websockets.asyncio.server import ServerConnection, serve
+
+from racebot.errors import ConnectionLost
+from racebot.racetime.payload import Pong, RaceUpdate, Unread, Unreadable
+from racebot.racetime.socket import RoomSocket, bot_path, join
+
+TOKEN = "token-of-the-bot-1"
+Handler = Callable[[ServerConnection], Awaitable[None]]
+
+
+@asynccontextmanager
+async def room(handler: Handler) -> AsyncIterator[RoomSocket]:
+    """A socket joined to a server that does this with each connection."""
+    async with serve(handler, "127.0.0.1", 0, close_timeout=0.1) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with asyncio.timeout(10):
+            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN) as socket:
+                yield socket
+
+
+async def stay(connection: ServerConnection) -> None:
+    await connection.wait_closed()
+
+
+def test_where_a_room_is_before_its_race_was_seen() -> None:
+    assert bot_path("orb/keen-orb-1234") == "/ws/o/bot/keen-orb-1234"
+
+
+async def test_the_handshake() -> None:
+    seen: list[tuple[str, str | None, str | None]] = []
+
+    async def note(connection: ServerConnection) -> None:
+        assert connection.request is not None
+        headers = connection.request.headers
+        seen.append((connection.request.path, headers.get("Authorization"), headers.get("User-Agent")))
+
+    with pytest.raises(ConnectionLost):
+        async with room(note) as socket:
+            await socket.receive()
+    ((path, authorization, agent),) = seen
+    assert (path, authorization) == ("/ws/o/bot/r", f"Bearer {TOKEN}")
+    assert str(agent).startswith("racebot/")
+
+
+async def test_events_in_their_order() -> None:
+    async def send(connection: ServerConnection) -> None:
+        await connection.send(json.dumps({"type": "race.data", "race": race_document("r")}))
+        await connection.send(json.dumps({"type": "race.renders"}))
+        await connection.send(json.dumps({"type": "pong"}).encode())
+        await stay(connection)
+
+    async with room(send) as socket:
+        event = await socket.receive()
+        assert isinstance(event, RaceUpdate)
+        assert event.race.name == "orb/r"
+        assert await socket.receive() == Unread("race.renders")
+        assert await socket.receive() == Pong()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        "{",
+        '{"type": "race.data"}',
+        "[]",
+        "\x00",
+        b"\xff\xfe",
+        "[" * 100_000,
+        '{"type": "race.data", "race": 5}',
+    ],
+    ids=range(8),
+)
+async def test_a_frame_that_cannot_be_read_is_told_and_the_next_one_comes(
+    frame: str | bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def send(connection: ServerConnection) -> None:
+        await connection.send(frame)
+        await connection.send('{"type": "pong"}')
+        await stay(connection)
+
+    async with room(send) as socket:
+        assert await socket.receive() == Unreadable()
+        assert "orb/r: unreadable frame" in caplog.text
+        assert await socket.receive() == Pong()
+
+
+async def test_waiting_no_longer_than_asked() -> None:
+    async def late(connection: ServerConnection) -> None:
+        await asyncio.sleep(0.1)
+        await connection.send('{"type": "pong"}')
+        await stay(connection)
+
+    async with room(late) as socket:
+        assert await socket.receive(0.01) is None
+        assert await socket.receive(0) is None
+        assert await socket.receive(5) == Pong(), "and nothing was lost by it"
+
+
+async def test_a_large_race_fits_in_a_frame() -> None:
+    async def send(connection: ServerConnection) -> None:
+        await connection.send(json.dumps({"type": "race.renders", "renders": "x" * 3_000_000}))
+        await stay(connection)
+
+    async with room(send) as socket:
+        assert await socket.receive() == Unread("race.renders")
+
+
+async def test_actions_as_the_site_reads_them() -> None:
+    heard: asyncio.Queue[object] = asyncio.Queue()
+
+    async def listen(connection: ServerConnection) -> None:
+        async for frame in connection:
+            heard.put_nowait(json.loads(frame))
+
+    async with room(listen) as socket:
+        await socket.say("gg · 漢字", "guid-1")
+        await socket.set_info("a\nb")
+        await socket.set_meta({"racebot": [1]})
+        await socket.ask_race()
+        await socket.ask_history()
+        await socket.ping()
+        actions = [await heard.get() for _ in range(6)]
+    assert actions == [
+        {"action": "message", "data": {"message": "gg · 漢字", "guid": "guid-1"}},
+        {"action": "setinfo", "data": {"info_bot": "a\nb"}},
+        {"action": "setmeta", "data": {"racebot": [1]}},
+        {"action": "getrace", "data": {}},
+        {"action": "gethistory", "data": {}},
+        {"action": "ping", "data": {}},
+    ]
+
+
+async def test_a_socket_that_closes_is_lost() -> None:
+    async def leave(connection: ServerConnection) -> None:
+        await connection.close(1001, "restart")
+
+    async with room(leave) as socket:
+        with pytest.raises(ConnectionLost, match=r"orb/r: the socket closed .*restart"):
+            await socket.receive(5)
+        with pytest.raises(ConnectionLost, match="orb/r: the socket closed"):
+            await socket.say("hi", "guid-1")
+
+
+async def test_a_socket_that_is_cut_off_is_lost() -> None:
+    async def cut(connection: ServerConnection) -> None:
+        connection.transport.abort()
+
+    async with room(cut) as socket:
+        with pytest.raises(ConnectionLost, match="no reason given"):
+            await socket.receive(5)
+
+
+async def test_a_room_that_does_not_exist() -> None:
+    async with serve(stay, "127.0.0.1", 0, process_request=lambda c, _: c.respond(404, "no")) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ConnectionLost, match="orb/r: the room's socket cannot be opened") as lost:
+            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
+                pass
+    assert TOKEN not in f"{lost.value} {lost.value.__cause__}"
+
+
+async def test_a_site_that_is_away() -> None:
+    async with serve(stay, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+    with pytest.raises(ConnectionLost, match="orb/r: the room's socket cannot be opened"):
+        async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
+            pass
+
+
+async def test_a_site_that_speaks_something_else() -> None:
+    async def hello(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail.example ESMTP\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(hello, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        with pytest.raises(ConnectionLost, match="orb/r: the room's socket cannot be opened"):
+            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
+                pass
+
+
+async def test_a_fault_of_ours_is_not_called_a_lost_connection() -> None:
+    with pytest.raises(OSError, match="disk full"):
+        async with room(stay):
+            raise OSError("disk full")
+
+
+async def test_leaving_closes_the_socket() -> None:
+    closed = asyncio.Event()
+
+    async def watch(connection: ServerConnection) -> None:
+        await connection.wait_closed()
+        closed.set()
+
+    async with room(watch):
+        assert not closed.is_set()
+    async with asyncio.timeout(5):
+        await closed.wait()
+
+
+async def test_a_race_of_another_room_is_not_believed(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(connection: ServerConnection) -> None:
+        await connection.send(json.dumps({"type": "race.data", "race": race_document("other")}))
+        await stay(connection)
+
+    async with room(send) as socket:
+        assert isinstance(await socket.receive(5), Unreadable)
+    assert "orb/r: unreadable frame: it is of race orb/other" in caplog.text

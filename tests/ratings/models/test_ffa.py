@@ -1,0 +1,105 @@
+"""The free-for-all extensions of evaluation-metrics §III, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.models.ffa import EloFfa, GlickoFfa, PreviousRank, damping
+
+THREE = Outcome.of([1, 2, 3])
+
+
+def test_elo_of_three_players_by_hand() -> None:
+    """Ratings 1500, 1600 and 1400, placed first, second and third; K 10, D 400.
+
+    The chances are 1/(1 + e^.25) = .437823 (first over second), 1/(1 + e^-.25) = .562177 (first over
+    third) and 1/(1 + e^-.5) = .622459 (second over third). Of three pairs the normalised expectations are
+    1/3, .394879 and .271788, the normalised results 2/3, 1/3 and 0.
+    """
+    after = EloFfa().rate(np.array([[1500.0], [1600.0], [1400.0]]), THREE)
+    assert after[:, 0] == pytest.approx([1503.33333, 1599.38455, 1397.28212], abs=1e-5)
+
+
+def test_elo_of_two_players_is_the_printed_one() -> None:
+    after = EloFfa(rates=(40.0,)).rate(np.array([[1500.0], [1700.0]]), Outcome.of([1, 2]))
+    gain = 40 * (1 - 1 / (1 + math.exp(0.5)))
+    assert after[:, 0] == pytest.approx([1500 + gain, 1700 - gain])
+
+
+def test_elo_leaves_the_unfinished_uncompared_or_lets_them_draw() -> None:
+    states = np.array([[1500.0], [1700.0], [1500.0]])
+    outcome = Outcome.of([1], unfinished=2)
+    beaten, drawn = 1 / (1 + math.exp(0.5)), 1 / (1 + math.exp(-0.5))
+    unobserved = EloFfa(rates=(3.0,)).rate(states, outcome)
+    assert unobserved[:, 0] == pytest.approx([1500 + (2 - beaten - 0.5), 1700 - drawn, 1500 - 0.5], abs=1e-9)
+    tie = EloFfa(rates=(3.0,), unfinished="tie").rate(states, outcome)
+    assert (tie - unobserved)[:, 0] == pytest.approx([0, 0.5 - drawn, 0.5 - beaten], abs=1e-9)
+
+
+def test_damping_of_the_source() -> None:
+    """g(30), g(100) and g(300) as Glicko's author prints them, with q = 0.0057565."""
+    variances = np.array([30.0, 100.0, 300.0]) ** 2
+    assert damping(np.array(0.0057565), variances) == pytest.approx([0.9955, 0.9531, 0.7242], abs=5e-5)
+
+
+def test_glicko_of_two_newcomers_by_hand() -> None:
+    """q² = 3.31373e-5 and g(350) = .669067, so 1/d² = 3.70851e-6 and 1/σ² + 1/d² = 1.187178e-5."""
+    model = GlickoFfa()
+    after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
+    assert after[:, 0] == pytest.approx([1662.21, 1337.79], abs=0.01)
+    assert after[:, 1] == pytest.approx([290.23, 290.23], abs=0.01)
+
+
+def test_glicko_of_three_players_follows_the_printed_formulas() -> None:
+    mean, deviation = [1500.0, 1650.0, 1420.0], [200.0, 80.0, 350.0]
+    q = 0.0057565
+
+    def g(sigma: float) -> float:
+        return 1 / math.sqrt(1 + 3 * q**2 * sigma**2 / math.pi**2)
+
+    def chance(i: int, j: int) -> float:
+        both = math.hypot(deviation[i], deviation[j])
+        return 1 / (1 + 10 ** (-g(both) * (mean[i] - mean[j]) / 400))
+
+    after = GlickoFfa().rate(np.array([mean, deviation]).T, THREE)
+    for i, result in enumerate([2 / 3, 1 / 3, 0.0]):
+        others = [j for j in range(3) if j != i]
+        expected = sum(chance(i, j) for j in others) / 3
+        weight = sum(g(deviation[j]) for j in others) / 2
+        precision = 1 / deviation[i] ** 2 + q**2 * weight**2 * expected * (1 - expected)
+        moved = mean[i] + q / precision * weight * (result - expected)
+        assert after[i] == pytest.approx([moved, precision**-0.5], rel=1e-5)
+
+
+def test_glicko_does_not_let_the_unfinished_move_each_other() -> None:
+    outcome = Outcome.of([1], unfinished=2)
+    states = np.array([[1500.0, 200.0], [1600.0, 100.0], [1300.0, 90.0]])
+    other = states.copy()
+    other[2] = [2300.0, 350.0]
+    model = GlickoFfa()
+    np.testing.assert_allclose(model.rate(states, outcome)[1], model.rate(other, outcome)[1], rtol=1e-12)
+    tie = GlickoFfa(unfinished="tie")
+    assert tie.rate(other, outcome)[1, 0] > tie.rate(states, outcome)[1, 0]
+
+
+def test_previous_rank_is_the_last_rank_with_ties_sharing_the_mean() -> None:
+    model = PreviousRank()
+    after = model.rate(np.zeros((4, 1)), Outcome.of([2, 1], unfinished=2))
+    assert after[:, 0].tolist() == [2.0, 1.0, 3.5, 3.5]
+    assert model.rating(after).tolist() == [-2.0, -1.0, -3.5, -3.5]
+    assert model.points(after).tolist() == [-2, -1, -4, -4]
+
+
+def test_a_newcomer_is_predicted_in_the_middle_of_the_field() -> None:
+    model = PreviousRank()
+    assert model.rating(np.array([[1.0], [0.0], [5.0], [0.0]])).tolist() == [-1.0, -2.0, -5.0, -2.0]
+
+
+def test_previous_rank_is_certain() -> None:
+    model = PreviousRank()
+    a, b = np.array([[1.0], [3.0], [2.0], [0.0]]), np.array([[2.0], [2.0], [2.0], [2.0]])
+    assert model.win_probability(a, b).tolist() == [1.0, 0.0, 0.5, 0.5]

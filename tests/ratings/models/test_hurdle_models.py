@@ -1,0 +1,440 @@
+"""What all hurdle models promise, as theorems over any states, and what each of them computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from scipy.integrate import quad
+from scipy.special import expit, ndtr
+
+from racebot.errors import ModelError
+from racebot.races.outcome import Outcome
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel, Stepwise
+from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
+from racebot.ratings.models.thurstone_filter import ThurstoneFilter
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.registry import create
+
+HURDLES = {
+    "thurstone-hurdle": {},
+    "thurstone-hurdle, sparing": {"spare_finishers": True},
+    "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},
+    "thurstone-filter": {},
+    "plackett-luce-hurdle": {},
+    "plackett-luce-hurdle, without floor": {"floor": None, "rates": (0.4,)},
+}
+
+
+def made(name: str) -> RatingModel:
+    return create(name.partition(",")[0], HURDLES[name])
+
+
+@dataclass(frozen=True)
+class Race:
+    """A race to be rated. `data` draws what else a theorem needs."""
+
+    model: RatingModel
+    states: FloatArray
+    outcome: Outcome
+    data: st.DataObject
+
+    def after(self) -> FloatArray:
+        return self.model.rate(self.states, self.outcome)
+
+    def pair(self) -> tuple[int, int]:
+        a, b = self.data.draw(st.permutations(range(self.outcome.size)))[:2]
+        return a, b
+
+
+def rows(model: RatingModel, size: int, random: np.random.Generator) -> FloatArray:
+    """Any states: newcomers and veterans, near and far apart."""
+    spread = random.choice([0.0, 0.5, 1.5, 4.0])
+    rating = spread * random.standard_normal(size)
+    if isinstance(model, ThurstoneHurdle):
+        return np.stack([rating, random.choice([0, 0, 1, 5, 50, 900], size).astype(float)], -1)
+    if isinstance(model, ThurstoneFilter):
+        day = random.choice([0.0, 19_000.0, 19_990.0, 20_500.0], size)
+        return np.stack([4 * rating, random.choice([0.03, 0.5, 4.0, 16.08], size), day], -1)
+    return (
+        np.abs(rating)[:, np.newaxis] if getattr(model, "floor", None) is not None else rating[:, np.newaxis]
+    )
+
+
+@st.composite
+def races(draw: st.DrawFn, name: str) -> Race:
+    """Two to twelve entrants; places may be shared, not be rated, and anybody may have given up."""
+    size = draw(st.integers(2, 12))
+    finishers = draw(st.integers(0, size))
+    shared = draw(st.booleans())
+    places = draw(st.permutations(range(finishers)))
+    group = np.array([place // 2 if shared else place for place in places] + [size] * (size - finishers))
+    skipped = draw(st.sampled_from([0, 0, 0, 1]))
+    outcome = Outcome(
+        group=group + draw(st.sampled_from([0, 0, 1])),
+        unfinished=group == size,
+        last_group=int(group.max()) + 1 + skipped if skipped else int(group.max()),
+        last_unfinished=finishers < size,
+        day=20_000.0,
+    )
+    outcome = replace(outcome, last_group=max(outcome.last_group, int(outcome.group.max())))
+    model = made(name)
+    states = rows(model, size, np.random.default_rng(draw(st.integers(0, 99_999))))
+    return Race(model, states, outcome, draw(st.data()))
+
+
+def assert_not_above(model: RatingModel, low: FloatArray, high: FloatArray) -> None:
+    """In rating, but for rounding, and in points."""
+    assert (model.rating(low) <= model.rating(high) + 1e-12 * (1 + np.abs(model.rating(high)))).all()
+    assert (model.points(low) <= model.points(high)).all()
+
+
+def unfinished_never_gain(race: Race) -> None:
+    out = race.outcome.unfinished
+    assert_not_above(race.model, race.after()[out], race.states[out])
+
+
+def the_best_never_loses(race: Race) -> None:
+    assume(race.outcome.rateable)
+    best = race.outcome.group == race.outcome.group.min()
+    assert_not_above(race.model, race.states[best], race.after()[best])
+
+
+def the_last_never_gains(race: Race) -> None:
+    last = race.outcome.group == race.outcome.last_group
+    assert_not_above(race.model, race.after()[last], race.states[last])
+
+
+def listing_is_irrelevant(race: Race) -> None:
+    order = np.array(race.data.draw(st.permutations(range(race.outcome.size))))
+    listed = replace(race.outcome, group=race.outcome.group[order], unfinished=race.outcome.unfinished[order])
+    after = race.model.rate(race.states[order], listed)
+    np.testing.assert_allclose(after, race.after()[order], rtol=0, atol=1e-8)
+
+
+def labels_are_irrelevant(race: Race) -> None:
+    other = replace(
+        race.outcome, group=3 * race.outcome.group + 2, last_group=3 * race.outcome.last_group + 2
+    )
+    np.testing.assert_array_equal(race.model.rate(race.states, other), race.after())
+
+
+def equal_cases_are_equal(race: Race) -> None:
+    a, b = race.pair()
+    group, unfinished = race.outcome.group.copy(), race.outcome.unfinished.copy()
+    group[a], unfinished[a] = group[b], unfinished[b]
+    states = race.states.copy()
+    states[a] = states[b]
+    after = race.model.rate(states, replace(race.outcome, group=group, unfinished=unfinished))
+    np.testing.assert_allclose(after[a], after[b], rtol=0, atol=1e-8)
+
+
+def a_better_place_is_never_worth_less(race: Race) -> None:
+    """Among finishers; and with `spare_finishers` finishing is never worth less than giving up."""
+    a, b = race.pair()
+    assume(race.outcome.group[a] < race.outcome.group[b])
+    assume(not race.outcome.unfinished[b] or getattr(race.model, "spare_finishers", False))
+    states = race.states.copy()
+    states[a] = states[b]
+    after = race.model.rate(states, race.outcome)
+    assert race.model.rating(after)[a] >= race.model.rating(after)[b] - 1e-6
+    assert race.model.points(after)[a] >= race.model.points(after)[b]
+
+
+def changing_places_pays_for_one_alone(race: Race) -> None:
+    """Two finishers change places: who comes up is worth no less than before, the other no more."""
+    group = race.outcome.group.copy()
+    finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
+    assume(len(finishers) > 1)
+    down, up = sorted(race.data.draw(st.permutations(finishers))[:2], key=group.__getitem__)
+    assume(group[up] > group[down])
+    group[[up, down]] = group[[down, up]]
+    before, after = race.after(), race.model.rate(race.states, replace(race.outcome, group=group))
+    change = race.model.rating(after) - race.model.rating(before)
+    points = race.model.points(after) - race.model.points(before)
+    assert change[up] >= -1e-6
+    assert points[up] >= 0
+    assert change[down] <= 1e-6
+    assert points[down] <= 0
+
+
+def steps_lead_to_the_result(race: Race) -> None:
+    """Finishing is never held against anybody, nor not finishing in anybody's favour."""
+    assert isinstance(race.model, Stepwise)
+    (first, finish), (second, place) = race.model.steps(race.states, race.outcome)
+    assert (first, second) == ("finish", "place")
+    np.testing.assert_array_equal(place, race.after())
+    if isinstance(race.model, ThurstoneHurdle | PlackettLuceHurdle):
+        change = race.model.rating(finish) - race.model.rating(race.states)
+        out = race.outcome.unfinished
+        assert (change[~out] >= -1e-12).all()
+        assert (change[out] <= 1e-12).all()
+        np.testing.assert_array_equal(race.model.rating(place)[out], race.model.rating(finish)[out])
+
+
+def numbers_stay_numbers(race: Race) -> None:
+    after = race.after()
+    assert np.isfinite(after).all()
+    if isinstance(race.model, ThurstoneFilter):
+        assert (after[:, 1] > 0).all()
+
+
+THEOREMS: dict[str, Callable[[Race], None]] = {
+    theorem.__name__: theorem
+    for theorem in (
+        unfinished_never_gain,
+        the_best_never_loses,
+        the_last_never_gains,
+        listing_is_irrelevant,
+        labels_are_irrelevant,
+        equal_cases_are_equal,
+        a_better_place_is_never_worth_less,
+        changing_places_pays_for_one_alone,
+        steps_lead_to_the_result,
+        numbers_stay_numbers,
+    )
+}
+
+
+@pytest.mark.parametrize("examples", [40, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", HURDLES)
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_theorem(theorem: str, name: str, examples: int) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+    )
+    @given(race=races(name))
+    def holds(race: Race) -> None:
+        THEOREMS[theorem](race)
+
+    holds()
+
+
+def posterior(log_factor: Callable[[float], float], mean: float, variance: float) -> tuple[float, float]:
+    """Mean and variance of N(mean, variance) times a factor, by quadrature."""
+
+    def moment(power: int) -> float:
+        def joint(s: float) -> float:
+            return s**power * math.exp(log_factor(s) - (s - mean) ** 2 / (2 * variance))
+
+        return quad(joint, mean - 12 * math.sqrt(variance), mean + 12 * math.sqrt(variance), limit=200)[0]
+
+    total, first, second = moment(0), moment(1), moment(2)
+    return first / total, second / total - (first / total) ** 2
+
+
+def test_a_race_of_three_by_hand() -> None:
+    """A newcomer beats someone of nine races, and one of three races gives up: specification's formulas."""
+    model = ThurstoneHurdle()
+    states = np.array([[0.0, 0.0], [1.2, 9.0], [-0.4, 3.0]])
+    moved = []
+    for (rating, races), unfinished in zip(states, [False, False, True], strict=True):
+        variance = 0.0711**2 + (1.8**2 - 0.0711**2) / (1 + races / 0.772)
+
+        def log_factor(s: float, unfinished: bool = unfinished) -> float:
+            t = (s - 1.95) / 2.48
+            return math.log(ndtr(-t if unfinished else t))
+
+        moved.append(posterior(log_factor, rating, variance))
+    # The difference of the finishers' performances is Gaussian; what it moves is shared out by variance.
+    (m0, v0), (m1, v1), (m2, _) = moved
+    s = math.sqrt(v0 + v1 + 2)
+    lead = (m0 - m1) / s
+    hazard = math.exp(-(lead**2) / 2) / math.sqrt(2 * math.pi) / ndtr(lead)
+    expected = [[m0 + v0 / s * hazard, 1.0], [m1 - v1 / s * hazard, 10.0], [m2, 4.0]]
+    after = model.rate(states, Outcome.of([1, 2], unfinished=1))
+    np.testing.assert_allclose(after, expected, rtol=0, atol=1e-6)
+
+
+def test_doubt_halves_after_so_many_races() -> None:
+    model = ThurstoneHurdle(newcomer_spread=2.0, lasting_spread=0.5, settling=4.0)
+    variance = model.skill_variance(np.array([[0.0, 0.0], [0.0, 4.0], [9.0, 1e12]]))
+    np.testing.assert_allclose(variance, [4.0, 0.25 + 3.75 / 2, 0.25])
+
+
+def test_a_filter_by_hand() -> None:
+    """The winner after ten days away, somebody in a first race, and somebody who gave up after years."""
+    model = ThurstoneFilter()
+    states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
+    day = 1010.0
+    grown = [
+        0.4 + 0.0071**2 + 10 * 0.0416**2,
+        4.01**2 + 0.0071**2,
+        1.0 + 0.0071**2 + 365 * 0.0416**2,
+    ]
+    moved = []
+    for mean, variance, unfinished in zip(states[:, 0], grown, [False, False, True], strict=True):
+
+        def log_factor(s: float, unfinished: bool = unfinished) -> float:
+            t = (s + 5.28) / 2.01
+            return math.log(0.0744 + (1 - 0.0744) * ndtr(-t)) if unfinished else math.log(ndtr(t))
+
+        moved.append(posterior(log_factor, mean, variance))
+    (m0, v0), (m1, v1), (m2, v2) = moved
+    s = math.sqrt(v0 + v1 + 2)
+    lead = (m0 - m1) / s
+    hazard = math.exp(-(lead**2) / 2) / math.sqrt(2 * math.pi) / ndtr(lead)
+    shrink = hazard * (hazard + lead)
+    # Who gave up keeps at least the old doubt, and no higher a rating for it.
+    v2 = max(v2, 1.0)
+    m2 = min(m2, -2.0 + 1.31 * (math.sqrt(v2) - 1.0))
+    expected = [
+        [m0 + v0 / s * hazard, v0 - v0**2 / s**2 * shrink, day],
+        [m1 - v1 / s * hazard, v1 - v1**2 / s**2 * shrink, day],
+        [m2, v2, day],
+    ]
+    after = model.rate(states, Outcome.of([1, 2], unfinished=1, day=day))
+    np.testing.assert_allclose(after, expected, rtol=0, atol=2e-6)
+    assert model.rating(after)[0] > model.rating(states)[0]
+
+
+def test_time_cannot_run_backwards_for_a_filter() -> None:
+    model = ThurstoneFilter()
+    states = np.array([[0.0, 1.0, 500.0], [0.5, 1.0, 500.0]])
+    earlier = model.rate(states, Outcome.of([1, 2], day=400.0))
+    same = model.rate(states, Outcome.of([1, 2], day=500.0))
+    np.testing.assert_array_equal(earlier, same)
+
+
+def log_likelihood(ratings: FloatArray, group: list[int], unfinished: list[bool]) -> float:
+    """Of `plackett-luce-hurdle`: a product over eliminations, and over the hurdle."""
+    finish = expit((ratings - 1.49) / 1.37)
+    total = float(np.log(np.where(unfinished, 1 - finish, finish)).sum())
+    rates = np.exp(-ratings)
+    remaining = [i for i, out in enumerate(unfinished) if not out]
+    for i in sorted(remaining, key=lambda i: -group[i])[:-1]:
+        total += math.log(rates[i] / rates[remaining].sum())
+        remaining.remove(i)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("group", "unfinished"),
+    [([1, 0, 2], [False] * 3), ([2, 0, 1, 3, 3], [False] * 3 + [True] * 2), ([0, 1], [False, True])],
+)
+def test_plackett_luce_follows_the_gradient(group: list[int], unfinished: list[bool]) -> None:
+    model = PlackettLuceHurdle(rates=(1e-6,), floor=None)
+    ratings = np.array([0.3, 1.4, -0.2, 2.5, 0.8])[: len(group)]
+    step = 1e-5
+    expected = [
+        (
+            log_likelihood(ratings + step * e, group, unfinished)
+            - log_likelihood(ratings - step * e, group, unfinished)
+        )
+        / (2 * step)
+        for e in np.eye(len(group))
+    ]
+    # One more entrant, without an account, holds the last place, so that nobody's gain is clamped.
+    outcome = replace(Outcome.of([1]), group=np.array(group), unfinished=np.array(unfinished), last_group=9)
+    outcome = replace(outcome, last_unfinished=any(unfinished))
+    moved = (model.rate(ratings[:, np.newaxis], outcome)[:, 0] - ratings) / 1e-6
+    np.testing.assert_allclose(moved, expected, rtol=0, atol=1e-6)
+
+
+def test_plackett_luce_with_equal_times_sums_over_their_orders() -> None:
+    model = PlackettLuceHurdle(rates=(1e-6,), floor=None)
+    ratings = np.array([0.3, 1.4, -0.2, 0.9])
+    step = 1e-5
+
+    def total(at: FloatArray) -> float:
+        orders = ([0, 1, 2, 3], [0, 2, 1, 3])
+        return float(np.logaddexp.reduce([log_likelihood(at, list(order), [False] * 4) for order in orders]))
+
+    expected = [(total(ratings + step * e) - total(ratings - step * e)) / (2 * step) for e in np.eye(4)]
+    outcome = replace(Outcome.of([1, 2, 2, 3]), last_group=9)
+    for states in (ratings[:, np.newaxis], np.stack([ratings[:, np.newaxis]] * 2)):
+        moved = (model.rate(states, outcome)[..., 0] - ratings) / 1e-6
+        np.testing.assert_allclose(np.atleast_2d(moved)[-1], expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("rating", [-1.0, 0.0, 0.4, 1.0, 1.7, 2.0, 5.0])
+def test_learning_rates_are_those_of_the_skeleton(rating: float) -> None:
+    """The same formula for floats, for arrays and in `SingleParameterModel`."""
+    model = PlackettLuceHurdle(floor=None)
+    outcome = Outcome.of([1, 2])
+    states = np.array([[rating], [rating + 0.3]])
+    base = model.direction(states[:, 0], Groups.of(outcome)) * model.learning_rate(states[:, 0])
+    moved = model.rate(states, outcome)[:, 0] - states[:, 0]
+    np.testing.assert_allclose(moved[0], base[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moved[1], min(base[1], 0.0), rtol=0, atol=1e-12)
+
+
+def test_nobody_falls_below_the_floor_or_is_lifted_to_it() -> None:
+    model = PlackettLuceHurdle()
+    after = model.rate(np.array([[0.05], [-0.5], [3.0]]), Outcome.of([1], unfinished=2))
+    assert after[:2, 0].tolist() == pytest.approx([0.05 + after[0, 0] - 0.05, -0.5])
+    lost = model.rate(np.array([[3.0], [0.01]]), Outcome.of([1], unfinished=1))
+    assert lost[1, 0] == 0.0
+
+
+@pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_points_are_familiar(name: str) -> None:
+    """A newcomer has 1000, whatever the parameters, and better ones have more."""
+    model = create(name)
+    newcomer = model.initial()
+    assert model.points(newcomer[np.newaxis]).tolist() == [1000]
+    tuned: dict[str, Any] = {"plackett-luce-hurdle": {"initial_rating": 0.1}}.get(
+        name, {"newcomer_spread": 3.0}
+    )
+    other = create(name, tuned)
+    assert other.points(other.initial()[np.newaxis]).tolist() == [1000]
+    better = model.rate(np.stack([newcomer] * 2), Outcome.of([1], unfinished=1))
+    won, lost = model.points(better).tolist()
+    assert 500 < lost < 1000 < won < 1700
+
+
+@pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_the_stronger_finish_more_often(name: str) -> None:
+    model = create(name)
+    assert isinstance(model, PredictsFinish)
+    states = np.stack([model.initial()] * 3)
+    states[:, 0] += [-2.0, 0.0, 2.0]
+    chance = model.finish_probability(states)
+    assert chance.shape == (3,)
+    assert (np.diff(chance) > 0).all()
+    assert ((chance > 0) & (chance < 1)).all()
+    assert model.finish_probability(np.stack([states] * 4)).shape == (4, 3)
+
+
+@pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter"])
+def test_a_lapse_is_a_probability(name: str) -> None:
+    with pytest.raises(ModelError, match="not below 1"):
+        create(name, {"lapse": 1.0})
+
+
+def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared() -> None:
+    """docs/model.md, "Where it fails"."""
+    states = np.array([[3.0, 40.0], [0.5, 40.0], [0.4, 40.0], [0.3, 40.0], [3.0, 40.0]])
+    outcome = Outcome.of([4, 1, 2, 3], unfinished=1)
+    ratings = ThurstoneHurdle().rate(states, outcome)[:, 0]
+    assert ratings[0] < ratings[4]
+    spared = ThurstoneHurdle(spare_finishers=True).rate(states, outcome)[:, 0]
+    assert spared[0] == ratings[4]
+    np.testing.assert_array_equal(spared[1:], ratings[1:])
+
+
+@pytest.mark.parametrize("name", HURDLES)
+def test_seasons_start_between_the_last_one_and_afresh(name: str) -> None:
+    model = made(name)
+    assert isinstance(model, Carries)
+    states = rows(model, 30, np.random.default_rng(4))
+    np.testing.assert_allclose(model.carried(states, 1.0), states)
+    fresh = model.carried(states, 0.0, most_races=0.0)
+    np.testing.assert_allclose(model.rating(fresh), model.rating(np.stack([model.initial()] * 30)))
+    half = model.carried(states, 0.5, most_races=7.0)
+    np.testing.assert_allclose(half[:, 0], (states[:, 0] + fresh[:, 0]) / 2)
+    newcomer = model.initial()[np.newaxis]
+    np.testing.assert_allclose(model.carried(newcomer, 0.3), newcomer)
+    if isinstance(model, ThurstoneHurdle):
+        assert half[:, 1].max() == 7.0
+    if isinstance(model, ThurstoneFilter):
+        assert (half[:, 1] > np.minimum(states[:, 1], 16.0)).all()

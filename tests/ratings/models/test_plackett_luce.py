@@ -1,0 +1,244 @@
+"""Plackett-Luce against sums over all orders, finite differences and numbers worked by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray
+from racebot.ratings.models.plackett_luce import PlackettLuce
+
+PLAIN = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
+
+
+def groups_of(labels: Sequence[int]) -> Groups:
+    return Groups(np.array(labels), np.zeros(len(labels), dtype=bool))
+
+
+def orders(labels: Sequence[int]) -> Iterator[list[int]]:
+    """All complete orders that agree with the groups, best first."""
+    inside = [
+        itertools.permutations([i for i, label in enumerate(labels) if label == which])
+        for which in sorted(set(labels))
+    ]
+    for choice in itertools.product(*inside):
+        yield list(itertools.chain(*choice))
+
+
+def log_probability(ratings: FloatArray, order: Sequence[int], orientation: str) -> float:
+    """Of one complete order: the chances of each stage multiplied, straight from the definition."""
+    leaving = list(reversed(order)) if orientation == "standard" else list(order)
+    rate = np.exp(-ratings if orientation == "standard" else ratings)
+    return sum(math.log(rate[k] / rate[leaving[i:]].sum()) for i, k in enumerate(leaving))
+
+
+def gradient(ratings: FloatArray, order: Sequence[int], orientation: str) -> FloatArray:
+    """Of one complete order's log-probability, term by term (elo §3.2.2)."""
+    leaving = list(reversed(order)) if orientation == "standard" else list(order)
+    sign = -1.0 if orientation == "standard" else 1.0
+    rate = np.exp(sign * ratings)
+    slope = np.zeros(len(ratings))
+    for i, k in enumerate(leaving):
+        slope[k] += 1
+        slope[leaving[i:]] -= rate[leaving[i:]] / rate[leaving[i:]].sum()
+    return sign * slope
+
+
+ORDERINGS = [
+    [0, 1],
+    [1, 0, 1],
+    [0, 0, 1],
+    [0, 1, 2, 2],
+    [3, 1, 1, 1, 0],
+    [0, 1, 1, 2, 2, 3],
+    [0, 0, 0, 4, 4, 4],
+    [0, 1, 1, 1, 1, 1, 1],
+    [6, 5, 4, 3, 2, 1, 0],
+]
+ORIENTATIONS = ["standard", "reversed"]
+
+
+def ratings_for(labels: Sequence[int], spread: float, seed: int) -> FloatArray:
+    return np.random.default_rng(seed).normal(0.0, spread, len(labels))
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("labels", ORDERINGS, ids=str)
+def test_exact_is_the_gradient_of_the_sum_over_all_orders(
+    labels: list[int], spread: float, orientation: str
+) -> None:
+    ratings = ratings_for(labels, spread, seed=1)
+    logs = np.array([log_probability(ratings, order, orientation) for order in orders(labels)])
+    slopes = np.array([gradient(ratings, order, orientation) for order in orders(labels)])
+    weights = np.exp(logs - logs.max())
+    expected = weights @ slopes / weights.sum()
+    moves = PlackettLuce(orientation=orientation).direction(ratings, groups_of(labels))
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_exact_agrees_with_finite_differences_of_the_probability(orientation: str) -> None:
+    labels = [0, 2, 1, 2, 2]
+    ratings = ratings_for(labels, 1.0, seed=2)
+
+    def log_sum(at: FloatArray) -> float:
+        return math.log(sum(math.exp(log_probability(at, order, orientation)) for order in orders(labels)))
+
+    step = 1e-5
+    expected = [
+        (log_sum(ratings + step * axis) - log_sum(ratings - step * axis)) / (2 * step)
+        for axis in np.eye(len(labels))
+    ]
+    moves = PlackettLuce(orientation=orientation).direction(ratings, groups_of(labels))
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-8)
+
+
+def test_exact_follows_the_integral_of_the_specification() -> None:
+    """log P of the unfinished is log of the integral of prod (1 - u^(rate/M)) over (0, 1)."""
+    ratings = np.array([1.1, 0.2, -0.4, 0.9, 2.0])
+    labels = [0, 1, 2, 2, 2]
+
+    def log_sum(at: FloatArray) -> float:
+        rate = np.exp(-at)
+        mass = rate[:2].sum()
+        area, _ = quad(
+            lambda u: float(np.prod(1 - u ** (rate[2:] / mass))), 0.0, 1.0, epsabs=1e-13, epsrel=1e-12
+        )
+        return math.log(area) + math.log(rate[1] / mass)
+
+    step = 1e-4
+    expected = [(log_sum(ratings + step * e) - log_sum(ratings - step * e)) / (2 * step) for e in np.eye(5)]
+    moves = PlackettLuce().direction(ratings, groups_of(labels))
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("labels", ORDERINGS, ids=str)
+def test_tie_is_the_mean_gradient_over_all_orders(labels: list[int], spread: float, orientation: str) -> None:
+    ratings = ratings_for(labels, spread, seed=3)
+    expected = np.mean([gradient(ratings, order, orientation) for order in orders(labels)], axis=0)
+    model = PlackettLuce(unfinished="tie", orientation=orientation)
+    moves = model.direction(ratings, groups_of(labels))
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
+
+
+def test_independent_lets_each_of_a_group_meet_the_rest_alone() -> None:
+    """One finisher of rate 1 and two unfinished of rates 1 and 3, worked by hand."""
+    ratings = -np.log([1.0, 1.0, 3.0])
+    model = PlackettLuce(unfinished="independent")
+    moves = model.direction(ratings, groups_of([0, 1, 1]))
+    assert moves == pytest.approx([1 / 2 + 1 / 4, -1 / 2, -1 / 4])
+
+
+@pytest.mark.parametrize("unfinished", ["exact", "independent", "tie"])
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_a_complete_order_reads_the_same_in_every_way(unfinished: str, orientation: str) -> None:
+    labels = [3, 0, 2, 1]
+    ratings = ratings_for(labels, 1.0, seed=4)
+    (order,) = orders(labels)
+    model = PlackettLuce(unfinished=unfinished, orientation=orientation)
+    moves = model.direction(ratings, groups_of(labels))
+    np.testing.assert_allclose(moves, gradient(ratings, order, orientation), rtol=0, atol=1e-12)
+
+
+def test_two_players_move_as_in_elo() -> None:
+    """elo §3.1.1: the winner gains η / (1 + e^(r_winner - r_loser))."""
+    after = PlackettLuce(**{**PLAIN, "rates": (0.32,)}).rate(np.array([[0.5], [-0.5]]), Outcome.of([2, 1]))
+    gain = 0.32 / (1 + math.exp(-1.0))
+    assert after[:, 0] == pytest.approx([0.5 - gain, -0.5 + gain])
+
+
+def test_three_equal_players_by_hand() -> None:
+    """elo §3.2.2: with equal rates the terms are 1/3, then 1/2, then 1."""
+    standard = PlackettLuce().direction(np.zeros(3), groups_of([0, 1, 2]))
+    assert standard == pytest.approx([-1 + 1 / 3 + 1 / 2 + 1, -1 + 1 / 3 + 1 / 2, -1 + 1 / 3])
+    other = PlackettLuce(orientation="reversed").direction(np.zeros(3), groups_of([0, 1, 2]))
+    assert other == pytest.approx([1 - 1 / 3, 1 - 1 / 3 - 1 / 2, 1 - 1 / 3 - 1 / 2 - 1])
+
+
+def test_the_published_parameters_by_hand() -> None:
+    """elo §5.2: r 0.25, dummy 1.35, rates .6 .13 .09 at 0 1 2; a newcomer beats a newcomer.
+
+    The loser shares the last place with the dummy. All orders of the three in which the newcomer who
+    won is last to leave: rates are a = e^-.25 (twice) and d = e^-1.35.
+    """
+    a, d = math.exp(-0.25), math.exp(-1.35)
+    total = 2 * a + d
+    loser_first, dummy_first = a / total * d / (a + d), d / total / 2
+    share = loser_first / (loser_first + dummy_first)
+    winner = share * (a / total + a / (a + d)) + (1 - share) * (a / total + 1 / 2)
+    loser = share * (a / total - 1) + (1 - share) * (a / total - 1 / 2)
+    rate = 0.6 + 0.25 * (0.13 - 0.6)
+    model = PlackettLuce()
+    after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
+    assert after[:, 0] == pytest.approx([0.25 + rate * winner, max(0.25 + rate * loser, 0.0)], abs=1e-9)
+
+
+def test_floor_of_the_published_parameters() -> None:
+    after = PlackettLuce().rate(np.array([[0.0], [0.01]]), Outcome.of([1], unfinished=1))
+    assert after[1, 0] == 0.0
+
+
+@pytest.mark.parametrize("unfinished", ["exact", "independent", "tie"])
+def test_without_the_dummy_nothing_is_made_or_lost(unfinished: str) -> None:
+    labels = [0, 1, 1, 2, 3, 3, 3]
+    moves = PlackettLuce(unfinished=unfinished).direction(ratings_for(labels, 2.0, seed=5), groups_of(labels))
+    assert moves.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_reversed_unfinished_need_no_approximation() -> None:
+    """Top-k Plackett-Luce: those who did not finish are never chosen, in whichever order."""
+    labels = [0, 1, 2, 2, 2, 2]
+    ratings = ratings_for(labels, 1.0, seed=6)
+    exact, independent = (
+        PlackettLuce(orientation="reversed", unfinished=word).direction(ratings, groups_of(labels))
+        for word in ("exact", "independent")
+    )
+    np.testing.assert_allclose(exact, independent, rtol=0, atol=1e-14)
+    rate = np.exp(ratings)
+    chosen = rate[3] / rate.sum() + rate[3] / (rate.sum() - rate[0])
+    assert exact[3] == pytest.approx(-chosen)
+
+
+@pytest.mark.parametrize("unfinished", ["exact", "independent", "tie"])
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+@pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
+@pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1, 38, 1], [1] * 20 + [40]], ids=str)
+def test_large_fields_and_gaps_stay_finite(
+    unfinished: str, orientation: str, gap: float, sizes: list[int]
+) -> None:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    ratings = gap * np.arange(len(labels), dtype=float)
+    model = PlackettLuce(unfinished=unfinished, orientation=orientation)
+    moves = model.direction(ratings, groups_of(labels.tolist()))
+    assert np.isfinite(moves).all()
+    assert moves.sum() == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_ratings_of_any_size_fit(orientation: str) -> None:
+    labels = [0, 1, 1, 2]
+    ratings = ratings_for(labels, 1.0, seed=7)
+    model = PlackettLuce(orientation=orientation)
+    expected = model.direction(ratings, groups_of(labels))
+    for shift in (-1500.0, 1500.0):
+        moves = model.direction(ratings + shift, groups_of(labels))
+        np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
+
+
+def test_win_probability_is_that_of_two_exponentials() -> None:
+    a, b = np.array([1.0]), np.array([-0.5])
+    area, _ = quad(
+        lambda x: math.exp(-x * math.exp(-1.0)) * math.exp(0.5) * math.exp(-x * math.exp(0.5)), 0, 99
+    )
+    for orientation in ORIENTATIONS:
+        assert PlackettLuce(orientation=orientation).win_probability(a, b) == pytest.approx(area)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import FloatArray
+from racebot.ratings.models.elo import GaussianElo
+from racebot.ratings.models.thurstone import Thurstone
+
+PLAIN = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
+
+
+def test_two_players_move_as_in_gaussian_elo() -> None:
+    states = np.array([[0.2], [0.9]])
+    expected = GaussianElo(rates=(1.0,)).rate(states, Outcome.of([1, 2]))
+    after = Thurstone(**PLAIN).rate(states, Outcome.of([1, 2]))
+    np.testing.assert_allclose(after, expected, rtol=0, atol=1e-7)
+
+
+def test_three_equal_players_move_by_the_mean_order_statistics() -> None:
+    """The expected largest of three standard normals is 3 / (2 sqrt π)."""
+    after = Thurstone(**PLAIN).rate(np.zeros((3, 1)), Outcome.of([3, 1, 2]))
+    largest = 1.5 / math.sqrt(math.pi)
+    assert after[:, 0] == pytest.approx([-largest, largest, 0.0], abs=1e-7)
+
+
+def test_the_published_parameters_by_hand() -> None:
+    """elo §5.2: r 0.3, dummy .9, rates .65 .09 .07; a newcomer beats a newcomer, tied with the dummy."""
+    model = Thurstone()
+
+    def area(*shifts: float) -> float:
+        def joint(x: float) -> float:
+            density = math.exp(-((x - 0.3 - shifts[0]) ** 2) / 2)
+            return density * float(ndtr(x - 0.3 - shifts[1]) * ndtr(x - 0.9))
+
+        return math.log(quad(joint, -9, 9, epsabs=0, epsrel=1e-12)[0])
+
+    step = 1e-3
+    winner = (area(step, 0) - area(-step, 0)) / (2 * step)
+    loser = (area(0, step) - area(0, -step)) / (2 * step)
+    rate = 0.65 + 0.3 * (0.09 - 0.65)
+    after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
+    assert after[:, 0] == pytest.approx([0.3 + rate * winner, max(0.3 + rate * loser, 0.0)], abs=1e-6)
+
+
+def test_weight_is_that_of_the_unfinished_and_not_of_the_dummy() -> None:
+    states = np.array([[0.4], [0.1]])
+    ignored = Thurstone(weight=0.0, dummy=0.9, floor=None, rates=(1.0,))
+    after = ignored.rate(states, Outcome.of([1], unfinished=1))
+    against_dummy = Thurstone(**PLAIN).rate(np.array([[0.4], [0.9]]), Outcome.of([1, 2]))
+    assert after[1, 0] == pytest.approx(0.1, abs=1e-9)
+    assert after[0, 0] == pytest.approx(against_dummy[0, 0], abs=1e-6)
+    finished = ignored.rate(states, Outcome.of([1, 2]))
+    exact = Thurstone(dummy=0.9, floor=None, rates=(1.0,)).rate(states, Outcome.of([1, 2]))
+    np.testing.assert_allclose(finished, exact, rtol=0, atol=1e-6)
+
+
+def test_weights_of_candidates() -> None:
+    states = np.array([[0.4], [0.1], [0.3]])
+    outcome = Outcome.of([1], unfinished=2)
+    together = Thurstone(weight=np.array([0.5, 1.0])).rate(np.stack([states] * 2), outcome)
+    for after, weight in zip(together, (0.5, 1.0), strict=True):
+        np.testing.assert_allclose(after, Thurstone(weight=weight).rate(states, outcome), rtol=0, atol=1e-6)
+
+
+def test_win_probabilities() -> None:
+    def chance(lead: float, density: str) -> float:
+        states = np.array([lead]), np.array([0.0])
+        return float(Thurstone(density=density).win_probability(*states))
+
+    slope = math.pi / math.sqrt(3)
+
+    def logistic(z: FloatArray | float) -> float:
+        return float(1 / (1 + np.exp(-slope * z)))
+
+    for lead in (-2.0, -0.004, 0.0, 0.3, 5.0):
+        assert chance(lead, "gaussian") == pytest.approx(float(ndtr(lead / math.sqrt(2))))
+        area, _ = quad(
+            lambda x, lead=lead: slope * logistic(x) * (1 - logistic(x)) * logistic(x + lead), -15, 15
+        )
+        assert chance(lead, "logistic") == pytest.approx(area, abs=1e-9)

@@ -1,0 +1,340 @@
+"""TrueSkill against the `trueskill` package, closed forms and published values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import trueskill
+from hypothesis import given, settings, strategies as st
+from scipy.stats import norm
+
+from racebot.errors import ModelError
+from racebot.races.outcome import Outcome
+from racebot.ratings.models.trueskill import TrueSkill
+from racebot.ratings.registry import create
+
+SITE = TrueSkill(unfinished="tie")
+MODES = ("censored", "tie")
+
+
+def outcome(group, unfinished=None, team=None) -> Outcome:
+    group = np.asarray(group)
+    unfinished = np.zeros(group.size, dtype=bool) if unfinished is None else np.asarray(unfinished)
+    return Outcome(group, unfinished, int(group.max()), bool(unfinished.any()), team)
+
+
+def newcomers(n: int) -> np.ndarray:
+    return np.tile(TrueSkill().initial(), (n, 1))
+
+
+def random_race(rng: np.random.Generator, largest: int):
+    """States, places and teams (or None) of a race among newcomers and known players."""
+    n = int(rng.integers(2, largest + 1))
+    known = np.stack([rng.normal(25, 6, n), rng.uniform(0.9, 8, n)], axis=-1)
+    states = np.where(rng.random((n, 1)) < 0.3, TrueSkill().initial(), known)
+    kind = rng.integers(3)
+    if kind == 0:  # Some did not finish.
+        finishers = int(rng.integers(1, n))
+        return states, np.minimum(np.arange(n), finishers), None
+    if kind == 1 or n < 4:  # Draws anywhere.
+        places = rng.integers(0, n, n)
+        places[:2] = 0, 1
+        return states, places, None
+    teams = int(rng.integers(2, n // 2 + 1))
+    team = np.concatenate([np.arange(teams), rng.integers(0, teams, n - teams)])
+    places = rng.integers(0, teams, teams)
+    places[:2] = 0, 1
+    return states, places[team], team
+
+
+def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.ndarray:
+    members = [[i] for i in range(len(states))]
+    if team is not None:
+        members = [np.flatnonzero(team == number) for number in dict.fromkeys(team.tolist())]
+    groups = [tuple(trueskill.Rating(*states[i]) for i in unit) for unit in members]
+    rated = environment.rate(groups, [int(places[unit[0]]) for unit in members])
+    new = np.empty_like(states)
+    for unit, ratings in zip(members, rated, strict=True):
+        for i, rating in zip(unit, ratings, strict=True):
+            new[i] = rating.mu, rating.sigma
+    return new
+
+
+@pytest.mark.parametrize(
+    ("backend", "races", "largest", "tolerance"),
+    [(None, 500, 40, 1e-4), ("scipy", 40, 12, 1e-5)],
+    ids=["own erfc", "scipy"],
+)
+def test_tie_mode_is_the_package(backend, races: int, largest: int, tolerance: float) -> None:
+    environment = trueskill.TrueSkill(backend=backend)
+    rng = np.random.default_rng(20)
+    for _ in range(races):
+        states, places, team = random_race(rng, largest)
+        group = np.unique(places, return_inverse=True)[1]
+        expected = package_rate(environment, states, places, team)
+        np.testing.assert_allclose(SITE.rate(states, outcome(group, team=team)), expected, atol=tolerance)
+
+
+def test_tie_mode_is_the_package_with_tuned_parameters() -> None:
+    # multiplayer-generalizations-of-elo, section 5, table 1, last row.
+    environment = trueskill.TrueSkill(25, 5, 2.5, 0.12, 0.001, backend="scipy")
+    model = TrueSkill(sigma=5.0, beta=2.5, tau=0.12, draw_probability=0.001, unfinished="tie")
+    rng = np.random.default_rng(21)
+    for _ in range(40):
+        states, places, team = random_race(rng, 10)
+        group = np.unique(places, return_inverse=True)[1]
+        expected = package_rate(environment, states, places, team)
+        np.testing.assert_allclose(model.rate(states, outcome(group, team=team)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("group", "team", "expected"),
+    [
+        ([0, 1], None, [(29.396, 7.171), (20.604, 7.171)]),
+        ([0, 1, 2], None, [(31.675, 6.656), (25.000, 6.208), (18.325, 6.656)]),
+        ([0, 1, 2, 3], None, [(33.207, 6.348), (27.401, 5.787), (22.599, 5.787), (16.793, 6.348)]),
+        ([0, 0, 1, 1], [0, 0, 1, 1], [(28.108, 7.774)] * 2 + [(21.892, 7.774)] * 2),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_published_values_of_newcomers(mode: str, group, team, expected) -> None:
+    # As in Jeff Moser's tests of his implementation (default settings, draws at 10 %).
+    race = outcome(group, team=None if team is None else np.array(team))
+    rated = TrueSkill(unfinished=mode).rate(newcomers(len(group)), race)
+    np.testing.assert_allclose(rated, expected, atol=0.0006)
+
+
+def test_two_players_in_closed_form() -> None:
+    a, b = (28.0, 4.0), (24.0, 7.0)
+    beta, tau, p = 3.0, 0.5, 0.2
+    model = TrueSkill(beta=beta, tau=tau, draw_probability=p)
+    variance_a, variance_b = a[1] ** 2 + tau**2, b[1] ** 2 + tau**2
+    c = math.sqrt(2 * beta**2 + variance_a + variance_b)
+    margin = norm.ppf((p + 1) / 2) * math.sqrt(2) * beta / c
+    gap = (a[0] - b[0]) / c
+
+    v = norm.pdf(gap - margin) / norm.cdf(gap - margin)
+    w = v * (v + gap - margin)
+    expected = [
+        [a[0] + variance_a / c * v, math.sqrt(variance_a * (1 - variance_a / c**2 * w))],
+        [b[0] - variance_b / c * v, math.sqrt(variance_b * (1 - variance_b / c**2 * w))],
+    ]
+    np.testing.assert_allclose(model.rate(np.array([a, b]), Outcome.of([1, 2])), expected, rtol=1e-12)
+
+    # A third player of whom nothing can be learnt makes a draw between the two ratable.
+    mass = norm.cdf(margin - gap) - norm.cdf(-margin - gap)
+    v = (norm.pdf(-margin - gap) - norm.pdf(margin - gap)) / mass
+    w = v**2 + ((margin - gap) * norm.pdf(margin - gap) + (margin + gap) * norm.pdf(margin + gap)) / mass
+    expected = [
+        [a[0] + variance_a / c * v, math.sqrt(variance_a * (1 - variance_a / c**2 * w))],
+        [b[0] - variance_b / c * v, math.sqrt(variance_b * (1 - variance_b / c**2 * w))],
+    ]
+    tie = TrueSkill(beta=beta, tau=tau, draw_probability=p, unfinished="tie")
+    three = tie.rate(np.array([(500.0, 1.0), a, b]), Outcome.of([1, 2, 2]))
+    np.testing.assert_allclose(three[1:], expected, rtol=1e-9)
+
+
+def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
+    # A finisher so far ahead that the two unfinished tell nothing of each other: two races of two.
+    finisher, first, second = (25.0, 0.001), (30.0, 5.0), (22.0, 3.0)
+    model = TrueSkill(tau=0.0)
+    together = model.rate(np.array([finisher, first, second]), Outcome.of([1], unfinished=2))
+    for row, player in ((1, first), (2, second)):
+        alone = model.rate(np.array([finisher, player]), Outcome.of([1], unfinished=1))
+        # The finisher's performance is shared, so a little is said through it.
+        assert together[row, 0] < player[0]
+        assert together[row, 0] == pytest.approx(alone[1, 0], abs=0.4)
+    # In the site's reading the better of the two pulls the other up.
+    tied = TrueSkill(tau=0.0, unfinished="tie").rate(
+        np.array([(40.0, 1.0), (30.0, 1.0), (10.0, 8.0)]), Outcome.of([1], unfinished=2)
+    )
+    assert tied[2, 0] > 10.0
+    censored = model.rate(np.array([(40.0, 1.0), (30.0, 1.0), (10.0, 8.0)]), Outcome.of([1], unfinished=2))
+    assert censored[2, 0] < 10.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_race_that_tells_nothing_changes_nothing(mode: str) -> None:
+    model = TrueSkill(unfinished=mode)
+    states = newcomers(3)
+    for nothing in (Outcome.of([], unfinished=3), Outcome.of([4, 4, 4])):
+        rated = model.rate(states, nothing)
+        np.testing.assert_array_equal(rated, states)
+        assert rated is not states
+
+
+races = st.lists(
+    st.tuples(st.floats(-20, 70), st.floats(0.05, 12), st.integers(0, 4)), min_size=2, max_size=9
+).filter(lambda rows: len({row[2] for row in rows}) > 1)
+
+
+def as_race(rows, *, last_unfinished: bool):
+    group = np.unique([row[2] for row in rows], return_inverse=True)[1]
+    unfinished = (group == group.max()) & last_unfinished
+    return np.array([row[:2] for row in rows]), outcome(group, unfinished)
+
+
+@given(rows=races, last_unfinished=st.booleans(), mode=st.sampled_from(MODES))
+def test_states_stay_sound(rows, last_unfinished: bool, mode: str) -> None:
+    states, race = as_race(rows, last_unfinished=last_unfinished)
+    before = states.copy()
+    model = TrueSkill(unfinished=mode)
+    after = model.rate(states, race)
+    np.testing.assert_array_equal(states, before)
+    assert np.isfinite(after).all()
+    assert (after[:, 1] > 0).all()
+    assert (after[:, 1] ** 2 <= (states[:, 1] ** 2 + model.tau**2) * (1 + 1e-9)).all()
+    if mode == "censored":
+        # Nothing but wins over others for the first group, nothing but losses for the last.
+        assert (after[race.group == 0, 0] >= states[race.group == 0, 0] - 1e-6).all()
+        assert (
+            after[race.group == race.group.max(), 0] <= states[race.group == race.group.max(), 0] + 1e-6
+        ).all()
+
+
+@given(rows=races, last_unfinished=st.booleans(), shuffle=st.randoms(use_true_random=False))
+def test_listing_order_is_irrelevant_when_censored(rows, last_unfinished: bool, shuffle) -> None:
+    states, race = as_race(rows, last_unfinished=last_unfinished)
+    order = list(range(len(rows)))
+    shuffle.shuffle(order)
+    listed = outcome(race.group[order], race.unfinished[order])
+    model = TrueSkill()
+    np.testing.assert_allclose(
+        model.rate(states[order], listed), model.rate(states, race)[order], rtol=1e-8, atol=1e-8
+    )
+
+
+@given(rows=races, team_size=st.integers(1, 3), shuffle=st.randoms(use_true_random=False))
+def test_listing_order_of_teams_is_irrelevant_when_censored(rows, team_size: int, shuffle) -> None:
+    states, race = as_race(rows, last_unfinished=True)
+    states = np.repeat(states, team_size, axis=0) + np.tile(np.arange(team_size)[:, None], (len(rows), 1))
+    group, team = np.repeat(race.group, team_size), np.repeat(np.arange(len(rows)), team_size)
+    order = list(range(len(states)))
+    shuffle.shuffle(order)
+    model = TrueSkill()
+    whole = model.rate(states, outcome(group, team=team))
+    np.testing.assert_allclose(
+        model.rate(states[order], outcome(group[order], team=team[order])), whole[order], rtol=1e-8, atol=1e-8
+    )
+
+
+@given(rows=races, twin=st.integers(0, 8))
+def test_equal_players_of_a_group_change_equally_when_censored(rows, twin: int) -> None:
+    states, race = as_race([*rows, rows[twin % len(rows)]], last_unfinished=True)
+    after = TrueSkill().rate(states, race)
+    np.testing.assert_allclose(after[-1], after[twin % len(rows)], rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(data=st.data(), mode=st.sampled_from(MODES), teams=st.booleans())
+def test_candidates_are_rated_as_if_alone(data, mode: str, teams: bool) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
+    states, places, team = random_race(rng, 9)
+    race = outcome(np.unique(places, return_inverse=True)[1], team=team if teams else None)
+    if team is not None and not teams:
+        race = outcome(np.arange(len(states)))
+    parameters = {
+        "sigma": rng.uniform(3, 9, 4),
+        "beta": rng.uniform(2, 5, 4),
+        "tau": rng.uniform(0, 0.3, 4),
+        "draw_probability": rng.uniform(0, 0.2, 4),
+        "conservative": np.arange(4.0),
+        "points_scale": np.array([1.0, 10.0, 100.0, 1000.0]),
+    }
+    model = TrueSkill(unfinished=mode, **parameters)
+    many = np.stack([states, states + 0.5, states * 1.1, states])
+    rated = model.rate(many, race)
+    quality, chance = model.match_quality(many, race.team), model.win_probability(many[:, 0], many[:, 1])
+    for c in range(4):
+        alone = TrueSkill(unfinished=mode, **{name: values[c] for name, values in parameters.items()})
+        np.testing.assert_allclose(rated[c], alone.rate(many[c], race), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(model.initial()[c], alone.initial())
+        np.testing.assert_allclose(model.rating(rated)[c], alone.rating(rated[c]))
+        np.testing.assert_array_equal(model.points(rated)[c], alone.points(rated[c]))
+        np.testing.assert_allclose(quality[c], alone.match_quality(many[c], race.team))
+        np.testing.assert_allclose(chance[c], alone.win_probability(many[c, 0], many[c, 1]))
+
+
+def test_leading_axes_need_no_candidates_and_candidates_no_leading_axes() -> None:
+    race = Outcome.of([1, 2], unfinished=2)
+    states = newcomers(4) + np.arange(4.0)[:, None] / 10
+    once = TrueSkill().rate(states, race)
+    stacked = TrueSkill().rate(np.broadcast_to(states, (2, 3, 4, 2)), race)
+    assert stacked.shape == (2, 3, 4, 2)
+    np.testing.assert_allclose(stacked, np.broadcast_to(once, (2, 3, 4, 2)), rtol=1e-9)
+    sweep = TrueSkill(beta=np.array([25 / 6, 3.0])).rate(states, race)
+    assert sweep.shape == (2, 4, 2)
+    np.testing.assert_allclose(sweep[0], once, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("surprise", [40.0, 1e3, 1e6])
+def test_the_greatest_surprises_leave_numbers(mode: str, surprise: float) -> None:
+    model = TrueSkill(unfinished=mode)
+    unit = math.sqrt(2 * (model.beta**2 + 1.0))
+    mu = np.array([0.0, surprise, 0.5 * surprise, -surprise, 2 * surprise]) * unit
+    states = np.stack([mu, np.full(5, 1.0)], axis=-1)
+    for race in (
+        Outcome.of([1, 2, 3], unfinished=2),
+        Outcome.of([1, 2, 2], unfinished=2),
+        Outcome.of([1, 2, 3, 4, 5]),
+    ):
+        for after in (model.rate(states, race), model.rate(states[np.newaxis], race)[0]):
+            assert np.isfinite(after).all()
+            assert (after[:, 1] > 0).all()
+            assert after[0, 0] > states[0, 0]
+
+
+def test_what_people_see() -> None:
+    # Section 4.2 shows μ − 3σ, which starts from 0; racetime.gg max(0, round(100·(μ − 2σ))).
+    model = TrueSkill()
+    assert model.points(model.initial()) == 833
+    assert TrueSkill(conservative=3.0).rating(model.initial()) == pytest.approx(0.0, abs=1e-12)
+    assert TrueSkill(conservative=0.0).rating(model.initial()) == 25.0
+    low = np.array([[10.0, 6.0], [20.004, 3.0], [20.006, 3.0]])
+    assert model.points(low).tolist() == [0, 1400, 1401]
+    assert TrueSkill(points_floor=None).points(low).tolist() == [-200, 1400, 1401]
+    assert TrueSkill(points_scale=10.0).points(low).tolist() == [0, 140, 140]
+
+
+def test_win_probability() -> None:
+    certain = np.array([[25.0, 0.0], [25.0 + 25 / 6, 0.0]])
+    # One β of skill: Φ(1/√2), the "76 % chance" that defines β.
+    assert TrueSkill().win_probability(certain[1], certain[0]) == pytest.approx(0.7602, abs=1e-4)
+    # terra-mystica-rating-eval: Φ(Δμ / √(2β² + Σσ²)); here 3/√(2·4 + 9 + 4) = 0.65465.
+    model = TrueSkill(beta=2.0)
+    a, b = np.array([26.0, 3.0]), np.array([23.0, 2.0])
+    assert model.win_probability(a, b) == pytest.approx(0.743655, abs=1e-6)
+    assert model.win_probability(a, b) + model.win_probability(b, a) == pytest.approx(1.0)
+
+
+def test_match_quality() -> None:
+    # Equation (7); two newcomers, as the package's documentation has it: 44.7 %.
+    model = TrueSkill()
+    assert model.match_quality(newcomers(2)) == pytest.approx(1 / math.sqrt(5))
+    rng = np.random.default_rng(6)
+    environment = trueskill.TrueSkill()
+    for _ in range(20):
+        states, _, team = random_race(rng, 6)
+        groups = [(trueskill.Rating(*row),) for row in states]
+        assert model.match_quality(states) == pytest.approx(environment.quality(groups), rel=1e-8)
+        if team is not None:
+            groups = [
+                tuple(trueskill.Rating(*row) for row in states[team == number])
+                for number in dict.fromkeys(team.tolist())
+            ]
+            assert model.match_quality(states, team) == pytest.approx(environment.quality(groups), rel=1e-8)
+
+
+def test_parameters_are_checked() -> None:
+    with pytest.raises(ModelError, match=r"draw_probability=1\.0 is not below 1"):
+        create("trueskill", {"draw_probability": "1"})
+    with pytest.raises(ModelError, match="one of censored, tie"):
+        create("trueskill", {"unfinished": "drawn"})
+    with pytest.raises(ModelError, match="greater than 0"):
+        create("trueskill", {"beta": 0})
+    assert create("trueskill", {"points_floor": "none", "sigma": "5"}) == TrueSkill(
+        points_floor=None, sigma=5.0
+    )

@@ -1,0 +1,285 @@
+"""The recursion against quadrature of the definitions, closed forms and simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from scipy.integrate import cumulative_simpson, dblquad, quad
+from scipy.special import erfcx, ndtr
+
+from racebot.ratings.groups import Groups
+from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, gaussian_moments, score_means
+
+
+def groups_of(labels: Sequence[int]) -> Groups:
+    return Groups(np.array(labels), np.zeros(len(labels), dtype=bool))
+
+
+def phi(z: float) -> float:
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
+def slope_and_bend(
+    log_probability: Callable[[FloatArray], float], means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """First and second derivatives in each mean, by differences."""
+    step = 2e-3
+    first, second = [], []
+    for axis in np.eye(len(means)):
+        low, at, high = (log_probability(means + shift * step * axis) for shift in (-1, 0, 1))
+        first.append((high - low) / (2 * step))
+        second.append((high - 2 * at + low) / step**2)
+    return np.array(first), np.array(second)
+
+
+def of_three(means: FloatArray) -> float:
+    """P(X2 < X1 < X0), with the middle performance as the variable."""
+
+    def joint(x: float) -> float:
+        return phi(x - means[1]) * float(ndtr(x - means[2]) * ndtr(means[0] - x))
+
+    return math.log(quad(joint, -15, 15, epsabs=0, epsrel=1e-12, limit=200)[0])
+
+
+def of_unfinished(means: FloatArray) -> float:
+    """P(max of X1, X2, X3 < X0): the case of elo §4 with a single finisher."""
+
+    def joint(x: float) -> float:
+        return phi(x - means[0]) * float(np.prod(ndtr(x - means[1:])))
+
+    return math.log(quad(joint, -15, 15, epsabs=0, epsrel=1e-12, limit=200)[0])
+
+
+def of_tied_winners(means: FloatArray) -> float:
+    """P(X2 < min of X0, X1)."""
+
+    def joint(x: float) -> float:
+        return phi(x - means[2]) * float(np.prod(ndtr(means[:2] - x)))
+
+    return math.log(quad(joint, -15, 15, epsabs=0, epsrel=1e-12, limit=200)[0])
+
+
+def of_two_ties(means: FloatArray) -> float:
+    """P(max of X2, X3 < min of X0, X1): the lower of the two minima as the variable."""
+
+    def joint(x: float) -> float:
+        lowest = phi(x - means[0]) * ndtr(means[1] - x) + phi(x - means[1]) * ndtr(means[0] - x)
+        return float(lowest * np.prod(ndtr(x - means[2:])))
+
+    return math.log(quad(joint, -15, 15, epsabs=0, epsrel=1e-12, limit=200)[0])
+
+
+CASES = [
+    (of_three, [0, 1, 2]),
+    (of_unfinished, [0, 1, 1, 1]),
+    (of_tied_winners, [0, 0, 1]),
+    (of_two_ties, [0, 0, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize(("log_probability", "labels"), CASES)
+def test_moments_are_derivatives_of_the_log_probability(
+    log_probability: Callable[[FloatArray], float], labels: list[int], spread: float
+) -> None:
+    """With unit variances E[Z] is the first derivative and Var[Z] - 1 the second."""
+    means = spread * np.array([-0.7, 0.9, 0.4, -1.1])[: len(labels)]
+    slope, bend = slope_and_bend(log_probability, means)
+    moments = gaussian_moments(means, groups_of(labels))
+    np.testing.assert_allclose(moments.mean, slope, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(moments.variance, 1 + bend, rtol=0, atol=1e-4)
+
+
+def test_a_tie_between_others_by_double_quadrature() -> None:
+    means = np.array([0.3, 0.8, -0.2, 0.5])
+
+    def log_probability(at: FloatArray) -> float:
+        """P(X3 < min of X1, X2 and max of X1, X2 < X0)."""
+
+        def joint(low: float, high: float) -> float:
+            inside = np.prod(ndtr(high - at[1:3]) - ndtr(low - at[1:3]))
+            return phi(high - at[0]) * phi(low - at[3]) * float(inside)
+
+        return math.log(dblquad(joint, -7, 7, -7, lambda high: high, epsabs=1e-9, epsrel=1e-9)[0])
+
+    step = 0.01
+    axis = np.eye(4)
+    expected = [
+        (log_probability(means + step * e) - log_probability(means - step * e)) / (2 * step) for e in axis[:2]
+    ]
+    moves = score_means(means, groups_of([0, 1, 1, 2]))
+    np.testing.assert_allclose(moves[:2], expected, rtol=0, atol=3e-5)
+    assert moves.sum() == pytest.approx(0.0, abs=1e-6)
+
+
+def by_orders(means: FloatArray, labels: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """Moments as the mean over all complete orders that agree with the groups, on a very fine grid."""
+    step = 0.005
+    x = np.arange(means.min() - 9, means.max() + 9, step)
+    density = [np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in means]
+    inside = [
+        itertools.permutations([i for i, label in enumerate(labels) if label == which])
+        for which in sorted(set(labels), reverse=True)
+    ]
+    total, first, second = 0.0, np.zeros(len(means)), np.zeros(len(means))
+    for choice in itertools.product(*inside):
+        order = list(itertools.chain(*choice))
+        below, above = [np.ones_like(x)], [np.ones_like(x)]
+        for i in order:
+            below.append(cumulative_simpson(density[i] * below[-1], dx=step, initial=0))
+        for i in reversed(order):
+            falling = (density[i] * above[-1])[::-1]
+            above.append(cumulative_simpson(falling, dx=step, initial=0)[::-1])
+        total += below[-1][-1]
+        for k, i in enumerate(order):
+            weight = density[i] * below[k] * above[len(order) - 1 - k] * step
+            first[i] += (weight * (x - means[i])).sum()
+            second[i] += (weight * (x - means[i]) ** 2).sum()
+    return first / total, second / total - (first / total) ** 2
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 1, 2, 3, 4, 5],
+        [3, 1, 0, 2, 2, 2],
+        [0, 0, 1, 2, 2],
+        [0, 1, 1, 2, 2, 3],
+        [2, 1, 1, 1, 0],
+        [0, 0, 1, 1, 2, 2],
+        list(range(12)),
+    ],
+    ids=str,
+)
+def test_moments_are_those_over_all_orders(labels: list[int], spread: float) -> None:
+    means = np.random.default_rng(11).normal(0.0, spread, len(labels))
+    mean, variance = by_orders(means, labels)
+    moments = gaussian_moments(means, groups_of(labels))
+    np.testing.assert_allclose(moments.mean, mean, rtol=0, atol=5e-5)
+    np.testing.assert_allclose(moments.variance, variance, rtol=0, atol=5e-5)
+
+
+def test_moments_agree_with_simulation() -> None:
+    """Six places, the last two unfinished and one of unusual scale, within five standard errors."""
+    means = np.array([0.4, 0.9, -0.3, 0.2, 0.0, -0.5])
+    scales = np.array([1.0, 1.5, 1.0, 1.2, 1.0, 1.0])
+    random = np.random.default_rng(7)
+    z = random.standard_normal((1_500_000, 6))
+    x = means + scales * z
+    kept = z[
+        (x[:, 0] > x[:, 1]) & (x[:, 1] > x[:, 2]) & (x[:, 2] > x[:, 3:].max(1)) & (x[:, 3] > x[:, 4:].max(1))
+    ]
+    assert len(kept) > 5000
+    moments = gaussian_moments(means, groups_of([0, 1, 2, 3, 4, 4]), scales=scales)
+    error = kept.std(0) / math.sqrt(len(kept))
+    assert (np.abs(kept.mean(0) - moments.mean) < 5 * error).all()
+    spread_error = ((kept - kept.mean(0)) ** 2).std(0) / math.sqrt(len(kept))
+    assert (np.abs(kept.var(0) - moments.variance) < 5 * spread_error).all()
+
+
+@pytest.mark.parametrize("lead", [-60.0, -30.0, -12.0, -3.0, 0.0, 4.0, 12.0])
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 3.0)])
+def test_two_players_in_closed_form(lead: float, scales: tuple[float, float]) -> None:
+    """d log Φ(lead/s) / d lead, s² the sum of the variances; far upsets are kept in logarithms."""
+    s = math.hypot(*scales)
+    hazard = math.sqrt(2 / math.pi) / float(erfcx(-lead / s / math.sqrt(2))) / s
+    moves = score_means(np.array([lead, 0.0]), groups_of([0, 1]), scales=np.array(scales)) / scales
+    np.testing.assert_allclose(moves, [hazard, -hazard], rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("lead", [-20.0, -2.0, 1.0])
+def test_logistic_performances(lead: float) -> None:
+    """P(X0 < X1 < X2) for logistic performances, the gradient by differences of quadrature."""
+    slope = math.pi / math.sqrt(3)
+
+    def log_probability(at: FloatArray) -> float:
+        shift = max(0.0, -slope * (at[0] - at[1:]).min())  # keeps far upsets from underflow
+
+        def joint(x: float) -> float:
+            own = slope * (x - at[1])
+            parts = [
+                math.log(slope) - abs(own) - 2 * math.log1p(math.exp(-abs(own))),
+                -float(np.logaddexp(0.0, -slope * (x - at[2]))),
+                -float(np.logaddexp(0.0, -slope * (at[0] - x))),
+            ]
+            return math.exp(sum(parts) + shift)
+
+        points = sorted(at)
+        return math.log(quad(joint, -45, 25, epsabs=0, epsrel=1e-10, limit=400, points=points)[0]) - shift
+
+    means = np.array([lead, 0.3, -0.2])
+    expected, _ = slope_and_bend(log_probability, means)
+    moves = score_means(means, groups_of([0, 1, 2]), LOGISTIC)
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0, 1.7])
+def test_weights_of_the_worst_group(weight: float) -> None:
+    """The probability of each unfinished player to the power of the weight, the dummy's to one."""
+    means = np.array([0.4, -0.2, 0.7, 0.1])
+    weights = np.array([1.0, weight, weight, 1.0])
+
+    def log_probability(at: FloatArray) -> float:
+        def joint(x: float) -> float:
+            return phi(x - at[0]) * float(np.prod(ndtr(x - at[1:]) ** weights[1:]))
+
+        return math.log(quad(joint, -9, 9, epsabs=0, epsrel=1e-11, limit=200)[0])
+
+    expected, _ = slope_and_bend(log_probability, means)
+    moves = score_means(means, groups_of([0, 1, 1, 1]), GAUSSIAN, weights=weights)
+    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-5)
+
+
+def test_a_single_unfinished_player_has_a_weight_too() -> None:
+    means = np.array([0.4, -0.2])
+    none = score_means(means, groups_of([0, 1]), weights=np.array([1.0, 0.0]))
+    np.testing.assert_allclose(none, [0.0, 0.0], rtol=0, atol=1e-9)
+    one = score_means(means, groups_of([0, 1]), weights=np.array([1.0, 1.0]))
+    np.testing.assert_allclose(one, score_means(means, groups_of([0, 1])), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("density", [GAUSSIAN, LOGISTIC])
+@pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
+@pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1] * 20 + [20], [1, 3, 1]], ids=str)
+def test_large_fields_and_gaps_stay_finite(density: object, gap: float, sizes: list[int]) -> None:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    means = gap * np.arange(len(labels), dtype=float)
+    moves = score_means(means, groups_of(labels.tolist()), density)  # type: ignore[arg-type]
+    assert np.isfinite(moves).all()
+    assert moves.sum() == pytest.approx(0.0, abs=0.01 * (1 + np.abs(moves).max()))
+
+
+def test_favourites_of_one_half_who_all_lose_meet_in_the_middle() -> None:
+    """Twenty at 12 behind twenty at 0: by symmetry the moves of the halves mirror each other."""
+    labels = list(range(40))
+    means = np.array([0.0] * 20 + [12.0] * 20)
+    moves = score_means(means, groups_of(labels))
+    np.testing.assert_allclose(moves, -moves[::-1], rtol=0, atol=1e-3)
+    assert (moves[:20] > 4).all()
+    assert (moves[:20] < 9).all()
+
+
+def test_candidates_are_as_one_at_a_time() -> None:
+    random = np.random.default_rng(3)
+    means = random.normal(0, 1.5, (2, 3, 6))
+    groups = groups_of([0, 1, 1, 2, 3, 3])
+    scales = random.uniform(1.0, 1.5, (2, 3, 6))
+    together = gaussian_moments(means, groups, scales=scales)
+    for index in np.ndindex(2, 3):
+        single = gaussian_moments(means[index], groups, scales=scales[index])
+        np.testing.assert_allclose(together.mean[index], single.mean, rtol=0, atol=5e-5)
+        np.testing.assert_allclose(together.variance[index], single.variance, rtol=0, atol=5e-5)
+
+
+def test_a_shift_of_all_means_changes_nothing() -> None:
+    means = np.array([0.5, -1.0, 0.2, 1.4])
+    groups = groups_of([1, 0, 2, 2])
+    np.testing.assert_allclose(
+        score_means(means + 100, groups), score_means(means, groups), rtol=0, atol=1e-9
+    )

@@ -1,0 +1,158 @@
+"""Secrets and tokens stay where they belong: all that the real worker and its commands print is searched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from fuzz.mutation import Bytes, bent, written
+from fuzz.targets import FRAMES
+from worker_support import Bench, bench, finish, said, until
+
+from racebot.sandbox.misbehaviour import FrameFault
+from racebot.sandbox.site import CLIENT_SECRET
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        made.extra["RACEBOT_LOG_LEVEL"] = "debug"
+        yield made
+
+
+def secrets_of(sandbox: Bench) -> set[str]:
+    """The client secret, and every token that the site has given out."""
+    return {CLIENT_SECRET, *sandbox.site.issued_tokens}
+
+
+async def printed(sandbox: Bench, *arguments: str) -> str:
+    """All that Python prints when it is run so, beside the sandbox that this process serves."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
+        env=sandbox.environment(),
+        cwd=sandbox.database.parent,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(60):
+        out, _ = await process.communicate()
+    return out.decode()
+
+
+def strange_frames(count: int) -> list[str | bytes]:
+    """Frames almost right, of another race, and such as only a broken server sends."""
+    frames: list[str | bytes] = [
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"type": 1e999}',
+        "9" * 5_000,
+        b"\xff",
+        "\0",
+    ]
+    frames += [json.dumps({"type": "x" * 10**5}), '{"type": "race.data", "type": "pong"}', '"\\ud800"']
+    for number in range(count):
+        source = Bytes(number.to_bytes(2, "big") * 40)
+        frames.append(written(bent(FRAMES[number % len(FRAMES)], source), source).decode(errors="replace"))
+    return frames
+
+
+async def test_the_worker_lives_on_whatever_a_room_sends(sandbox: Bench) -> None:
+    """Between strange frames a race is announced and settled as ever, and nothing unexpected is logged."""
+    async with sandbox.worker() as worker:
+        sandbox.misbehaviour.interject(*strange_frames(300))
+        room = sandbox.open_race(3)
+        finish(room, 60, 61)
+        await until(lambda: len(said(room)) == 1)
+        sandbox.misbehaviour.interject(*strange_frames(300))
+        room.disqualify(room.entrants[0].user)
+        await until(lambda: len(said(room)) == 2)
+        room.record()
+        await until(lambda: room.info_bot)
+        assert await worker.terminate() == 0
+    assert "unreadable frame" in worker.output
+    assert "unexpected" not in worker.output
+    assert "Traceback" not in worker.output
+    assert not [line for line in worker.output.splitlines() if not line.isprintable()]
+    with sandbox.ledger() as ledger:
+        assert ledger.race(room.name) is not None
+        assert ledger.race("orb/r") is None
+
+
+async def test_nothing_that_a_faulty_run_prints_holds_a_secret_or_a_token(sandbox: Bench) -> None:
+    site, faults = sandbox.site, sandbox.misbehaviour
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(3)
+        await until(lambda: faults.open_sockets)
+        site.revoke_tokens()
+        faults.fail_http(2, 500)
+        faults.fail_http(1, 200)
+        faults.fail_http(1, 401, path="/o/token")
+        faults.refuse_handshakes(2)
+        faults.drop_sockets()
+        for fault in (FrameFault.MALFORMED, FrameFault.NOT_UTF8, FrameFault.WRONG_SHAPE):
+            faults.spoil_frames(fault)
+        finish(room, 60, 61)
+        await until(lambda: said(room), seconds=40)
+        assert await worker.terminate() == 0
+    assert len(secrets_of(sandbox)) > 1
+    assert "DEBUG" in worker.output
+    for secret in secrets_of(sandbox):
+        assert secret not in worker.output
+
+
+CRASH = """\
+import asyncio, sys
+import racebot.racetime.payload as payload
+from racebot.cli import main
+
+def crash(*_, **__):
+    raise ZeroDivisionError("induced")
+
+{where} = crash
+sys.argv = ["racebot", {command!r}]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("doctor", "import httpx; httpx.AsyncClient.stream"),
+        ("run", "import racebot.bot.worker; racebot.bot.worker.CategoryWorker.check"),
+        ("doctor", "import racebot.racetime.client as api; api.read_json"),
+    ],
+)
+async def test_a_crash_tells_no_secret(sandbox: Bench, command: str, where: str) -> None:
+    script = sandbox.database.parent / "crash.py"
+    module, _, name = where.partition("; ")
+    script.write_text(module + "\n" + CRASH.format(where=name, command=command), encoding="utf-8")
+    done = await printed(sandbox, str(script))
+    assert "ZeroDivisionError: induced" in done
+    for secret in secrets_of(sandbox):
+        assert secret not in done
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {},
+        {"RACEBOT_CLIENT_ID": "nobody"},
+        {"RACEBOT_CATEGORY": "elsewhere"},
+        {"RACEBOT_QUIET_SECONDS": "long", "RACEBOT_CLIENT_SECRTE": CLIENT_SECRET},
+        {"RACEBOT_CATEGORIES": json.dumps([{"slug": "x", "client_secret": CLIENT_SECRET}])},
+        {"RACEBOT_CATEGORIES": f"[{CLIENT_SECRET}"},
+    ],
+)
+async def test_doctor_tells_no_secret(sandbox: Bench, extra: dict[str, str]) -> None:
+    sandbox.extra |= extra
+    told = await printed(sandbox, "-m", "racebot", "doctor")
+    assert told
+    for secret in secrets_of(sandbox):
+        assert secret not in told

@@ -1,0 +1,672 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import CATEGORY
+
+from racebot.chat.commands import Command
+from racebot.chat.info_box import InfoPolicy
+from racebot.errors import SettingsError
+from racebot.ledger.rows import Leaderboard
+from racebot.races.outcome import TeamPolicy
+from racebot.settings.model import DEFAULT_MODEL, Settings
+from racebot.settings.sources import load
+from racebot.standings.queries import Listing
+
+SECRET = "hush-hush-1234"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, and no variable of racebot's from outside."""
+    for name in list(os.environ):
+        if name.upper().startswith("RACEBOT_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def environment(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(f"RACEBOT_{name}", value)
+
+
+def toml(folder: Path, text: str) -> None:
+    (folder / "racebot.toml").write_text(text, encoding="utf-8")
+
+
+def problems() -> tuple[str, ...]:
+    """What `load` complains of: one line each, and never a secret."""
+    with pytest.raises(SettingsError) as refused:
+        load()
+    found = refused.value.problems
+    assert found
+    assert all(problem and "\n" not in problem for problem in found)
+    assert str(refused.value) == "\n".join(found)
+    assert SECRET not in f"{refused.value} {refused.value!r} {refused.value.__cause__!r}"
+    return found
+
+
+# Good settings
+
+
+def test_nothing_set_is_enough_to_read_and_import() -> None:
+    settings = load()
+    assert settings.site == "https://racetime.gg"
+    assert settings.database == Path("state/racebot.db")
+    assert (settings.announce, settings.info_block) == (True, InfoPolicy.WHEN_EMPTY)
+    assert settings.team_races is TeamPolicy.IGNORE
+    assert settings.plans().default.model == settings.model
+
+
+def test_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(
+        monkeypatch,
+        CATEGORY="orb",
+        CLIENT_ID="bot",
+        CLIENT_SECRET=SECRET,
+        SITE="http://localhost:8000/",
+        GOALS="Any Orb; All Orbs ;",
+        DATABASE="/var/lib/orb.db",
+        MODEL="pairwise-elo",
+        PARAMETERS="rates=0.2; dummy=none;",
+        TEAM_RACES="individual",
+        ANNOUNCE="false",
+        INFO_BLOCK="append",
+        QUIET_SECONDS="2.5",
+        MINIMUM_FINISHES="3",
+        INACTIVE_DAYS="60",
+        LOG_LEVEL="debug",
+    )
+    settings = load()
+    assert settings.site == "http://localhost:8000"
+    assert settings.goals == ["Any Orb", "All Orbs"]
+    assert settings.database == Path("/var/lib/orb.db")
+    assert settings.parameters == {"rates": "0.2", "dummy": "none"}
+    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.APPEND)
+    assert (settings.announce, settings.quiet_seconds, settings.log_level) == (False, 2.5, "debug")
+    assert (settings.minimum_finishes, settings.inactive_days) == (3, 60)
+    (category,) = settings.required_categories()
+    assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
+    assert category.client_secret.get_secret_value() == SECRET
+    plans = settings.plans()
+    assert [b.name for b in plans.leaderboards("orb", "Any Orb")] == ["Any Orb"]
+    assert plans.leaderboards("orb", "No Orbs") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "goals"),
+    [
+        ('["Any; Orb", "All Orbs"]', ["Any; Orb", "All Orbs"]),
+        ("Any Orb", ["Any Orb"]),
+        (" ; ", []),
+    ],
+)
+def test_goals_as_json_or_with_semicolons(
+    monkeypatch: pytest.MonkeyPatch, text: str, goals: list[str]
+) -> None:
+    environment(monkeypatch, GOALS=text)
+    assert load().goals == goals
+
+
+def test_parameters_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, MODEL="plackett-luce", PARAMETERS='{"rates": [0.6, 0.1, 0.05], "dummy": null}')
+    assert load().parameters == {"rates": [0.6, 0.1, 0.05], "dummy": None}
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, QUIET_SECONDS="", CATEGORY="", GOALS="")
+    settings = load()
+    assert (settings.quiet_seconds, settings.category, settings.goals) == (10.0, None, [])
+
+
+def test_variables_in_small_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("racebot_category", "orb")
+    assert load().category == "orb"
+
+
+# Where settings come from
+
+
+def test_the_nearer_source_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toml(folder, 'quiet_seconds = 1\nlist_every = 11\nrooms_every = 21\ncategory = "toml"\n')
+    (folder / ".env").write_text("RACEBOT_LIST_EVERY=12\nRACEBOT_ROOMS_EVERY=22\nRACEBOT_CATEGORY=file\n")
+    environment(monkeypatch, ROOMS_EVERY="23", CATEGORY="env")
+    settings = load(category="given", database=None)
+    assert (settings.quiet_seconds, settings.list_every, settings.rooms_every) == (1, 12, 23)
+    assert settings.category == "given"
+    assert load().category == "env"
+
+
+def test_an_env_file_may_serve_other_programs_too(folder: Path) -> None:
+    (folder / ".env").write_text(
+        "# ours\nRACEBOT_CATEGORY=orb\nPOSTGRES_PASSWORD=x\nexport CATEGORY=else\nsite=y\n"
+    )
+    assert (load().category, load().site) == ("orb", "https://racetime.gg")
+
+
+def test_a_secret_with_signs_in_an_env_file(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_CLIENT_SECRET='a$b#c \"d'\n")
+    secret = load().client_secret
+    assert secret is not None
+    assert secret.get_secret_value() == 'a$b#c "d'
+
+
+def test_another_folder_than_the_current_one(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / ".env").write_text("RACEBOT_CATEGORY=orb\n")
+    toml(folder / "sub", "quiet_seconds = 3\n")
+    settings = load(folder / "sub")
+    assert (settings.category, settings.quiet_seconds) == ("orb", 3)
+
+
+def test_another_toml_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "orb.toml").write_text("quiet_seconds = 3\n")
+    environment(monkeypatch, CONFIG="orb.toml")
+    assert load().quiet_seconds == 3
+
+
+# Each bad value
+
+BAD = {
+    "SITE": [
+        "racetime.gg",
+        "ftp://racetime.gg",
+        "https://racetime.gg/smr",
+        "https://",
+        "https://a b",
+        "https://a:99999",
+        "https://[::::]",
+        "https://a..b",
+        "https://" + "a" * 64 + ".gg",
+    ],
+    "CATEGORY": ["Super Metroid", "smr/", "SMR", "-smr", "https://racetime.gg/smr"],
+    "TEAM_RACES": ["yes", "teams"],
+    "ANNOUNCE": ["sometimes", "2"],
+    "INFO_BLOCK": ["always", "when empty"],
+    "QUIET_SECONDS": ["ten", "-1", "601", "nan"],
+    "ROOMS_EVERY": ["0", "601", "1m"],
+    "LIST_EVERY": ["0", "86401"],
+    "REQUEST_INTERVAL": ["-1", "61"],
+    "MINIMUM_FINISHES": ["-1", "1.5", "few"],
+    "INACTIVE_DAYS": ["-1", "long", "36501"],
+    "LOG_LEVEL": ["loud", "INFO "],
+    "PARAMETERS": ["rates", "{rates: 1}", '{"rates": ', '{"level": NaN}', '{"level": 1e999}'],
+    "GOALS": ['["Any Orb"', '["Any Orb", 5]'],
+    "CATEGORIES": ["orb", "[1]"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
+def test_a_bad_value_is_one_line_with_variable_value_and_mend(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    environment(monkeypatch, **{name: value})
+    (problem,) = problems()
+    assert f"RACEBOT_{name}" in problem
+    if name != "CATEGORIES":
+        mend = str(Settings.model_fields[name.lower()].description)
+        assert repr(value) in problem
+        assert mend in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("QUIET_SECONDS", (0, 600)),
+        ("ROOMS_EVERY", (0.1, 600)),
+        ("LIST_EVERY", (0.1, 86400)),
+        ("REQUEST_INTERVAL", (0, 60)),
+    ],
+)
+def test_the_ends_of_a_range_are_in_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, values: tuple[float, ...]
+) -> None:
+    for value in values:
+        environment(monkeypatch, **{name: str(value)})
+        assert getattr(load(), name.lower()) == value
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            {"MODEL": "plackett-luke"},
+            ["RACEBOT_MODEL='plackett-luke'", "did you mean 'plackett-luce'?", "trueskill"],
+        ),
+        (
+            {"MODEL": "trueskill", "PARAMETERS": "betta=1"},
+            ["RACEBOT_PARAMETERS", "no parameter 'betta'", "did you mean 'beta'?"],
+        ),
+        (
+            {"MODEL": "plackett-luce", "PARAMETERS": "rates=fast"},
+            ["RACEBOT_PARAMETERS", "rates='fast' is not a list of numbers"],
+        ),
+        (
+            {"MODEL": "plackett-luce", "PARAMETERS": "points_scale=-1"},
+            ["RACEBOT_PARAMETERS", "points_scale='-1'", "greater than 0"],
+        ),
+        (
+            {"MODEL": "plackett-luce", "TEAM_RACES": "team"},
+            ["RACEBOT_TEAM_RACES='team'", "plackett-luce does not rate teams", "trueskill"],
+        ),
+    ],
+)
+def test_models_and_parameters(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], told: list[str]
+) -> None:
+    environment(monkeypatch, **values)
+    (problem,) = problems()
+    for part in told:
+        assert part in problem
+
+
+def test_a_misspelt_variable_names_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, CLIENT_SECERT=SECRET)
+    (problem,) = problems()
+    assert problem == (
+        "RACEBOT_CLIENT_SECERT is not a setting of racebot (did you mean 'RACEBOT_CLIENT_SECRET'?): "
+        "correct the name or unset it"
+    )
+
+
+def test_a_variable_like_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, XYZZY="1")
+    assert problems() == ("RACEBOT_XYZZY is not a setting of racebot: correct the name or unset it",)
+
+
+def test_a_misspelt_variable_in_the_env_file(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_CATEGROY=orb\n")
+    (problem,) = problems()
+    assert "RACEBOT_CATEGROY" in problem
+    assert "'RACEBOT_CATEGORY'" in problem
+
+
+def test_a_bad_value_in_the_env_file_names_the_variable(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_QUIET_SECONDS=ten\n")
+    (problem,) = problems()
+    assert problem.startswith("RACEBOT_QUIET_SECONDS='ten': ")
+
+
+def test_all_problems_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(
+        monkeypatch, SITE="racetime.gg", QUIET_SECONDS="ten", MODLE="x", MODEL="elo", CLIENT_SECRET=SECRET
+    )
+    found = problems()
+    assert len(found) == 4
+    for name in ("RACEBOT_SITE=", "RACEBOT_QUIET_SECONDS=", "RACEBOT_MODLE ", "RACEBOT_MODEL='elo'"):
+        assert sum(problem.startswith(name) for problem in found) == 1
+
+
+def test_a_bad_value_on_the_command_line_is_not_blamed_on_a_file() -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(category="Super Metroid")
+    (problem,) = refused.value.problems
+    assert "racebot.toml" not in problem
+    assert "--category" in problem
+    assert "'Super Metroid'" in problem
+
+
+def test_a_value_on_the_command_line_beats_a_bad_one_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment(monkeypatch, CATEGORY="Super Metroid")
+    assert load(category="orb").category == "orb"
+
+
+# What `run` needs
+
+
+def test_every_missing_credential_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load().required_categories()
+    assert [problem.partition(" is not set: set it to ")[0] for problem in refused.value.problems] == [
+        "RACEBOT_CATEGORY",
+        "RACEBOT_CLIENT_ID",
+        "RACEBOT_CLIENT_SECRET",
+    ]
+    environment(monkeypatch, CATEGORY="orb", CLIENT_SECRET=SECRET)
+    with pytest.raises(SettingsError) as refused:
+        load().required_categories()
+    (problem,) = refused.value.problems
+    assert problem.startswith("RACEBOT_CLIENT_ID is not set: set it to the bot's client id")
+
+
+# racebot.toml
+
+TWO = f"""
+[[categories]]
+slug = "orb"
+client_id = "bot"
+client_secret = "{SECRET}"
+
+[[categories]]
+slug = "cup"
+client_id = "tob"
+client_secret = "{SECRET}"
+goals = ["Any Cup"]
+"""
+
+
+def test_several_categories(folder: Path) -> None:
+    toml(folder, TWO)
+    settings = load()
+    assert [(c.slug, c.client_id, c.goals) for c in settings.required_categories()] == [
+        ("orb", "bot", []),
+        ("cup", "tob", ["Any Cup"]),
+    ]
+    plans = settings.plans()
+    assert plans.leaderboards("cup", "All Cups") == []
+    assert [b.name for b in plans.leaderboards("orb", "All Cups")] == ["All Cups"]
+
+
+def test_named_leaderboards(folder: Path) -> None:
+    toml(
+        folder,
+        """
+        model = "pairwise-elo"
+        parameters = { rates = [0.5], dummy = 0.25 }
+
+        [[leaderboards]]
+        name = "Season"
+        goals = ["Any Orb", "All Orbs"]
+        parameters = { rates = [0.1] }
+        minimum_finishes = 5
+        inactive_days = 90
+
+        [[leaderboards]]
+        name = "Teams"
+        goals = ["Co-op"]
+        category = "orb"
+        model = "trueskill"
+        team_races = "team"
+        """,
+    )
+    settings = load()
+    season, teams = settings.plans().named
+    assert (season.name, season.goals, season.model) == ("Season", ("Any Orb", "All Orbs"), "pairwise-elo")
+    assert season.parameters == {"rates": [0.1], "dummy": 0.25}, "those of the default model, one changed"
+    assert (teams.model, teams.parameters, teams.teams) == ("trueskill", {}, TeamPolicy.TEAM)
+    assert teams.category == "orb"
+    assert (settings.leaderboards[0].minimum_finishes, settings.leaderboards[0].inactive_days) == (5, 90)
+
+
+def test_a_category_set_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toml(folder, TWO)
+    environment(monkeypatch, CATEGORY="orb")
+    assert problems() == ("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them",)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "quiet_seconds = 'ten'",
+            ["racebot.toml", "quiet_seconds", "'ten'", "a number of seconds from 0 to 600"],
+        ),
+        (
+            "quite_seconds = 1",
+            ["racebot.toml", "'quite_seconds' is not a setting", "did you mean 'quiet_seconds'?"],
+        ),
+        ("model = 'elo'", ["racebot.toml", "no rating model 'elo'"]),
+        (
+            "model = 'plackett-luce'\nparameters = { ratse = [1] }",
+            ["racebot.toml", "no parameter 'ratse'", "'rates'"],
+        ),
+        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards.0.goals is missing: add it"]),
+        ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards.0.name"]),
+        (
+            "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodle = 'trueskill'",
+            ["leaderboards.0.modle", "'model'"],
+        ),
+        (
+            "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'elo'",
+            ["racebot.toml: leaderboards.0.model='elo'", "no rating model 'elo'"],
+        ),
+        ("[[categories]]\nslug = 'Bad Slug'\nclient_id = 'a'\nclient_secret = 'b'", ["categories.0.slug"]),
+        ("this is no toml", ["racebot.toml", "correct the file"]),
+    ],
+)
+def test_problems_of_the_toml_file(folder: Path, text: str, told: list[str]) -> None:
+    toml(folder, text)
+    (problem,) = problems()
+    for part in told:
+        assert part in problem
+
+
+def test_a_leaderboard_for_teams_needs_a_model_for_teams(folder: Path) -> None:
+    toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'team'")
+    (problem,) = problems()
+    assert "leaderboard 'X'" in problem
+    assert "pairwise-elo does not rate teams" in problem
+
+
+def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(monkeypatch, MODEL="trueskill", TEAM_RACES="team")
+    toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'ignore'")
+    assert load().plans().named[0].teams is TeamPolicy.IGNORE
+
+
+def test_two_leaderboards_of_one_name(folder: Path) -> None:
+    """They would take turns in overwriting each other."""
+    toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\n[[leaderboards]]\nname = 'X'\ngoals = ['h']\n")
+    (problem,) = problems()
+    assert "'X'" in problem
+
+
+@pytest.mark.parametrize("category", ["", "orb"])
+def test_a_leaderboard_of_all_categories_clashes_with_one_of_its_name(folder: Path, category: str) -> None:
+    other = "" if category else "orb"
+    toml(
+        folder,
+        f"[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = '{category}'\n"
+        f"[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = '{other}'\n",
+    )
+    (problem,) = problems()
+    assert "'X'" in problem
+
+
+def test_one_name_in_two_categories(folder: Path) -> None:
+    toml(
+        folder,
+        "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
+        "[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = 'cup'\nmodel = 'trueskill'\n",
+    )
+    assert [plan.model for plan in load().plans().named] == [DEFAULT_MODEL, "trueskill"]
+
+
+def test_one_category_in_two_tables(folder: Path) -> None:
+    toml(folder, TWO.replace('"cup"', '"orb"'))
+    (problem,) = problems()
+    assert "'orb'" in problem
+
+
+def test_a_toml_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, CONFIG="nosuch.toml")
+    (problem,) = problems()
+    assert problem.startswith("RACEBOT_CONFIG='nosuch.toml': there is no such file")
+
+
+@pytest.mark.parametrize("name", [".env", "racebot.toml"])
+def test_a_file_that_is_not_utf_8(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"# caf\xe9\n")
+    (problem,) = problems()
+    assert name in problem
+
+
+@pytest.mark.parametrize("name", ["racebot.toml"])
+def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
+    (folder / name).mkdir()
+    (problem,) = problems()
+    assert name in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("racebot.toml", b"a = " + b"[" * 5_000, "nested too deeply"),
+        ("racebot.toml", b"minimum_finishes = " + b"9" * 5_000, "correct the file"),
+        ("racebot.toml", b"quiet_seconds = nan", "quiet_seconds=nan: "),
+        (".env", b"RACEBOT_LEADERBOARDS=" + b"[" * 100_000, "RACEBOT_LEADERBOARDS"),
+        (".env", b"RACEBOT_PARAMETERS={" + b'"a":{' * 100_000, "RACEBOT_PARAMETERS"),
+        (".env", b"RACEBOT_DATABASE=a\0b", "no path has a NUL character"),
+        (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
+    ],
+)
+def test_files_that_ask_too_much_are_refused_in_a_line(
+    folder: Path, name: str, text: bytes, told: str
+) -> None:
+    (folder / name).write_bytes(text)
+    (problem,) = problems()
+    assert told in problem
+    assert len(problem) <= 1_000
+
+
+def test_a_variable_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_GOALS", os.fsdecode(b"caf\xe9"))
+    assert problems() == ("RACEBOT_GOALS: not UTF-8 text: write it as such",)
+
+
+@pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
+def test_without_https_only_a_site_on_this_machine(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    environment(monkeypatch, SITE=f"http://{host}:8000")
+    assert load().site == f"http://{host}:8000"
+
+
+@pytest.mark.parametrize("host", ["racetime.gg", "localhost.example", "10.0.0.1", "[2001:db8::1]"])
+def test_no_secret_goes_out_without_https(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    environment(monkeypatch, SITE=f"http://{host}")
+    (problem,) = problems()
+    assert problem.startswith(f"RACEBOT_SITE='http://{host}': without https ")
+    assert problem.endswith("set it to the site's address, such as https://racetime.gg")
+
+
+# Secrets
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A key missing beside the secret, one too many, and the secret's own key misspelt or of a wrong kind.
+        f"[[categories]]\nslug = 'orb'\nclient_secret = '{SECRET}'",
+        f"[[categories]]\nslug = 'orb'\nclient_id = 'a'\nclient_secret = '{SECRET}'\ngaols = []",
+        f"[[categories]]\nslug = 'orb'\nclient_id = 'a'\nclient_secert = '{SECRET}'",
+        f"[[categories]]\nslug = 'orb'\nclient_id = 'a'\nclient_secret = ['{SECRET}']",
+        f"[[categories]]\nslug = 'orb'\nclient_id = ['{SECRET}']\nclient_secret = '{SECRET}'",
+        f"[categories]\nslug = 'orb'\nclient_id = 'a'\nclient_secret = '{SECRET}'",
+        f"categories = '{SECRET}'",
+        f"client_secret = ['{SECRET}']",
+        f"client_secert = '{SECRET}'",
+        f"[client_secret]\nvalue = '{SECRET}'",
+        f"client_secret = '{SECRET}",
+    ],
+)
+def test_no_secret_of_the_toml_file_is_ever_told(folder: Path, text: str) -> None:
+    toml(folder, text)
+    problems()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f'[{{"slug": "orb", "client_secret": "{SECRET}"}}]',
+        f'{{"slug": "orb", "client_secret": "{SECRET}"}}',
+        f'[{{"slug": "orb", "client_secret": "{SECRET}"',
+    ],
+)
+def test_no_secret_of_the_environment_is_ever_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    environment(monkeypatch, CATEGORIES=value)
+    problems()
+
+
+def test_secrets_do_not_show(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment(monkeypatch, CATEGORY=CATEGORY, CLIENT_ID="bot", CLIENT_SECRET=SECRET)
+    settings = load()
+    for shown in (
+        settings,
+        settings.required_categories(),
+        settings.model_dump(),
+        settings.model_dump_json(),
+    ):
+        assert SECRET not in f"{shown} {shown!r}"
+    monkeypatch.delenv("RACEBOT_CATEGORY")
+    toml(folder, TWO)
+    settings = load()
+    assert SECRET not in f"{settings} {settings!r} {settings.required_categories()!r}"
+
+
+def test_a_line_of_env_that_sets_nothing_is_named(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_MODEL=plackett-luce\nRACEBOT GOALS orb\n")
+    (problem,) = problems()
+    assert problem == ".env, line 2: not of the form NAME=value: correct it"
+
+
+# Commands
+
+
+def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
+    monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
+    settings = load(folder)
+    words = settings.words()
+    assert [words.line(command) for command in Command] == [
+        "?elo",
+        "?leaderboard",
+        "?why",
+        "",
+        "?vs",
+        "?ratings",
+    ]
+    assert settings.buttons(None) == {
+        "My rating": {"message": "?elo"},
+        "Why?": {"message": "?why"},
+        "Leaderboard": {"message": "?leaderboard"},
+    }
+
+
+def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_COMMANDS", "false")
+    assert load(folder).buttons(None) == {}
+    page = "https://example.org/any-orb.html"
+    assert load(folder).buttons(page) == {"Leaderboard": {"url": page}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("COMMAND_NAMES", "ratng=elo", "ratng is not a command (did you mean 'rating'?)"),
+        ("COMMAND_NAMES", "rating=seed", "other bots answer to !seed, choose another name"),
+        ("COMMAND_NAMES", "rating=why", "rating and why are both called why"),
+        ("COMMAND_NAMES", "rating", "not of the form name=value"),
+        ("COMMAND_PREFIX", "a", "one to three signs such as"),
+        ("COMMAND_PREFIX", "@", "one to three signs such as"),
+        ("ANSWERS_PER_PERSON", "0", "a number of answers a minute"),
+    ],
+)
+def test_commands_that_cannot_be_named_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, problem: str
+) -> None:
+    monkeypatch.setenv(f"RACEBOT_{name}", value)
+    with pytest.raises(SettingsError) as refusal:
+        load(folder)
+    assert problem in str(refusal.value)
+    assert f"RACEBOT_{name}" in str(refusal.value)
+
+
+def test_the_listing_of_a_leaderboard_of_its_own(folder: Path) -> None:
+    (folder / "racebot.toml").write_text(
+        'minimum_finishes = 2\n[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\n'
+        "inactive_days = 30\n",
+        encoding="utf-8",
+    )
+    settings = load(folder)
+    assert settings.listing(BOARD) == Listing(2, 30)
+    assert settings.listing(replace(BOARD, category="other")) == Listing(2, 0)
+
+
+BOARD = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")

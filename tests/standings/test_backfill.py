@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import stamina
+from builders import CATEGORY, GOAL, NOON, Clock, entrant_document, listed_document, race_document, result
+
+from racebot.errors import PayloadError, SiteError
+from racebot.ledger.store import Ledger
+from racebot.racetime.client import Site
+from racebot.standings.backfill import Selection, backfill, read_races
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import MergeReport, Settler
+
+SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+
+
+def listed(number: int, **facts: Any) -> dict[str, Any]:
+    """A recorded race that ended so many days after the first."""
+    ended = (NOON + timedelta(days=number)).isoformat()
+    return listed_document(f"r{number}", TWO, **{"ended_at": ended, "recorded": True, **facts})
+
+
+class FakeList:
+    """The site's list of past races, newest first; `before` is called ahead of each answer."""
+
+    def __init__(self, *races: dict[str, Any]) -> None:
+        self.races = list(races)
+        self.asked: list[int] = []
+        self.fail_at: int | None = None
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        query = dict(request.url.params)
+        page, size = int(query["page"]), 2
+        self.asked.append(page)
+        if page == self.fail_at:
+            return httpx.Response(502)
+        races = sorted(self.races, key=lambda race: str(race["ended_at"]), reverse=True)
+        shown = races[size * (page - 1) : size * page]
+        body = {"count": len(races), "num_pages": -(-len(races) // size), "races": shown}
+        self.answered(page)
+        return httpx.Response(200, json=body)
+
+    def answered(self, page: int) -> None:
+        """What happens on the site after a page was asked for."""
+
+
+@pytest.fixture
+def fake() -> FakeList:
+    return FakeList(*(listed(number) for number in range(5)))
+
+
+@pytest.fixture
+async def site(fake: FakeList) -> AsyncIterator[Site]:
+    async with Site("https://orbs.example", interval=0, transport=httpx.MockTransport(fake)) as site:
+        with stamina.set_testing(True, attempts=2):
+            yield site
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    return Settler(ledger, Plans(SIMPLE))
+
+
+async def fill(
+    site: Site, settler: Settler, clock: Clock, told: list[tuple[int, int, int]] | None = None, **wanted: Any
+) -> MergeReport:
+    def progress(page: int, pages: int, races: int) -> None:
+        if told is not None:
+            told.append((page, pages, races))
+
+    return await backfill(site, CATEGORY, settler, Selection(**wanted), clock, progress)
+
+
+def rated(settler: Settler) -> list[str]:
+    board = settler.ledger.leaderboard(CATEGORY, GOAL)
+    return [] if board is None else [row.race for row in settler.ledger.rated_rows(board)]
+
+
+async def test_every_page_is_read_and_the_oldest_race_rated_first(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    told: list[tuple[int, int, int]] = []
+    report = await fill(site, settler, clock, told)
+    assert (report.new, report.skipped) == (5, 0)
+    assert fake.asked == [1, 2, 3]
+    assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
+    assert rated(settler) == [f"orb/r{number}" for number in range(5)]
+    assert settler.ledger.outbox.rooms(CATEGORY) == []
+    assert settler.ledger.staging.results(CATEGORY) == []
+
+
+async def test_a_backfill_may_be_repeated(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
+    await fill(site, settler, clock)
+    before = list(settler.ledger.db.conn.iterdump())
+    report = await fill(site, settler, clock)
+    assert (report.new, report.known) == (0, 5)
+    assert list(settler.ledger.db.conn.iterdump()) == before
+
+
+async def test_what_was_fetched_is_not_asked_for_again(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    fake.fail_at = 3
+    with pytest.raises(SiteError):
+        await fill(site, settler, clock)
+    assert rated(settler) == []
+    assert fake.asked == [1, 2, 3, 3]
+    fake.fail_at = None
+    fake.asked.clear()
+    clock.advance(hours=23)
+    report = await fill(site, settler, clock)
+    assert fake.asked == [3]
+    assert report.new == 5
+
+
+async def test_what_was_fetched_long_ago_is_asked_for_again(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    fake.fail_at = 3
+    with pytest.raises(SiteError):
+        await fill(site, settler, clock)
+    fake.fail_at = None
+    fake.asked.clear()
+    clock.advance(hours=25)
+    await fill(site, settler, clock)
+    assert fake.asked == [1, 2, 3]
+
+
+async def test_a_backfill_that_ended_between_the_last_page_and_the_rating(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> MergeReport:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(settler, "merge", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await fill(site, settler, clock)
+    fake.asked.clear()
+    assert (await fill(site, settler, clock)).new == 5
+    assert fake.asked == [4], "a page past the end, which is empty"
+
+
+async def test_races_that_finish_meanwhile_push_none_out_of_sight(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    def another(page: int) -> None:
+        fake.races.append(listed(100 + page))
+
+    fake.answered = another  # type: ignore[method-assign]
+    report = await fill(site, settler, clock)
+    assert report.new >= 5
+    assert {f"orb/r{number}" for number in range(5)} <= set(rated(settler))
+
+
+async def test_a_race_seen_twice_is_taken_as_it_was_last(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    """It moved to the next page, and was recorded between the two."""
+    fake.races = [listed(3), listed(2, recorded=False), listed(1)]
+
+    def moved(page: int) -> None:
+        if page == 1:
+            fake.races = [listed(9), listed(3), listed(2), listed(1)]
+
+    fake.answered = moved  # type: ignore[method-assign]
+    await fill(site, settler, clock)
+    assert rated(settler) == ["orb/r1", "orb/r2", "orb/r3"]
+
+
+async def test_what_does_not_count_is_skipped(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    fake.races = [
+        listed(1),
+        listed(2, recorded=False),
+        listed(3, recorded=False, recordable=False),
+        listed(4, goal={"name": "Fun", "custom": True}, recordable=False, recorded=False),
+        listed(5, ended_at="noon"),
+    ]
+    report = await fill(site, settler, clock)
+    assert (report.new, report.skipped) == (1, 3)
+    assert rated(settler) == ["orb/r1"]
+
+
+async def test_only_the_chosen_goals(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
+    fake.races.append(listed(7, goal={"name": "All Orbs", "custom": False}))
+    report = await fill(site, settler, clock, goals=["All Orbs"])
+    assert report.new == 1
+    assert settler.ledger.leaderboard(CATEGORY, "All Orbs") is not None
+    assert settler.ledger.leaderboard(CATEGORY, GOAL) is None
+
+
+async def test_since_a_day_reads_no_further_than_it_must(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
+    await fill(site, settler, clock, since=NOON + timedelta(days=3))
+    assert rated(settler) == ["orb/r3", "orb/r4"], "the day itself is wanted"
+    assert fake.asked == [1, 2]
+
+
+async def test_until_a_day(site: Site, settler: Settler, clock: Clock) -> None:
+    await fill(site, settler, clock, until=NOON + timedelta(days=2))
+    assert rated(settler) == ["orb/r0", "orb/r1"], "the day itself is not wanted"
+
+
+async def test_the_same_races_asked_for_in_parts(site: Site, settler: Settler, clock: Clock) -> None:
+    await fill(site, settler, clock, since=NOON + timedelta(days=3))
+    await fill(site, settler, clock, until=NOON + timedelta(days=3))
+    assert rated(settler) == [f"orb/r{number}" for number in range(5)]
+    board = settler.ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    assert settler.verify(board) == []
+
+
+async def test_a_category_without_races(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
+    fake.races = []
+    assert await fill(site, settler, clock) == MergeReport()
+    assert fake.asked == [1]
+
+
+def test_which_races_a_selection_wants() -> None:
+    race = result("r", "ann", after=1)
+    moment: datetime = race.ended_at
+    assert Selection().wants(race)
+    assert Selection(goals=[GOAL], since=moment).wants(race)
+    assert not Selection(goals=["All Orbs"]).wants(race)
+    assert not Selection(since=moment + timedelta(microseconds=1)).wants(race)
+    assert not Selection(until=moment).wants(race)
+
+
+# Files
+
+ARCHIVED = [
+    {
+        "slug": f"a{number}",
+        "ended_at": f"2025-06-0{number}T10:00:00Z",
+        "recorded": True,
+        "entrants": [{"user_id": "x1", "place": 1}, {"user_id": "x2", "place": 9999}],
+    }
+    for number in (1, 2)
+]
+
+
+def file(tmp_path: Path, document: object, name: str = "season one.json") -> Path:
+    path = tmp_path / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def names(path: Path, category: str = CATEGORY, goal: str | None = None) -> list[str]:
+    return [result.name for result in read_races(path, category=category, goal=goal)]
+
+
+def test_an_archive_of_races(tmp_path: Path) -> None:
+    path = file(tmp_path, ARCHIVED)
+    assert names(path) == ["orb/a1", "orb/a2"]
+    assert {r.goal for r in read_races(path, category="", goal=None)} == {"season one"}
+    assert {r.goal for r in read_races(path, category="", goal="S1")} == {"S1"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"count": 2, "num_pages": 1, "races": [listed(1), listed(2)]},
+        [
+            {"count": 2, "num_pages": 2, "races": [listed(1)]},
+            {"count": 2, "num_pages": 2, "races": [listed(2)]},
+        ],
+        [listed(1), listed(2)],
+        [listed(1), {"races": [listed(2)]}],
+    ],
+    ids=["a page", "pages", "races", "both"],
+)
+def test_json_saved_from_the_site(tmp_path: Path, document: object) -> None:
+    assert names(file(tmp_path, document)) == ["orb/r1", "orb/r2"]
+
+
+def test_one_race_saved_from_the_site(tmp_path: Path) -> None:
+    assert names(file(tmp_path, race_document("solo", TWO))) == ["orb/solo"]
+
+
+def test_races_that_have_not_ended_are_left_out(tmp_path: Path) -> None:
+    assert names(file(tmp_path, [race_document("open-1", status="open"), listed(1)])) == ["orb/r1"]
+
+
+def test_one_goal_of_a_file_of_the_site(tmp_path: Path) -> None:
+    other = listed(2, goal={"name": "All Orbs", "custom": False})
+    path = file(tmp_path, [listed(1), other])
+    assert names(path, goal="All Orbs") == ["orb/r2"]
+    assert names(path) == ["orb/r1", "orb/r2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[NaN]", "NaN is not a number"),
+        ("5", "neither an archive nor races saved from the site"),
+        ('"races"', "neither an archive nor races"),
+        ("null", "neither an archive nor races"),
+        ("{}", "race: name is missing"),
+        ("[5]", "race is not an object"),
+        ('[{"races": 5}]', "race"),
+        ('[{"races": "abc"}]', "race"),
+        ('{"races": {"a": 1}}', "race"),
+        ('[{"name": "orb/r"}]', "orb/r"),
+        ('[{"slug": "a", "entrants": []}]', "race 1 of the archive: it has no 'ended_at'"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_and_where(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PayloadError) as refused:
+        read_races(path, category=CATEGORY, goal=None)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(PayloadError, match=r"bad\.json: not JSON"):
+        read_races(path, category=CATEGORY, goal=None)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PayloadError, match=r"nosuch\.json: No such file or directory"):
+        read_races(tmp_path / "nosuch.json", category=CATEGORY, goal=None)
+    with pytest.raises(PayloadError, match="Is a directory"):
+        read_races(tmp_path, category=CATEGORY, goal=None)

@@ -1,0 +1,932 @@
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
+from hypothesis import given, settings, strategies as st
+
+from racebot.errors import ModelError
+from racebot.ledger.queue import Message, PendingRace
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import RaceResult
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.rater import NOBODY_FINISHED, TEAM_RACE, TOO_FEW, UNCOMPARABLE, UNSUITED
+from racebot.standings.settle import MergeReport, Rated, Settler
+
+# Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
+SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+PLANS = Plans(SIMPLE)
+NOW = NOON + timedelta(days=30)
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    return Settler(ledger, PLANS)
+
+
+@contextmanager
+def fresh(plans: Plans = PLANS) -> Iterator[Settler]:
+    """A settler with a ledger of its own."""
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        yield Settler(ledger, plans)
+
+
+def settle(settler: Settler, race: RaceResult) -> list[Rated] | None:
+    return settler.settle(race, lambda _: (), NOW)
+
+
+def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:
+    board = settler.ledger.leaderboard(CATEGORY, name)
+    assert board is not None
+    return board
+
+
+def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
+    return {s.name: s.points for s in settler.ledger.standings(board_of(settler, name))}
+
+
+def changes(rated: Rated) -> dict[str, tuple[int | None, int, int]]:
+    return {c.player: (c.place, c.points_before, c.points_after) for c in rated.changes}
+
+
+def contents(settler: Settler) -> dict[str, Any]:
+    """All that is rated, to the last bit, without ids and times of our own."""
+    return {
+        f"{b.category}/{b.name}": (
+            b.goals,
+            b.model,
+            b.parameters,
+            b.teams,
+            repr(list(settler.ledger.rated_rows(b))),
+            repr(settler.ledger.standings(b)),
+        )
+        for b in settler.ledger.leaderboards()
+    }
+
+
+def dump(settler: Settler) -> list[str]:
+    return list(settler.ledger.db.conn.iterdump())
+
+
+def assert_sound(settler: Settler) -> None:
+    for board in settler.ledger.leaderboards():
+        assert settler.verify(board) == []
+    assert settler.ledger.check() == []
+
+
+# Settling, by hand
+
+
+def test_a_first_race(settler: Settler) -> None:
+    rated = settle(settler, result("r", "ann bo"))
+    assert rated is not None
+    assert len(rated) == 1
+    assert changes(rated[0]) == {"id-ann": (1, 1000, 1100), "id-bo": (2, 1000, 900)}
+    assert [c.races_before for c in rated[0].changes] == [0, 0]
+    assert rated[0].note is None
+    stored = settler.ledger.race("orb/r")
+    assert stored is not None
+    assert (stored.source, stored.counted_at) == ("live", NOON)
+    assert points(settler) == {"Ann": 1100, "Bo": 900}
+
+
+def test_races_build_on_each_other(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    rated = settle(settler, result("s", "ann bo", after=1))
+    assert rated is not None
+    # A lead of 0.2: the winner gains 0.2 / (1 + e^0.2) = 0.0900332.
+    assert changes(rated[0]) == {"id-ann": (1, 1100, 1190), "id-bo": (2, 900, 810)}
+    assert [c.races_before for c in rated[0].changes] == [1, 1]
+    ann = settler.ledger.standing(board_of(settler), "id-ann")
+    assert ann is not None
+    assert ann.rating == ann.state[0] == pytest.approx(1.1 + 0.2 / (1 + 2.718281828459045**0.2), abs=1e-12)
+
+
+def test_the_unfinished_lose_to_every_finisher_and_not_to_each_other(settler: Settler) -> None:
+    rated = settle(settler, result("r", "ann", dnf="bo", dq="cy"))
+    assert rated is not None
+    assert changes(rated[0]) == {
+        "id-ann": (1, 1000, 1200),
+        "id-bo": (None, 1000, 900),
+        "id-cy": (None, 1000, 900),
+    }
+
+
+def test_what_a_standing_counts(settler: Settler) -> None:
+    settle(settler, result("a", "ann=bo cy", after=5))
+    settle(settler, result("b", "bo ann", dnf="cy", after=2))
+    standings = {s.name: s for s in settler.ledger.standings(board_of(settler))}
+    assert {n: (s.races, s.finishes, s.wins) for n, s in standings.items()} == {
+        "Ann": (2, 2, 1),
+        "Bo": (2, 2, 2),
+        "Cy": (2, 1, 0),
+    }
+    assert {s.last_race_at for s in standings.values()} == {NOON + timedelta(hours=5)}
+
+
+def test_places_are_those_of_the_race_not_of_the_rated(settler: Settler) -> None:
+    race = result(
+        "r",
+        entrants=(
+            entrant("gone", time=1, user_id=None),
+            entrant("ann", time=2),
+            entrant("bo", time=2),
+            entrant("cy", time=3),
+        ),
+    )
+    rated = settle(settler, race)
+    assert rated is not None
+    assert {p: place for p, (place, _, _) in changes(rated[0]).items()} == {
+        "id-ann": 2,
+        "id-bo": 2,
+        "id-cy": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("race", "note"),
+    [
+        (result("r", dnf="ann bo", dq="cy"), NOBODY_FINISHED),
+        (result("r", "ann"), TOO_FEW),
+        (result("r", "ann=bo"), TOO_FEW),
+        (result("r", entrants=(entrant("ann", time=1), entrant("gone", time=2, user_id=None))), TOO_FEW),
+        (
+            result("r", entrants=(entrant("ann", time=1, team="x"), entrant("bo", time=2, team="y"))),
+            TEAM_RACE,
+        ),
+    ],
+    ids=["nobody", "one", "tied", "one rated", "teams"],
+)
+def test_a_race_that_changes_nothing_is_noted(settler: Settler, race: RaceResult, note: str) -> None:
+    rated = settle(settler, race)
+    assert rated is not None
+    assert (rated[0].changes, rated[0].note) == ((), note)
+    (row,) = settler.ledger.rated_rows(board_of(settler))
+    assert (row.sequence, row.race, row.note) == (1, "orb/r", note)
+    assert settler.ledger.standings(board_of(settler)) == []
+    assert_sound(settler)
+
+
+def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
+    settler: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One such race must not keep a season's backfill from being rated."""
+    strange = result("b", entrants=(entrant("ann", time=1), entrant("bo")), after=1)
+    twice = result(
+        "c", entrants=(entrant("ann", time=1), entrant("ann", time=2), entrant("bo", time=3)), after=2
+    )
+    report = settler.merge([result("a", "ann bo"), strange, twice, result("d", "cy di", after=3)], "import")
+    assert report.new == 4
+    notes = {row.race: row.note for row in settler.ledger.rated_rows(board_of(settler))}
+    assert notes["orb/a"] is notes["orb/d"] is None
+    assert notes["orb/b"] == notes["orb/c"] == UNCOMPARABLE
+    assert "orb/b: its finishers have neither a finish time each" in caplog.text
+    assert "orb/c: the entrant id-ann is listed twice" in caplog.text
+    assert points(settler) == {"Ann": 1100, "Cy": 1100, "Bo": 900, "Di": 900}
+    assert_sound(settler)
+
+
+def test_a_model_that_cannot_rate_a_race_leaves_it_out(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-exponential")))
+    rated = settle(settler, result("a", "ann bo cy"))
+    assert rated is not None
+    assert (rated[0].changes, rated[0].note) == ((), UNSUITED)
+    assert settle(settler, result("b", "ann bo", after=1))[0].changes
+    assert_sound(settler)
+
+
+# Once and only once
+
+
+def test_settling_twice_changes_nothing(settler: Settler) -> None:
+    race = result("r", "ann bo", dnf="cy")
+    settle(settler, race)
+    before = dump(settler)
+    asked: list[list[Rated]] = []
+    assert settler.settle(race, lambda rated: asked.append(rated) or (), NOW) is None
+    assert asked == []
+    assert dump(settler) == before
+
+
+def test_a_renamed_racer_is_no_changed_result(settler: Settler) -> None:
+    race = result("r", "ann bo")
+    settle(settler, race)
+    ann, bo = race.entrants
+    assert settle(settler, replace(race, entrants=(replace(ann, name="Anna"), bo))) is None
+
+
+def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
+    def messages(rated: list[Rated]) -> Iterable[Message]:
+        assert settler.ledger.race("orb/r") is not None, "what was rated can be read already"
+        yield Message("orb/r", CATEGORY, "chat", "g", {"n": len(rated[0].changes)})
+
+    settler.settle(result("r", "ann bo"), messages, NOW)
+    (row,) = settler.ledger.outbox.open_for("orb/r")
+    assert (row.message.body, row.created_at) == ({"n": 2}, NOW)
+
+
+def test_a_fault_in_the_middle_leaves_nothing(settler: Settler) -> None:
+    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    before = dump(settler)
+
+    def messages(_: list[Rated]) -> Iterable[Message]:
+        yield Message("orb/r", CATEGORY, "chat", "g", {})
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        settler.settle(result("r", "ann bo"), messages, NOW)
+    assert dump(settler) == before
+    assert settle(settler, result("r", "ann bo")) is not None
+    assert points(settler) == {"Ann": 1100, "Bo": 900}
+
+
+def test_a_settled_race_is_pending_no_more(settler: Settler) -> None:
+    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    settle(settler, result("r", "ann bo"))
+    assert settler.ledger.pending.get("orb/r") is None
+
+
+def test_a_pending_race_that_a_backfill_settled_is_pending_no_more(settler: Settler) -> None:
+    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    settler.merge([result("r", "ann bo")], "backfill")
+    assert settle(settler, result("r", "ann bo")) is None
+    assert settler.ledger.pending.get("orb/r") is None
+
+
+# Order
+
+
+def test_a_race_recorded_late_counts_when_it_is_recorded(settler: Settler) -> None:
+    settle(settler, result("new", "ann bo", after=10))
+    settle(settler, result("old", "bo ann", after=1))
+    rows = list(settler.ledger.rated_rows(board_of(settler)))
+    assert [(row.sequence, row.race) for row in rows] == [(1, "orb/new"), (2, "orb/old")]
+    late = settler.ledger.race("orb/old")
+    assert late is not None
+    assert late.counted_at > NOON + timedelta(hours=10)
+    assert late.result.ended_at == NOON + timedelta(hours=1)
+    assert_sound(settler)
+
+
+players = ["ann", "bo", "cy", "di", "ed", "fay"]
+
+
+@st.composite
+def races(draw: st.DrawFn, goals: Sequence[str] = (GOAL,)) -> list[RaceResult]:
+    """Some recorded races of a few players, at distinct names, some ending at the same moment."""
+    made = []
+    for index in range(draw(st.integers(1, 7))):
+        entrants = []
+        for name in draw(st.lists(st.sampled_from(players), min_size=1, max_size=6, unique=True)):
+            status = draw(st.sampled_from(["done", "done", "done", "dnf", "dq"]))
+            time = draw(st.integers(1, 4)) if status == "done" else None
+            account = None if draw(st.integers(0, 9)) == 0 else f"id-{name}"
+            entrants.append(entrant(name, status, time, user_id=account))
+        made.append(
+            result(
+                f"r{index}",
+                entrants=tuple(entrants),
+                after=draw(st.integers(0, 5)),
+                goal=draw(st.sampled_from(list(goals))),
+            )
+        )
+    return made
+
+
+MODELS = [SIMPLE, LeaderboardPlan("plackett-luce"), LeaderboardPlan("trueskill")]
+
+
+@given(races(), st.sampled_from(MODELS))
+@settings(max_examples=25, deadline=None)
+def test_settling_live_equals_a_rebuild_to_the_last_bit(
+    history: list[RaceResult], plan: LeaderboardPlan
+) -> None:
+    with fresh(Plans(plan)) as settler:
+        for race in history:
+            settle(settler, race)
+        live = contents(settler)
+        assert_sound(settler)
+        assert settler.rebuild(board_of(settler)) == len(history)
+        assert contents(settler) == live
+
+
+@given(races(goals=["Any Orb", "All Orbs"]), st.data(), st.sampled_from(MODELS))
+@settings(max_examples=25, deadline=None)
+def test_files_merged_in_any_order_give_equal_standings(
+    history: list[RaceResult], data: st.DataObject, plan: LeaderboardPlan
+) -> None:
+    files: list[list[RaceResult]] = [[], [], []]
+    for race in data.draw(st.permutations(history)):
+        files[data.draw(st.integers(0, 2))].append(race)
+    files[data.draw(st.integers(0, 2))] += history[:2]
+    with fresh(Plans(plan)) as whole, fresh(Plans(plan)) as parts:
+        whole.merge(history, "import")
+        for file in files:
+            parts.merge(file, "import")
+        assert contents(parts) == contents(whole)
+        assert_sound(parts)
+
+
+@given(races(), st.integers(0, 6), st.sampled_from(MODELS))
+@settings(max_examples=25, deadline=None)
+def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
+    history: list[RaceResult], which: int, plan: LeaderboardPlan
+) -> None:
+    old = history[which % len(history)]
+    new = replace(old, entrants=result("x", "ed bo ann", dnf="cy").entrants)
+    rewritten = [new if race is old else race for race in history]
+    with fresh(Plans(plan)) as changed, fresh(Plans(plan)) as right:
+        for race in history:
+            settle(changed, race)
+        settle(changed, new)
+        for race in rewritten:
+            settle(right, race)
+        assert_sound(changed)
+        assert contents(changed) == contents(right)
+
+
+@given(races(goals=["Any Orb", "All Orbs"]), st.data())
+@settings(max_examples=25, deadline=None)
+def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.DataObject) -> None:
+    """Recorded, recorded anew with another result or goal, withdrawn, merged, rated by other settings."""
+    season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
+    narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
+    settings_ = [
+        PLANS,
+        Plans(SIMPLE, (season,)),
+        Plans(SIMPLE, (season, narrow)),
+        Plans(LeaderboardPlan("plackett-luce"), (narrow,)),
+    ]
+    with fresh() as first:
+        settler = first
+        for _ in range(data.draw(st.integers(1, 10))):
+            race = data.draw(st.sampled_from(history))
+            match data.draw(st.sampled_from(["settle", "change", "withdraw", "merge", "settings"])):
+                case "settle":
+                    settle(settler, race)
+                case "change":
+                    other = data.draw(st.sampled_from(history))
+                    settle(settler, replace(race, entrants=other.entrants, goal=other.goal))
+                case "withdraw":
+                    settler.withdraw(race.name)
+                case "merge":
+                    settler.merge(data.draw(st.lists(st.sampled_from(history))), "backfill")
+                case "settings":
+                    settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
+                    settler.apply_plans()
+            assert_sound(settler)
+
+
+# Changed results
+
+
+def test_a_changed_result_is_told_and_logged(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("s", "ann bo", after=1))
+    rated = settle(settler, result("r", "bo ann"))
+    assert rated is not None
+    assert changes(rated[0]) == {"id-ann": (2, 1000, 900), "id-bo": (1, 1000, 1100)}
+    assert "orb/r: the recorded result changed" in caplog.text
+    # Then Ann, 0.2 behind, wins: 0.2 / (1 + e^-0.2) = 0.1099668.
+    assert points(settler) == {"Ann": 1010, "Bo": 990}
+
+
+def test_a_changed_goal_moves_a_race_to_another_leaderboard(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("s", "ann bo", after=1))
+    settle(settler, result("r", "ann bo", goal="All Orbs"))
+    assert points(settler) == {"Ann": 1100, "Bo": 900}
+    assert points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/s"]
+    assert_sound(settler)
+
+
+def test_a_changed_entrant_leaves_no_standing_behind(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("r", "ann cy"))
+    assert points(settler) == {"Ann": 1100, "Cy": 900}
+
+
+def test_a_withdrawn_race_counts_no_more(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("s", "bo ann", after=1))
+    settler.withdraw("orb/r")
+    assert points(settler) == {"Bo": 1100, "Ann": 900}
+    assert settler.ledger.race("orb/r") is None
+    assert "orb/r: no longer recorded" in caplog.text
+    assert_sound(settler)
+
+
+def test_a_race_is_withdrawn_also_from_a_leaderboard_that_is_not_rated_any_more(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    settle(settler, result("s", "bo ann", after=1))
+    narrowed = Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
+    Settler(settler.ledger, narrowed).withdraw("orb/r")
+    assert points(settler) == {"Bo": 1100, "Ann": 900}
+    assert_sound(settler)
+
+
+def test_withdrawing_what_is_not_there_changes_nothing(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    before = dump(settler)
+    settler.withdraw("orb/nosuch")
+    assert dump(settler) == before
+
+
+def test_a_withdrawn_race_may_be_recorded_again(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    settler.withdraw("orb/r")
+    assert settle(settler, result("r", "ann bo")) is not None
+    assert points(settler) == {"Ann": 1100, "Bo": 900}
+
+
+# Merging
+
+
+def test_what_a_merge_reports(settler: Settler) -> None:
+    first = settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    assert (first.new, first.changed, first.known, first.skipped) == (2, 0, 0, 0)
+    assert [b.name for b in first.leaderboards] == [GOAL]
+    second = settler.merge(
+        [
+            result("a", "ann bo"),
+            result("b", "bo ann", after=1),
+            result("c", "ann bo", after=2),
+            result("d", "ann bo", recorded=False),
+        ],
+        "import",
+    )
+    assert (second.new, second.changed, second.known, second.skipped) == (1, 1, 1, 1)
+    assert_sound(settler)
+
+
+def test_a_merge_of_what_is_known_changes_nothing(settler: Settler) -> None:
+    history = [result("a", "ann bo"), result("b", "ann bo", after=1)]
+    settler.merge(history, "import")
+    before = dump(settler)
+    assert settler.merge(history, "backfill") == MergeReport(known=2)
+    assert dump(settler) == before
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"recorded": False}, {"recordable": False}, {"custom_goal": True}, {"hidden": True}],
+    ids=lambda f: next(iter(f)),
+)
+def test_what_never_counts_is_skipped(settler: Settler, facts: dict[str, bool]) -> None:
+    assert settler.merge([result("a", "ann bo", **facts)], "import") == MergeReport(skipped=1)
+    assert settler.ledger.race("orb/a") is None
+
+
+def test_older_races_are_put_in_before_those_that_are_rated(settler: Settler) -> None:
+    settle(settler, result("new", "ann bo", after=10))
+    settler.merge([result("old", "bo ann", after=1)], "backfill")
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/old", "orb/new"]
+    with fresh() as scratch:
+        scratch.merge([result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import")
+        assert contents(settler) == contents(scratch)
+    assert_sound(settler)
+
+
+def test_a_race_that_ended_at_the_same_moment_takes_its_place_by_name(settler: Settler) -> None:
+    settler.merge([result("b", "ann bo")], "import")
+    settler.merge([result("a", "bo ann")], "import")
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/a", "orb/b"]
+    assert_sound(settler)
+
+
+def test_a_merge_may_move_a_race_to_another_leaderboard(settler: Settler) -> None:
+    settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    report = settler.merge([result("a", "ann bo", goal="All Orbs")], "import")
+    assert report.changed == 1
+    assert {b.name for b in report.leaderboards} == {"Any Orb", "All Orbs"}
+    assert points(settler) == points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
+    assert_sound(settler)
+
+
+def test_newer_races_are_added_to_those_that_are_rated(settler: Settler) -> None:
+    settle(settler, result("old", "ann bo", after=1))
+    settler.merge([result("new", "ann bo", after=10)], "backfill")
+    assert points(settler) == {"Ann": 1190, "Bo": 810}
+    assert_sound(settler)
+
+
+def test_a_merge_that_fails_leaves_nothing(settler: Settler) -> None:
+    settle(settler, result("a", "ann bo"))
+    before = dump(settler)
+
+    def results() -> Iterator[RaceResult]:
+        yield result("b", "ann bo", after=1)
+        raise RuntimeError("halt")
+
+    with pytest.raises(RuntimeError, match="halt"):
+        settler.merge(results(), "import")
+    assert dump(settler) == before
+
+
+def test_one_race_in_two_files_counts_once(settler: Settler) -> None:
+    settler.merge([result("a", "ann bo"), result("a", "ann bo")], "import")
+    assert points(settler) == {"Ann": 1100, "Bo": 900}
+    assert_sound(settler)
+
+
+def test_a_backfill_queues_no_messages(settler: Settler) -> None:
+    settler.merge([result("a", "ann bo")], "backfill")
+    assert settler.ledger.outbox.of("orb/a") == []
+    stored = settler.ledger.race("orb/a")
+    assert stored is not None
+    assert stored.source == "backfill"
+
+
+# Plans
+
+
+def test_only_the_chosen_goals_are_rated() -> None:
+    plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
+    assert [b.name for b in plans.leaderboards(CATEGORY, "Any Orb")] == ["Any Orb"]
+    assert plans.leaderboards(CATEGORY, "All Orbs") == []
+    assert [b.name for b in plans.leaderboards("cup", "All Orbs")] == ["All Orbs"]
+    assert not plans.counts(result("r", "ann", goal="All Orbs"))
+    assert plans.counts(result("r", "ann"))
+    assert plans.counts(result("r", "ann", recorded=False)), "it may be recorded yet"
+
+
+def test_named_leaderboards_take_the_goals_they_list() -> None:
+    season = LeaderboardPlan("trueskill", name="Season", goals=("Any Orb", "All Orbs"))
+    sprint = LeaderboardPlan("pairwise-elo", name="Sprint", goals=("Any Orb",), category="cup")
+    plans = Plans(SIMPLE, (season, sprint))
+    assert [(b.name, b.model, b.goals) for b in plans.leaderboards(CATEGORY, "Any Orb")] == [
+        ("Season", "trueskill", ("Any Orb", "All Orbs"))
+    ]
+    assert [b.name for b in plans.leaderboards("cup", "Any Orb")] == ["Season", "Sprint"]
+    assert [(b.name, b.goals) for b in plans.leaderboards(CATEGORY, "No Orbs")] == [("No Orbs", ("No Orbs",))]
+
+
+def test_a_leaderboard_that_joins_goals(ledger: Ledger) -> None:
+    season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
+    settler = Settler(ledger, Plans(SIMPLE, (season,)))
+    settle(settler, result("a", "ann bo"))
+    settle(settler, result("b", "ann bo", goal="All Orbs", after=1))
+    settle(settler, result("c", "ann bo", goal="No Orbs", after=2))
+    assert points(settler, "Season") == {"Ann": 1190, "Bo": 810}
+    assert points(settler, "No Orbs") == {"Ann": 1100, "Bo": 900}
+    assert ledger.leaderboard(CATEGORY, "Any Orb") is None
+    assert_sound(settler)
+
+
+def test_a_race_may_count_on_several_leaderboards(ledger: Ledger) -> None:
+    wide = replace(SIMPLE, name="Wide", goals=("Any Orb", "All Orbs"))
+    narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",))
+    settler = Settler(ledger, Plans(SIMPLE, (wide, narrow)))
+    settle(settler, result("b", "ann bo", goal="All Orbs", after=9))
+    rated = settle(settler, result("a", "ann bo", after=1))
+    assert rated is not None
+    assert [(r.leaderboard.name, changes(r)["id-ann"]) for r in rated] == [
+        ("Wide", (1, 1100, 1190)),
+        ("Narrow", (1, 1000, 1100)),
+    ]
+    assert_sound(settler)
+
+
+def test_a_leaderboard_added_later_starts_with_the_races_that_are_stored(ledger: Ledger) -> None:
+    before = Settler(ledger, Plans(SIMPLE))
+    settle(before, result("a", "ann bo"))
+    season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
+    after = Settler(ledger, Plans(SIMPLE, (season,)))
+    after.apply_plans()
+    assert points(after, "Season") == {"Ann": 1100, "Bo": 900}
+    settle(after, result("b", "ann bo", after=1))
+    assert points(after, "Season") == {"Ann": 1190, "Bo": 810}
+    assert after.verify(board_of(after, "Season")) == []
+
+
+def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    for index in range(3):
+        settle(settler, result(f"r{index}", "ann bo", dnf="cy", after=index))
+    assert settler.apply_plans() == []
+    changed = Settler(settler.ledger, Plans(LeaderboardPlan("trueskill")))
+    (board,) = changed.apply_plans()
+    assert (board.name, board.model) == (GOAL, "trueskill")
+    assert changed.apply_plans() == []
+    assert "settings changed (trueskill); rebuilding" in caplog.text
+    with fresh(Plans(LeaderboardPlan("trueskill"))) as scratch:
+        for index in range(3):
+            settle(scratch, result(f"r{index}", "ann bo", dnf="cy", after=index))
+        assert contents(changed) == contents(scratch)
+    assert_sound(changed)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [0.4]}),
+        replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL),
+    ],
+    ids=["parameters", "team policy"],
+)
+def test_every_setting_of_a_leaderboard_matters(settler: Settler, plan: LeaderboardPlan) -> None:
+    settle(settler, result("r", "ann bo"))
+    changed = Settler(settler.ledger, Plans(plan))
+    assert len(changed.apply_plans()) == 1
+    assert_sound(changed)
+
+
+def test_parameters_written_as_text_are_the_same_parameters(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    text = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
+    assert Settler(settler.ledger, Plans(replace(SIMPLE, parameters=text))).apply_plans() == []
+
+
+def test_a_leaderboard_whose_goal_is_not_rated_any_more_is_left_as_it_is(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    before = contents(settler)
+    narrowed = Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"All Orbs"})})
+    assert Settler(settler.ledger, narrowed).apply_plans() == []
+    assert contents(settler) == before
+
+
+# Teams
+
+TEAMS = result(
+    "r",
+    entrants=(
+        entrant("ann", time=HOUR + 10 * SECOND, team="red"),
+        entrant("bo", time=HOUR + 20 * SECOND, team="blue"),
+        entrant("cy", time=HOUR + 30 * SECOND, team="blue"),
+        entrant("di", time=HOUR + 60 * SECOND, team="red"),
+        entrant("ed", time=HOUR + 90 * SECOND, team="green"),
+        entrant("fay", "dnf", team="green"),
+    ),
+)
+
+
+def test_team_races_rated_one_by_one(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL)))
+    rated = settle(settler, TEAMS)
+    assert rated is not None
+    assert {p: place for p, (place, _, _) in changes(rated[0]).items()} == {
+        "id-ann": 1,
+        "id-bo": 2,
+        "id-cy": 3,
+        "id-di": 4,
+        "id-ed": 5,
+        "id-fay": None,
+    }
+    assert points(settler)["Ann"] == 1500, "five opponents beaten, 0.1 each"
+
+
+def test_team_races_rated_by_team(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM)))
+    rated = settle(settler, TEAMS)
+    assert rated is not None
+    # Means: blue 25 s, red 35 s; green has a DNF.
+    assert {p: place for p, (place, _, _) in changes(rated[0]).items()} == {
+        "id-bo": 1,
+        "id-cy": 1,
+        "id-ann": 2,
+        "id-di": 2,
+        "id-ed": None,
+        "id-fay": None,
+    }
+    standings = {s.name: s for s in ledger.standings(board_of(settler))}
+    assert (
+        standings["Bo"].points == standings["Cy"].points > standings["Ann"].points == standings["Di"].points
+    )
+    assert {n for n, s in standings.items() if s.wins} == {"Bo", "Cy"}
+    assert {n for n, s in standings.items() if not s.finishes} == {"Ed", "Fay"}
+    assert_sound(settler)
+
+
+def test_the_place_of_a_team_after_two_that_tied(ledger: Ledger) -> None:
+    """As with single racers: after two in first place comes third."""
+    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM)))
+    race = result(
+        "r",
+        entrants=(
+            entrant("ann", time=20, team="red"),
+            entrant("bo", time=20, team="blue"),
+            entrant("cy", time=30, team="green"),
+        ),
+    )
+    rated = settle(settler, race)
+    assert rated is not None
+    assert {p: place for p, (place, _, _) in changes(rated[0]).items()} == {
+        "id-ann": 1,
+        "id-bo": 1,
+        "id-cy": 3,
+    }
+
+
+# Preview
+
+
+def test_a_preview_tells_what_settling_does_and_writes_nothing(settler: Settler) -> None:
+    first = result("a", "ann bo", recorded=False)
+    empty = dump(settler)
+    assert changes(settler.preview(first)[0]) == {"id-ann": (1, 1000, 1100), "id-bo": (2, 1000, 900)}
+    assert dump(settler) == empty
+    settle(settler, replace(first, recorded=True))
+    second = result("b", "cy ann", dnf="bo", after=1)
+    before = dump(settler)
+    (preview,) = settler.preview(second)
+    assert dump(settler) == before
+    (settled,) = settle(settler, second) or []
+    assert preview.changes == settled.changes
+    assert [c.races_before for c in preview.changes] == [1, 1, 0]
+
+
+def test_a_preview_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})}))
+    assert settler.preview(result("a", "ann bo")) == []
+
+
+# Verification
+
+TAMPERING: dict[str, tuple[str, str]] = {
+    "a changed state": (
+        "UPDATE changes SET state_after = '[1.1000000000000003]' WHERE sequence = 1 AND player = 'id-ann'",
+        "race orb/a: the stored changes differ from a replay",
+    ),
+    "a changed place": (
+        "UPDATE changes SET place = 2 WHERE sequence = 1 AND player = 'id-ann'",
+        "race orb/a: the stored changes differ from a replay",
+    ),
+    "changed points": (
+        "UPDATE changes SET points_after = points_after + 1 WHERE sequence = 2 AND player = 'id-bo'",
+        "race orb/b: the stored changes differ from a replay",
+    ),
+    "a missing change": (
+        "DELETE FROM changes WHERE sequence = 2 AND player = 'id-cy'",
+        "race orb/b: the stored changes differ from a replay",
+    ),
+    "a missing race": ("DELETE FROM rated WHERE race = 'orb/b'", "race orb/b: stored, but not rated"),
+    "a changed note": (
+        "UPDATE rated SET note = NULL WHERE race = 'orb/c'",
+        "race orb/c: the stored changes differ from a replay",
+    ),
+    "another sequence": (
+        "UPDATE rated SET sequence = 9 WHERE race = 'orb/c'",
+        "race orb/c: the stored changes differ from a replay",
+    ),
+    "a changed standing": (
+        "UPDATE standings SET state = '[1.5]' WHERE player = 'id-ann'",
+        "player Ann: the standing differs from a replay",
+    ),
+    "a changed rating": (
+        "UPDATE standings SET rating = rating + 1e-15 WHERE player = 'id-ann'",
+        "player Ann: the standing differs from a replay",
+    ),
+    "a changed count": (
+        "UPDATE standings SET wins = 7 WHERE player = 'id-ann'",
+        "player Ann: the standing differs from a replay",
+    ),
+    "a missing standing": (
+        "DELETE FROM standings WHERE player = 'id-cy'",
+        "player id-cy: has no standing, though races gave one",
+    ),
+    "an extra standing": (
+        "INSERT INTO standings VALUES (1, 'id-di', '[1.0]', 1.0, 1000, 1, 1, 1, '2026-03-01T12:00:00+00:00')",
+        "player Di: has a standing that no race explains",
+    ),
+    "a changed result": (
+        "UPDATE races SET result = replace(result, 'id-bo', 'id-di') WHERE name = 'orb/a'",
+        "race orb/a: the stored result does not match its fingerprint",
+    ),
+    "another order": (
+        "UPDATE races SET counted_at = '2027-01-01T00:00:00+00:00' WHERE name = 'orb/a'",
+        "race orb/a: the stored changes differ from a replay",
+    ),
+    "a lost result": (
+        "DELETE FROM races WHERE name = 'orb/b'",
+        "race orb/b: rated, but its result is not stored",
+    ),
+    "an added result": (
+        (
+            "INSERT INTO races"
+            " SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', result, '' FROM races LIMIT 1"
+        ),
+        "race orb/a: stored, but not rated",
+    ),
+    "a changed model": (
+        "UPDATE leaderboards SET model = 'plackett-luce', parameters = '{}'",
+        "race orb/a: the stored changes differ from a replay",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TAMPERING)
+def test_verify_finds_tampering_and_rebuild_mends_it(settler: Settler, kind: str) -> None:
+    settle(settler, result("a", "ann bo"))
+    settle(settler, result("b", "bo ann", dnf="cy", after=1))
+    settle(settler, result("c", "di", after=2))
+    board = board_of(settler)
+    assert settler.verify(board) == []
+    statement, problem = TAMPERING[kind]
+    db = settler.ledger.db
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute(statement)
+    problems = settler.verify(board_of(settler))
+    assert problem in problems
+    assert all("\n" not in line for line in problems)
+    if "result" in statement:
+        return  # there is nothing to mend a changed result with
+    db.execute("PRAGMA foreign_keys = ON")
+    settler.rebuild(board_of(settler))
+    assert settler.verify(board_of(settler)) == []
+
+
+def test_verify_writes_nothing(settler: Settler) -> None:
+    settle(settler, result("a", "ann bo"))
+    settler.ledger.db.execute("UPDATE standings SET rating = 5")
+    before = dump(settler)
+    settler.verify(board_of(settler))
+    assert dump(settler) == before
+
+
+def test_rebuilding_tells_how_many_races_there_are(settler: Settler) -> None:
+    settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    assert settler.rebuild(board_of(settler)) == 2
+
+
+def test_settling_logs_nothing_worrying(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    settle(settler, result("a", "ann bo"))
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    joined = LeaderboardPlan("plackett-luce", name="Joined", goals=(GOAL, "Another"))
+    rebuilt = Settler(settler.ledger, Plans(SIMPLE, (joined,))).apply_plans()
+    assert [board.name for board in rebuilt] == ["Joined"]
+    assert [board.name for board in settler.ledger.leaderboards()] == ["Joined"]
+    assert settler.ledger.rated_count(rebuilt[0]) == 1
+
+
+def test_a_goal_that_is_not_rated_any_more_keeps_its_leaderboard(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    board = board_of(settler)
+    Settler(settler.ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"Another"})})).apply_plans()
+    assert settler.ledger.leaderboards() == [board]
+
+
+def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Settler) -> None:
+    race = result("r", "ann bo", dnf="cy")
+    settle(settler, race)
+    before = contents(settler)
+    without_bo = replace(
+        race, entrants=tuple(replace(e, user_id=None) if e.name == "Bo" else e for e in race.entrants)
+    )
+    assert settle(settler, without_bo) is None
+    assert settler.merge([without_bo], "backfill").known == 1
+    assert contents(settler) == before
+
+
+def test_a_goal_called_like_a_leaderboard_of_others_gets_one_of_its_own(settler: Settler) -> None:
+    joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
+    both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
+    both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
+    boards = {board.name: settler.ledger.rated_count(board) for board in settler.ledger.leaderboards()}
+    assert boards == {"Another": 1, "Another (goal)": 1}
+    assert all(both.verify(board) == [] for board in settler.ledger.leaderboards())
+
+
+def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
+    old = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S1", goals=(GOAL,))
+    carry = {"from": "S1", "factor": 0.5, "most_races": None}
+    new = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
+    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    both.merge([result("r", "ann bo")], "import")
+    assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
+    # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
+    both.merge([result("s", "cy ann", goal="Season 2", after=1)], "import")
+    (change,) = [
+        c for c in both.ledger.rated_race(board_of(both, "S2"), f"{CATEGORY}/s").changes if c.place == 2
+    ]
+    assert (change.player, change.points_before) == ("id-ann", 1050)
+    assert set(points(both, "S2")) == {"Ann", "Cy"}
+    # A late record of the old season does not move what was brought along, until a rebuild.
+    both.merge([result("t", "bo ann", after=0.5)], "import")
+    assert both.verify(board_of(both, "S2")) == []
+    both.rebuild(board_of(both, "S2"))
+    assert both.verify(board_of(both, "S2")) == []
+    brought = both.ledger.carried(board_of(both, "S2"))
+    assert set(brought) == {"id-ann", "id-bo"}
+
+
+def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
+    old = LeaderboardPlan("trueskill", name="S1", goals=(GOAL,))
+    new = LeaderboardPlan("pairwise-elo", name="S2", goals=("Season 2",), carry={"from": "S1", "factor": 1.0})
+    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    both.merge([result("r", "ann bo")], "import")
+    with pytest.raises(ModelError, match="'S2' cannot carry over from 'S1'"):
+        both.merge([result("s", "ann bo", goal="Season 2", after=1)], "import")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from racebot.errors import PayloadError
+from racebot.text.parse import DEEPEST, read_json
+
+
+def test_plain_json_is_read_as_it_is() -> None:
+    document = {"a": [1, -2.5, True, None, "雪"], "b": {"c": {}}, "n": -(2**62)}
+    assert read_json(json.dumps(document)) == document
+    assert read_json(json.dumps(document, ensure_ascii=False).encode()) == document
+
+
+def test_a_byte_order_mark_is_no_part_of_the_document() -> None:
+    assert read_json(b"\xef\xbb\xbf[1]") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r'{"An\ud800n": ["id-\udfff"]}', {"An?n": ["id-?"]}),
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\\ud800"', r"\ud800"),
+        ('"\ud800"', "?"),
+    ],
+)
+def test_halves_of_surrogate_pairs_become_question_marks(text: str, read: object) -> None:
+    """JSON can carry half a pair, which no database and no socket takes."""
+    assert read_json(text) == read
+
+
+def test_bytes_are_utf_8_and_nothing_else() -> None:
+    """Python's own reader also guesses UTF-16, and lets halves of pairs through."""
+    for raw in ('"a"'.encode("utf-16"), b'"\xed\xa0\x80"', b'"\xff"'):
+        with pytest.raises(PayloadError, match=r"^not JSON: "):
+            read_json(raw)
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_words_that_are_no_numbers(word: str) -> None:
+    with pytest.raises(PayloadError, match=f"^not JSON: {word} is not a number$"):
+        read_json(f'{{"expires_in": {word}}}')
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1e400", str(2**63), "-" + str(2**63), "1" * 4000])
+def test_numbers_that_no_database_holds(number: str) -> None:
+    with pytest.raises(PayloadError, match="a number beyond 64 bits"):
+        read_json(f'[{{"place": {number}}}]')
+
+
+def test_the_largest_number_is_taken() -> None:
+    assert read_json(str(2**63 - 1)) == 2**63 - 1
+
+
+def test_depth_is_bounded_before_anything_recurses() -> None:
+    assert read_json("[" * DEEPEST + "]" * DEEPEST) is not None
+    for depth in (DEEPEST + 1, 500, 5_000, 1_000_000):
+        with pytest.raises(PayloadError, match="nested too deeply"):
+            read_json("[" * depth + "]" * depth)
+        with pytest.raises(PayloadError, match="nested too deeply"):
+            read_json('{"a":' * depth + "1" + "}" * depth)
+
+
+@pytest.mark.parametrize("text", ["", "{", "<html>", "1" * 5_000, '{"a": 1,}'])
+def test_what_is_no_json_is_refused_in_one_short_line(text: str) -> None:
+    with pytest.raises(PayloadError, match=r"^not JSON: ") as refused:
+        read_json(text)
+    assert len(str(refused.value)) < 300
