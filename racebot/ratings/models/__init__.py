@@ -1,0 +1,1 @@
+"""One file per rating model; `racebot.ratings.registry` lists them by key."""

@@ -1,0 +1,1 @@
+"""Numerical methods that the models share: truncated normals, order statistics, expectation propagation."""
