@@ -342,7 +342,8 @@ class Settings(BaseSettings):
 
     def plans(self) -> Plans:
         """What to rate, and how."""
-        default = LeaderboardPlan(self.model, self.parameters, self.team_races)
+        model_is_set = "model" in self.model_fields_set
+        default = LeaderboardPlan(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
         goals = {c.slug: frozenset(c.goals) for c in self.categories if c.goals}
         if self.category and self.goals:
             goals[self.category] = frozenset(self.goals)
@@ -355,6 +356,7 @@ class Settings(BaseSettings):
                 category=board.category,
                 goals=tuple(board.goals),
                 carry=board.carry_over.arguments() if board.carry_over else None,
+                model_is_set=model_is_set or board.model is not None,
             )
             for board in self.leaderboards
         )

@@ -15,7 +15,11 @@ from racebot.ratings.parameters import as_json
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardPlan:
-    """How a leaderboard is to be rated, as the operator set it. Without goals it is a plan for any goal."""
+    """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
+
+    `model_is_set` is False if the operator left the model to racebot. What the operator leaves open, a
+    leaderboard keeps from when it began (`kept`), so that an upgrade changes no live season.
+    """
 
     model: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -24,9 +28,10 @@ class LeaderboardPlan:
     category: str = ""
     goals: tuple[str, ...] = ()
     carry: Mapping[str, Any] | None = None
+    model_is_set: bool = True
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
-        """The leaderboard that a race of this goal counts for, not stored yet."""
+        """Return the leaderboard for this goal with today's defaults. It is not stored."""
         return Leaderboard(
             category=category,
             name=self.name or goal,
@@ -37,35 +42,54 @@ class LeaderboardPlan:
             carry=None if self.carry is None else dict(self.carry),
         )
 
+    def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
+        """Return the leaderboard for this goal with `earlier`'s model and parameters where none are set.
+
+        Args:
+            category: slug of the category.
+            goal: the goal's name.
+            earlier: the stored leaderboard itself, or the one that a new season carries over from.
+        """
+        planned = self.leaderboard(category, goal)
+        left_open = not (self.model_is_set or self.parameters)
+        if earlier is None or not (left_open or earlier.model == planned.model):
+            return planned
+        given = {name: planned.parameters[name] for name in self.parameters}
+        return replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
+
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """All that decides which race counts where.
+    """Which race counts on which leaderboard.
 
-    `named` leaderboards take the goals they list; every other goal gets a leaderboard of its own after
-    `default`. `goals` limits, by category, the goals that are rated at all; a category that is not in it
-    has all its goals rated.
+    `named` leaderboards take the goals they list; every other goal gets its own leaderboard from
+    `default`. `goals` limits the rated goals by category; a category without an entry has all its goals
+    rated.
     """
 
     default: LeaderboardPlan
     named: tuple[LeaderboardPlan, ...] = ()
     goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
-        """The leaderboards that a race of this category and goal counts for."""
+    def plans_for(self, category: str, goal: str) -> list[LeaderboardPlan]:
+        """Return the plans, each with its name, for a race of this category and goal."""
         if category in self.goals and goal not in self.goals[category]:
             return []
         named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
         if named:
-            return [plan.leaderboard(category, goal) for plan in named]
-        alone = self.default.leaderboard(category, goal)
-        if any(p.name == goal and p.category in {"", category} for p in self.named):
-            # A leaderboard of other goals has taken the name.
-            alone = replace(alone, name=f"{goal} (goal)")
-        return [alone]
+            return named
+        taken = any(p.name == goal and p.category in {"", category} for p in self.named)
+        return [replace(self.default, name=f"{goal} (goal)" if taken else goal)]
+
+    def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
+        """Return the leaderboards, with today's defaults, for a race of this category and goal."""
+        return [plan.leaderboard(category, goal) for plan in self.plans_for(category, goal)]
+
+    def plan_of(self, board: Leaderboard) -> LeaderboardPlan | None:
+        """Return the plan of a stored leaderboard, or None if the settings no longer name it."""
+        plans = (plan for goal in board.goals for plan in self.plans_for(board.category, goal))
+        return next((plan for plan in plans if plan.name == board.name), None)
 
     def counts(self, result: RaceResult) -> bool:
-        """Whether a result is one that may be rated once it is recorded."""
-        return (
-            result.countable and not result.hidden and bool(self.leaderboards(result.category, result.goal))
-        )
+        """Return whether this result can be rated once it is recorded."""
+        return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))

@@ -21,7 +21,7 @@ from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.plan import Plans
+from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.rater import Tally
 
 log = logging.getLogger(__name__)
@@ -61,8 +61,10 @@ class Settler:
     def preview(self, result: RaceResult) -> list[Rated]:
         """What a result would do if it were recorded now. Writes nothing."""
         rated = []
-        for planned in self.plans.leaderboards(result.category, result.goal):
-            board = self.ledger.leaderboard(planned.category, planned.name) or planned
+        for plan in self.plans.plans_for(result.category, result.goal):
+            board = self.ledger.leaderboard(result.category, plan.name) or self._new(
+                plan, result.category, result.goal
+            )
             rated.append(self._rate_on(board, result))
         return rated
 
@@ -166,34 +168,36 @@ class Settler:
     def apply_plans(self) -> list[Leaderboard]:
         """Bring stored leaderboards in line with the settings.
 
-        Leaderboards that differ are rebuilt, those that are new start with the races stored already, and
-        those whose goals now count elsewhere are dropped; all of it can be rated again at any time.
+        Leaderboards whose settings changed are rebuilt, new ones start with the races that are already
+        stored, and those whose goals now count elsewhere are dropped. Where the settings leave the model or
+        a parameter open, a leaderboard keeps what it has, even if racebot's defaults have changed since.
 
         Returns:
-            The leaderboards that were rated anew.
+            The leaderboards that were rated again.
         """
         rebuilt = []
         with self.ledger.transaction():
             for board in self.ledger.leaderboards():
-                plans = [p for goal in board.goals for p in self.plans.leaderboards(board.category, goal)]
-                planned = next((p for p in plans if p.name == board.name), None)
-                if planned is None:
-                    # Without plans its goals are merely not rated any more, and what was rated stays.
-                    if plans:
+                plan = self.plans.plan_of(board)
+                if plan is None:
+                    # If no plan covers its goals, they are no longer rated, and past ratings stay.
+                    if any(self.plans.plans_for(board.category, goal) for goal in board.goals):
                         log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                         self.ledger.remove_leaderboard(board)
-                elif replace(planned, id=board.id) != board:
+                    continue
+                planned = plan.kept(board.category, board.goals[0], board)
+                if replace(planned, id=board.id) != board:
                     log.warning(
                         "leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model
                     )
                     rebuilt.append(self.ledger.save_leaderboard(planned))
                     self.rebuild(rebuilt[-1])
-            missing = [p for goal in self.ledger.goals() for p in self.plans.leaderboards(*goal)]
+            missing = [(p, *goal) for goal in self.ledger.goals() for p in self.plans.plans_for(*goal)]
             # Those that carry over come last: what they carry over from must be there.
-            for planned in sorted(missing, key=lambda p: p.carry is not None):
-                if self.ledger.leaderboard(planned.category, planned.name) is None:
-                    log.info("leaderboard %s: new, begun with the stored races", planned.name)
-                    rebuilt.append(self.ledger.save_leaderboard(planned))
+            for plan, category, goal in sorted(missing, key=lambda each: each[0].carry is not None):
+                if self.ledger.leaderboard(category, plan.name) is None:
+                    log.info("leaderboard %s: new, begun with the stored races", plan.name)
+                    rebuilt.append(self.ledger.save_leaderboard(self._new(plan, category, goal)))
                     self.rebuild(rebuilt[-1])
         return rebuilt
 
@@ -248,8 +252,16 @@ class Settler:
 
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
         """The stored leaderboards of a result's goal, made where they are missing."""
-        planned = self.plans.leaderboards(result.category, result.goal)
-        return [self.ledger.leaderboard(p.category, p.name) or self._begin(p) for p in planned]
+        return [
+            self.ledger.leaderboard(result.category, plan.name)
+            or self._begin(self._new(plan, result.category, result.goal))
+            for plan in self.plans.plans_for(result.category, result.goal)
+        ]
+
+    def _new(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
+        """A leaderboard that is not stored yet. A new season takes over the parameters of its source."""
+        source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry["from"])
+        return plan.kept(category, goal, source)
 
     def _holding(self, race: str) -> list[Leaderboard]:
         """The stored leaderboards that a race counts on, whether or not the settings still name them."""

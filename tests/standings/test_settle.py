@@ -930,3 +930,52 @@ def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
     both.merge([result("r", "ann bo")], "import")
     with pytest.raises(ModelError, match="'S2' cannot carry over from 'S1'"):
         both.merge([result("s", "ann bo", goal="Season 2", after=1)], "import")
+
+
+@pytest.fixture
+def old_default(ledger: Ledger) -> Leaderboard:
+    """A leaderboard that began under other defaults: two races of the default model with its own spread."""
+    began = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})))
+    began.merge([result("a", "ann bo cy"), result("b", "bo ann", after=1)], "import")
+    return board_of(began)
+
+
+@pytest.mark.parametrize("model_is_set", [False, True])
+def test_new_defaults_change_no_leaderboard(
+    ledger: Ledger, old_default: Leaderboard, *, model_is_set: bool
+) -> None:
+    upgraded = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=model_is_set)))
+    before = contents(upgraded)
+    assert upgraded.apply_plans() == []
+    assert contents(upgraded) == before
+
+
+def test_a_default_model_that_changed_changes_no_leaderboard(
+    ledger: Ledger, old_default: Leaderboard
+) -> None:
+    upgraded = Settler(ledger, Plans(LeaderboardPlan("trueskill", model_is_set=False)))
+    assert upgraded.apply_plans() == []
+    assert board_of(upgraded) == old_default
+
+
+def test_a_parameter_that_the_operator_sets_takes_effect_and_the_others_stay(
+    ledger: Ledger, old_default: Leaderboard
+) -> None:
+    (board,) = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"settling": 2}))).apply_plans()
+    assert board.parameters == {**old_default.parameters, "settling": 2.0}
+
+
+def test_a_new_season_takes_the_parameters_of_the_season_it_carries_over_from(
+    ledger: Ledger, old_default: Leaderboard
+) -> None:
+    old = LeaderboardPlan("thurstone-hurdle", name=GOAL, goals=(GOAL,))
+    new = LeaderboardPlan(
+        "thurstone-hurdle", name="S2", goals=("Season 2",), carry={"from": GOAL, "factor": 0.5}
+    )
+    own = replace(new, name="Own", goals=("Season 3",), parameters={"newcomer_spread": 2})
+    both = Settler(ledger, Plans(old, (old, new, own)))
+    for goal in ("Season 2", "Season 3"):
+        settle(both, result(goal, "ann bo", goal=goal, after=2))
+    assert board_of(both, "S2").parameters == old_default.parameters
+    assert board_of(both, "Own").parameters == {**old_default.parameters, "newcomer_spread": 2.0}
+    assert both.apply_plans() == []
