@@ -1,4 +1,4 @@
-"""What a race does to a rating, as a fact to store and to tell."""
+"""What a race does to a rating."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ State = tuple[float, ...]
 class Change:
     """What one race did to one player's rating.
 
-    `place` is None for those who did not finish. `races_before` counts the player's earlier races on the
-    leaderboard: 0 marks a newcomer. `parts` says how many points each step of the model gave, where it
-    has steps; they add up to the whole change.
+    Attributes:
+        player: the user id.
+        place: None for a player who did not finish.
+        before: state before the race.
+        after: state after it.
+        points_before: the rating that people see, before the race.
+        points_after: the same after it.
+        races_before: the player's earlier races on the leaderboard; 0 marks a newcomer.
+        parts: points by step of the model, empty where it has none. They add up to the change: `finish`,
+            `place` and, where it applied, `limit`.
     """
 
     player: str

@@ -59,10 +59,10 @@ class RatingModel(Protocol):
 
 @runtime_checkable
 class Stepwise(Protocol):
-    """A model whose changes come about in named steps, so that each can be told apart."""
+    """A model that updates in steps: `finish`, `place`, and `limit`, which keeps every bound."""
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """The states after each step, by name, each shaped like `states`; the last are what `rate` gives."""
+        """Return the states after each named step, shaped like `states`; the last equal those of `rate`."""
         ...
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from racebot.errors import ModelError, PayloadError
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
@@ -100,10 +101,16 @@ class Tally:
                 points_before=int(points_before[index]),
                 points_after=int(points_after[index]),
                 races_before=standing.races if standing else 0,
-                parts=tuple((name, int(part[index])) for (name, _), part in zip(steps, parts, strict=True)),
+                parts=_parts([name for name, _ in steps], parts[:, index]),
             )
             self._standings[player] = _moved(standing, change, float(ratings[index]), result.ended_at)
             yield change
+
+
+def _parts(names: Sequence[str], points: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
+    """Points by step. A limit that did not apply is left out."""
+    given = zip(names, points.tolist(), strict=True)
+    return tuple((name, each) for name, each in given if each or name != "limit")
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:

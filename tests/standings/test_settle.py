@@ -17,6 +17,7 @@ from racebot.errors import ModelError
 from racebot.ledger.queue import Message, PendingRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.plan import LeaderboardPlan, Plans
@@ -843,6 +844,30 @@ def test_verify_finds_tampering_and_rebuild_mends_it(settler: Settler, kind: str
     db.execute("PRAGMA foreign_keys = ON")
     settler.rebuild(board_of(settler))
     assert settler.verify(board_of(settler)) == []
+
+
+def test_verify_accepts_parts_stored_before_limits_were_told_apart(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    settle(settler, result("a", "ann bo"))
+    (change,) = (c for c in stored_changes(settler, "orb/a") if c.player == "id-bo")
+    parts = dict(change.parts)
+    assert parts["limit"] < 0, "the last of a race that everyone finished does not gain"
+    assert sum(parts.values()) == change.points_change == 0
+    folded = f'[["finish", {parts["finish"]}], ["place", {-parts["finish"]}]]'
+    write_parts(settler, "id-bo", folded)
+    assert settler.verify(board_of(settler)) == []
+    write_parts(settler, "id-bo", '[["finish", 7], ["place", 7]]')
+    assert settler.verify(board_of(settler)) == ["race orb/a: the stored changes differ from a replay"]
+
+
+def stored_changes(settler: Settler, race: str) -> tuple[Change, ...]:
+    row = settler.ledger.rated_race(board_of(settler), race)
+    assert row is not None
+    return row.changes
+
+
+def write_parts(settler: Settler, player: str, parts: str) -> None:
+    settler.ledger.db.execute("UPDATE changes SET parts = ? WHERE player = ?", (parts, player))
 
 
 def test_verify_writes_nothing(settler: Settler) -> None:

@@ -28,12 +28,12 @@ Columns = Sequence[Sequence[Value]]
 """k columns of n values each."""
 
 
-class _Parts(NamedTuple):
-    """States after the hurdle, and after everything; `shape` is that of the leading axes."""
+class Steps(NamedTuple):
+    """Columns after the hurdle, after the order, and after the limits that no update may cross."""
 
     finish: Columns
     place: Columns
-    shape: tuple[int, ...]
+    limit: Columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,19 +95,24 @@ class GaussianHurdleModel(ABC):
     @abstractmethod
     def _updated(
         self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
-    ) -> tuple[Columns, Columns]:
-        """Columns after the hurdle, and after the order and with what players must never see mended."""
+    ) -> Steps:
+        """Update the columns step by step."""
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        parts = self._parts(states, outcome)
-        return states.copy() if parts is None else pack(parts.place, parts.shape)
+        race = Race.of(outcome)
+        if not race.observed:
+            return states.copy()
+        columns, settings, operations, shape = unpack(states, self._settings)
+        return pack(self._updated(columns, race, settings, operations).limit, shape)
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """States after the hurdle (`finish`), and after the race (`place`)."""
-        parts = self._parts(states, outcome)
-        if parts is None:
-            return ("finish", states.copy()), ("place", states.copy())
-        return ("finish", pack(parts.finish, parts.shape)), ("place", pack(parts.place, parts.shape))
+        """States after the hurdle (`finish`), after the order (`place`) and after the limits (`limit`)."""
+        race = Race.of(outcome)
+        if not race.observed:
+            return tuple((name, states.copy()) for name in Steps._fields)
+        columns, settings, operations, shape = unpack(states, self._settings)
+        steps = self._updated(columns, race, settings, operations)
+        return tuple((name, pack(step, shape)) for name, step in zip(Steps._fields, steps, strict=True))
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
@@ -138,13 +143,6 @@ class GaussianHurdleModel(ABC):
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each player's next performance, should they finish: [..., n]."""
         return self.rating(states), np.sqrt(1.0 + self.skill_variance(states))
-
-    def _parts(self, states: FloatArray, outcome: Outcome) -> _Parts | None:
-        race = Race.of(outcome)
-        if not race.observed:
-            return None
-        columns, settings, operations, shape = unpack(states, self._settings)
-        return _Parts(*self._updated(columns, race, settings, operations), shape)
 
     @cached_property
     def _settings(self) -> Parameters:

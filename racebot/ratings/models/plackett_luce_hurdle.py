@@ -65,17 +65,18 @@ class PlackettLuceHurdle(SingleParameterModel):
         if not race.observed:
             return states.copy()
         unpacked = unpack(states, self._settings)
-        return pack([self._placed(unpacked, race)], unpacked.shape)
+        _, _, limited = self._steps(unpacked, race)
+        return pack([limited], unpacked.shape)
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """States after the hurdle (`finish`), and after the race (`place`)."""
+        """States after the hurdle (`finish`), after the order (`place`) and after the limits (`limit`)."""
         race = Race.of(outcome)
+        names = ("finish", "place", "limit")
         if not race.observed:
-            return ("finish", states.copy()), ("place", states.copy())
+            return tuple((name, states.copy()) for name in names)
         unpacked = unpack(states, self._settings)
-        finished = self._moved(unpacked, self._finish(unpacked, race.unfinished))
-        placed = self._placed(unpacked, race)
-        return ("finish", pack([finished], unpacked.shape)), ("place", pack([placed], unpacked.shape))
+        steps = self._steps(unpacked, race)
+        return tuple((name, pack([step], unpacked.shape)) for name, step in zip(names, steps, strict=True))
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         unpacked = unpack(ratings[..., np.newaxis], self._settings)
@@ -104,17 +105,20 @@ class PlackettLuceHurdle(SingleParameterModel):
         )
         return probability
 
-    def _placed(self, unpacked: Unpacked, race: Race) -> list[Value]:
+    def _steps(self, unpacked: Unpacked, race: Race) -> tuple[list[Value], list[Value], list[Value]]:
+        """Ratings after the hurdle, after the order among finishers, and after the floor and the clamp."""
         ratings, operations = unpacked.columns[0], unpacked.operations
         finish = self._finish(unpacked, race.unfinished)
         place = order_gradient(ratings, race.group, race.unfinished, operations)
-        moved = self._moved(unpacked, [a + b for a, b in zip(finish, place, strict=True)])
+        finished = self._moved(unpacked, finish)
+        placed = self._moved(unpacked, [a + b for a, b in zip(finish, place, strict=True)])
+        limited = self._floored(unpacked, placed)
         if True in race.last:
-            return [
+            limited = [
                 operations.least(after, rating) if last else after
-                for after, rating, last in zip(moved, ratings, race.last, strict=True)
+                for after, rating, last in zip(limited, ratings, race.last, strict=True)
             ]
-        return moved
+        return finished, placed, limited
 
     def _finish(self, unpacked: Unpacked, unfinished: Sequence[bool]) -> list[Value]:
         """Gradient of the log-probability of who finished."""
@@ -125,16 +129,19 @@ class PlackettLuceHurdle(SingleParameterModel):
         ]
 
     def _moved(self, unpacked: Unpacked, moves: Sequence[Value]) -> list[Value]:
-        """Ratings moved at their learning rates, down to the floor."""
-        (ratings,), (_, _, floor, *bends), operations, _ = unpacked
+        """Ratings moved at their learning rates."""
+        (ratings,), (_, _, _, *bends), operations, _ = unpacked
         rates, knots = bends[: len(self.rates)], bends[len(self.rates) :]
-        moved = [
+        return [
             rating + learning_rate(rating, rates, knots, operations) * move
             for rating, move in zip(ratings, moves, strict=True)
         ]
+
+    def _floored(self, unpacked: Unpacked, moved: Sequence[Value]) -> list[Value]:
+        """Ratings held at the floor. A rating already below it, from an older setting, may stay there."""
+        (ratings,), (_, _, floor, *_), operations, _ = unpacked
         if operations is FLOATS and min(moved) >= floor:
-            return moved
-        # Who is below the floor already, by an older setting of it, is not lifted by losing.
+            return list(moved)
         return [
             operations.greatest(after, operations.least(rating, floor))
             for after, rating in zip(moved, ratings, strict=True)

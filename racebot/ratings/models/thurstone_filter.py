@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel
+from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel, Steps
 from racebot.ratings.models.hurdle import Beliefs, Probit, Race, order, probit
 from racebot.ratings.models.single import against, start_state
 from racebot.ratings.numerics.elementwise import Elementwise
@@ -82,7 +82,7 @@ class ThurstoneFilter(GaussianHurdleModel):
 
     def _updated(
         self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
-    ) -> tuple[Columns, Columns]:
+    ) -> Steps:
         means, variances, days = columns
         drift, daily, conservative, level, width, lapse = settings
         grown = [
@@ -93,19 +93,20 @@ class ThurstoneFilter(GaussianHurdleModel):
             Beliefs(list(means), grown), race.unfinished, Probit(level, width * width, lapse), operations
         )
         placed = order(finished, race.group, race.unfinished, operations)
+        limited = Beliefs(list(placed.means), list(placed.variances))
         best = min(race.group)
         for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             behind = race.unfinished[i] or race.last[i]
             if not behind and race.group[i] > best:
                 continue
             if behind:
-                placed.variances[i] = operations.greatest(placed.variances[i], variance)
+                limited.variances[i] = operations.greatest(limited.variances[i], variance)
             # The mean at which the rating would be what it was.
-            even = mean + conservative * (operations.sqrt(placed.variances[i]) - operations.sqrt(variance))
+            even = mean + conservative * (operations.sqrt(limited.variances[i]) - operations.sqrt(variance))
             bound = operations.least if behind else operations.greatest
-            placed.means[i] = bound(placed.means[i], even)
+            limited.means[i] = bound(limited.means[i], even)
         seen = [operations.greatest(day, race.day) for day in days]
-        return (*finished, days), (*placed, seen)
+        return Steps((*finished, days), (*placed, seen), (*limited, seen))
 
 
 def absence(last: Value, day: float, operations: Elementwise) -> Value:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel
+from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel, Steps
 from racebot.ratings.models.hurdle import Beliefs, Probit, Race, order, probit
 from racebot.ratings.models.single import against, start_state
 from racebot.ratings.numerics.elementwise import Elementwise
@@ -83,7 +83,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
 
     def _updated(
         self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
-    ) -> tuple[Columns, Columns]:
+    ) -> Steps:
         ratings, races = columns
         newcomer, lasting, settling, level, width, lapse = settings
         certain = lasting * lasting
@@ -92,10 +92,12 @@ class ThurstoneHurdle(GaussianHurdleModel):
         hurdle = Probit(level, width * width, lapse)
         finished = probit(before, race.unfinished, hurdle, operations)
         placed = order(finished, race.group, race.unfinished, operations).means
+        limited = list(placed)
         if self.spare_finishers:
             given_up = probit(before, [True] * len(ratings), hurdle, operations).means
-            placed = [operations.greatest(*pair) for pair in zip(placed, given_up, strict=True)]
+            limited = [operations.greatest(*pair) for pair in zip(placed, given_up, strict=True)]
         for i, last in enumerate(race.last):
             if last:
-                placed[i] = operations.least(placed[i], ratings[i])
-        return (finished.means, races), (placed, [n + 1.0 for n in races])
+                limited[i] = operations.least(limited[i], ratings[i])
+        counted = [n + 1.0 for n in races]
+        return Steps((finished.means, races), (placed, counted), (limited, counted))

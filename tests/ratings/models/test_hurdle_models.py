@@ -165,11 +165,11 @@ def changing_places_pays_for_one_alone(race: Race) -> None:
 
 
 def steps_lead_to_the_result(race: Race) -> None:
-    """Finishing is never held against anybody, nor not finishing in anybody's favour."""
+    """Finishing never costs anything, and not finishing never earns anything."""
     assert isinstance(race.model, Stepwise)
-    (first, finish), (second, place) = race.model.steps(race.states, race.outcome)
-    assert (first, second) == ("finish", "place")
-    np.testing.assert_array_equal(place, race.after())
+    (first, finish), (second, place), (third, limit) = race.model.steps(race.states, race.outcome)
+    assert (first, second, third) == ("finish", "place", "limit")
+    np.testing.assert_array_equal(limit, race.after())
     if isinstance(race.model, ThurstoneHurdle | PlackettLuceHurdle):
         change = race.model.rating(finish) - race.model.rating(race.states)
         out = race.outcome.unfinished
