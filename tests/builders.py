@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
+
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 
@@ -31,6 +33,14 @@ class Clock:
 
     def advance(self, **length: float) -> None:
         self.now += timedelta(**length)
+
+
+class Wire(httpx.MockTransport):
+    """A mock transport whose answers are streamed, still encoded, as a server's are."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await super().handle_async_request(request)
+        return httpx.Response(answer.status_code, headers=answer.headers, stream=answer.stream)
 
 
 def entrant(name: str, status: str = "done", time: int | None = None, **facts: Any) -> Entrant:

@@ -117,13 +117,10 @@ class CategoryWorker:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
         oldest = self._clock() - LOOK_BACK
         seen = {}
-        page = 1
-        while True:
-            listed = await self._site.past_races(self.slug, page)
+        async for _, listed in self._site.past_race_pages(self.slug):
             seen.update({race.name: race for race in listed.races})
             ends = [race.result.ended_at for race in listed.races if race.result]
-            page += 1
-            if page > listed.pages or not listed.races or (ends and min(ends) < oldest):
+            if ends and min(ends) < oldest:
                 break
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):

@@ -10,12 +10,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
-from apscheduler.triggers.interval import IntervalTrigger
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +24,31 @@ LOOK_AT_CLOCK_EVERY = 5.0
 """Seconds."""
 STEP = 2.0
 """Seconds by which the clock must have been set for the jobs to be begun again."""
+
+
+class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+    """Fire at once, and then a fixed time after each run.
+
+    APScheduler's own trigger names every run that was missed, even where only the last one is made up. After
+    a clock step of a year that is millions of runs, and the loop stands still while they are counted.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._pause = timedelta(seconds=seconds)
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+        return now if previous_fire_time is None else max(previous_fire_time, now) + self._pause
+
+
+class Nightly(BaseTrigger):  # type: ignore[misc]
+    """Fire once a day at an hour, UTC, without naming the nights that were missed."""
+
+    def __init__(self, hour: int) -> None:
+        self._trigger = CronTrigger(hour=hour, timezone=UTC)
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None:
+        at: datetime | None = self._trigger.get_next_fire_time(None, now + timedelta(microseconds=1))
+        return at
 
 
 class Jobs:
@@ -37,12 +61,12 @@ class Jobs:
 
     def every(self, seconds: float, job: Job, name: str) -> None:
         """Do a job at the start, and then again and again."""
-        self._add(job, IntervalTrigger(seconds=seconds, timezone=UTC), name)
+        self._add(job, EveryFewSeconds(seconds), name)
         self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
     def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
         """Do a job once a day at an hour, UTC, and `at_once` also at the start."""
-        self._add(job, CronTrigger(hour=hour, timezone=UTC), name)
+        self._add(job, Nightly(hour), name)
         if at_once:
             self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
@@ -84,7 +108,7 @@ class Jobs:
         for job in self._scheduler.get_jobs():
             # A night may have gone by at one step, as where the computer was asleep.
             now = datetime.now(UTC)
-            if isinstance(job.trigger, IntervalTrigger) or job.next_run_time <= now:
+            if isinstance(job.trigger, EveryFewSeconds) or job.next_run_time <= now:
                 job.modify(next_run_time=now)
             else:
                 job.reschedule(job.trigger)

@@ -11,7 +11,8 @@ import logging
 import re
 import ssl
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -31,8 +32,10 @@ log = logging.getLogger(__name__)
 
 USER_AGENT = f"racebot/{__version__} (httpx)"
 LONGEST_PAUSE = 300.0
-LARGEST_ANSWER = 32 * 1024 * 1024
-"""Bytes, unpacked; a page of a hundred races with two hundred entrants each has some ten million."""
+LARGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes after decoding. A page of 100 races with 200 entrants each is about 10 MB."""
+MOST_PAGES = 2_000
+"""Pages of past races read at most in one go, whatever page count the site claims."""
 ANSWER_WITHIN = 120.0
 """Seconds for a whole answer: a site that sends a byte now and then must not hold up everything else."""
 
@@ -86,7 +89,7 @@ class Site:
         self._last_start = float("-inf")
         self._client = httpx.AsyncClient(
             base_url=self.url,
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip"},
             timeout=httpx.Timeout(20.0),
             follow_redirects=False,
             transport=transport,
@@ -154,6 +157,18 @@ class Site:
         params = {"show_entrants": "true", "per_page": per_page, "page": page}
         return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
 
+    async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:
+        """Yield the pages of past races with their numbers, newest races first.
+
+        Stops after the last page, at an empty page, and after `MOST_PAGES`.
+        """
+        for number in range(first, first + MOST_PAGES):
+            page = await self.past_races(category, number)
+            yield number, page
+            if number >= page.pages or not (page.races or page.skipped):
+                return
+        log.warning("%s: stopped reading past races after %d pages", category, MOST_PAGES)
+
     async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         async for attempt in stamina.retry_context(
@@ -198,17 +213,31 @@ class Site:
         if status != 200:
             raise SiteError(f"{where} answered {status}")
         try:
-            return read_json(body)
+            # In a thread: decoding the largest answer takes seconds.
+            return await asyncio.to_thread(read_json, body)
         except PayloadError as error:
             raise Transient(f"{where} answered something that is not JSON") from error
 
 
 async def _body(answer: httpx.Response, where: str) -> bytes:
+    """Read and decode a response body, never holding more than `LARGEST_ANSWER` bytes of it.
+
+    httpx would undo any number of nested encodings, each without a limit on its output.
+    """
+    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in {"identity", "gzip"}:
+        raise SiteError(f"{where} answered with the unsupported Content-Encoding {encoding!r}")
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
     body = bytearray()
-    async for part in answer.aiter_bytes():
-        body += part
-        if len(body) > LARGEST_ANSWER:
-            raise SiteError(f"{where} answered more than {LARGEST_ANSWER // 1024**2} MiB")
+    try:
+        async for part in answer.aiter_raw():
+            body += part if decoder is None else decoder.decompress(part, LARGEST_ANSWER + 1 - len(body))
+            if len(body) > LARGEST_ANSWER:
+                raise SiteError(f"{where} answered more than {LARGEST_ANSWER // 1024**2} MiB")
+    except zlib.error as error:
+        raise Transient(f"{where} answered with damaged gzip data") from error
+    if decoder is not None and not decoder.eof:
+        raise Transient(f"{where} answered with truncated gzip data")
     return bytes(body)
 
 

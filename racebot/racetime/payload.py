@@ -27,6 +27,8 @@ RACE_STATUS = {"open", "invitational", "pending", "in_progress", "finished", "ca
 
 LONGEST_TEXT = 1_000
 """Characters in a name, id or word; the site's longest is a goal of 255."""
+MOST_ENTRIES = 1_000
+"""Entries of one list that are read; the site sends at most 100 past races, and as many chat messages."""
 LONGEST_MESSAGE = 20_000
 """Characters of chat; the site takes 1,000, and says a little more itself."""
 
@@ -189,7 +191,9 @@ def parse_event(frame: object) -> Event:
             return _chat_message(message.get("message"))
         case "chat.history":
             return ChatHistory(
-                tuple(_chat_message(item) for item in _list(message.get("messages"), "messages"))
+                tuple(
+                    _chat_message(item) for item in _list(message.get("messages"), "messages")[-MOST_ENTRIES:]
+                )
             )
         case "chat.dm":
             to = message.get("to")
@@ -283,7 +287,7 @@ def parse_category(document: object) -> Category:
     """
     category = _mapping(document, "category")
     rooms = []
-    for item in _list(category.get("current_races"), "category: current_races"):
+    for item in _list(category.get("current_races"), "category: current_races")[:MOST_ENTRIES]:
         room = _mapping(item, "category: current_races")
         status = _mapping(room.get("status"), "current race: status")
         goal = _mapping(room.get("goal"), "current race: goal")
@@ -313,17 +317,20 @@ def parse_race_page(document: object) -> RacePage:
         PayloadError: the page itself has the wrong shape.
     """
     page = _mapping(document, "race list")
-    races = []
-    skipped = 0
-    for item in _list(page.get("races"), "race list: races"):
-        try:
-            races.append(parse_race(item))
-        except PayloadError as error:
-            skipped += 1
-            log.warning("left out of the race list: %s", error)
     pages, count = page.get("num_pages"), page.get("count")
     if not isinstance(pages, int) or not isinstance(count, int):
         raise PayloadError("race list: num_pages and count are not numbers")
+    listed = _list(page.get("races"), "race list: races")
+    races, problems = [], []
+    for item in listed[:MOST_ENTRIES]:
+        try:
+            races.append(parse_race(item))
+        except PayloadError as error:
+            problems.append(error)
+    skipped = len(listed) - len(races)
+    if skipped:
+        reason = problems[0] if problems else f"there are more than {MOST_ENTRIES}"
+        log.warning("race list: left out %d of %d races, the first because: %s", skipped, len(listed), reason)
     return RacePage(tuple(races), pages, count, skipped)
 
 

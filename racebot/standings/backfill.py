@@ -61,17 +61,15 @@ async def backfill(
         SiteError: the site cannot be reached or fails for long; what was fetched is kept.
     """
     ledger = settler.ledger
-    page = ledger.staging.next_page(category, not_before=clock() - RESUME_WITHIN)
-    while True:
-        listed = await site.past_races(category, page)
+    first = ledger.staging.next_page(category, not_before=clock() - RESUME_WITHIN)
+    async for page, listed in site.past_race_pages(category, first=first):
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
             ledger.staging.keep(category, page, results, clock())
         progress(page, listed.pages, ledger.staging.count(category))
         oldest = min((result.ended_at for result in results), default=None)
-        if page >= listed.pages or (selection.since and oldest and oldest < selection.since):
+        if selection.since and oldest and oldest < selection.since:
             break
-        page += 1
     with ledger.transaction():
         wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
         report = settler.merge(wanted, "backfill")

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
 
@@ -94,6 +94,27 @@ async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: py
         right = time.time
         monkeypatch.setattr(time, "time", lambda: right() + step)
         await job.until(2)
+
+
+async def test_a_clock_step_of_years_replays_no_missed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LOOK_AT_CLOCK_EVERY", 0.02)
+    work, job = Jobs(), Counted()
+    work.every(0.5, job, "often")
+    work.nightly(4, Counted(), "nightly")
+    right, step = datetime.now, timedelta(days=3650)
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return right(tz) + step
+
+    with started(work):
+        await job.until(1)
+        monkeypatch.setattr("apscheduler.schedulers.base.datetime", Later)
+        start = time.monotonic()
+        await job.until(3)
+        assert time.monotonic() - start < 5
+    assert job.runs < 10
 
 
 async def test_a_night_that_the_computer_slept_through_is_made_up() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from builders import result, seen
+from builders import Wire, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
@@ -44,7 +44,7 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
         return httpx.Response(404)
 
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
+        async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
             room = watching(ledger, site, at_once)
             async with site.gate.question:
                 running = asyncio.create_task(room.run())
@@ -112,7 +112,7 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
         return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
 
     monkeypatch.setattr(room_watcher, "join", join)
-    async with Site(NOBODY_LISTENS, interval=0, transport=httpx.MockTransport(answer)) as site:
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
         room = watching(ledger, site, at_once)
         running = asyncio.create_task(room.run())
         try:

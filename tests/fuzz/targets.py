@@ -26,6 +26,7 @@ from builders import (
     CATEGORY,
     GOAL,
     NOON,
+    Wire,
     entrant_document,
     listed_document,
     race_document,
@@ -251,7 +252,7 @@ def answer(data: bytes) -> None:
         return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
     async def ask() -> None:
-        transport = httpx.MockTransport(reply)
+        transport = Wire(reply)
         async with client.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
             match wanted:
                 case 0:

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from racebot.errors import PayloadError
 from racebot.races.result import Entrant, EntrantStatus
+from racebot.racetime import payload
 from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
@@ -599,3 +600,18 @@ def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
 def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:
     with pytest.raises(PayloadError, match=named):
         parse_event(frame)
+
+
+def test_a_page_of_bad_entries_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    count = payload.MOST_ENTRIES + 500
+    page = parse_race_page({"num_pages": 1, "count": count, "races": [{}] * count})
+    assert (page.races, page.skipped) == ((), count)
+    assert len(caplog.records) == 1
+    assert str(count) in caplog.text
+
+
+def test_a_list_is_read_no_further_than_its_limit() -> None:
+    good = listed_document("a", [entrant_document("ann", "done", "PT1H", 1)])
+    count = payload.MOST_ENTRIES + 1
+    page = parse_race_page({"num_pages": 1, "count": count, "races": [good] * count})
+    assert (len(page.races), page.skipped) == (payload.MOST_ENTRIES, 1)

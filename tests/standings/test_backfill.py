@@ -9,7 +9,17 @@ from typing import Any
 import httpx
 import pytest
 import stamina
-from builders import CATEGORY, GOAL, NOON, Clock, entrant_document, listed_document, race_document, result
+from builders import (
+    CATEGORY,
+    GOAL,
+    NOON,
+    Clock,
+    Wire,
+    entrant_document,
+    listed_document,
+    race_document,
+    result,
+)
 
 from racebot.errors import PayloadError, SiteError
 from racebot.ledger.store import Ledger
@@ -59,7 +69,7 @@ def fake() -> FakeList:
 
 @pytest.fixture
 async def site(fake: FakeList) -> AsyncIterator[Site]:
-    async with Site("https://orbs.example", interval=0, transport=httpx.MockTransport(fake)) as site:
+    async with Site("https://orbs.example", interval=0, transport=Wire(fake)) as site:
         with stamina.set_testing(True, attempts=2):
             yield site
 
