@@ -13,6 +13,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import is_archive, read_archive
+from racebot.races.csv_file import read_csv
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
@@ -78,17 +79,19 @@ async def backfill(
 
 
 def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:
-    """The races of a file: an archive, or JSON saved from the site.
+    """Read the races of a file: an archive, JSON saved from the site, or CSV.
 
     Args:
-        path: a JSON file.
-        category: slug to file an archive's races under.
-        goal: the goal of an archive's races, by default the file's name without its ending; of the
-            site's own JSON, the one goal wanted, by default all.
+        path: a JSON file, or one whose name ends in `.csv` (`racebot.races.csv_file`).
+        category: slug to file an archive's or CSV's races under.
+        goal: the goal of an archive's or CSV's races, by default the file's name without its ending; for
+            the site's own JSON, the one goal to keep, by default all.
 
     Raises:
-        PayloadError: the file cannot be read as either; the text says what is wrong and where.
+        PayloadError: the file cannot be read; the message says what is wrong and where.
     """
+    if path.suffix.lower() == ".csv":
+        return list(read_csv(path, category=category, goal=goal or path.stem).results)
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,32 +1,34 @@
-"""What players must never see, counted: by definition free for some models, and why others were left.
+"""Counts of the changes that players complain about: a DNF that gains, a winner who loses, and so on.
 
-Sources: multiplayer-generalizations-of-elo §2 and §6 (who gives up gains, the winner loses), §4 (tied
-players). Changes are those of the points, the number that people see.
+A change here is a change of points, since points are what players see. Source:
+https://github.com/blkerby/MultiEloRating, "Multiplayer generalizations of Elo", §2, §4 and §6.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
 
+from racebot.races.outcome import BoolArray, Outcome
 from racebot.ratings.model import RatingModel
 from racebot.study.replay import Step
 
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """Counts over races, all of them best at 0; they add up with `+`.
+    """Counts over races. Each should be 0; counts add up with `+`.
 
     Attributes:
         unfinished_gains: players who did not finish and gained.
         last_gains: players in the last place of the race, finished or not, who gained.
         winner_losses: winners who lost points.
-        unequal_ties: pairs of one place and one state with different changes. All that a model keeps of a
-            player makes the state: who has as many points after three races as after thirty is no equal.
-        order_dependent: players whose change would have been another, had the entrants been listed in
-            the reverse order.
+        unequal_ties: pairs with equal places and equal states but different changes. The state includes the
+            number of races where the model uses it.
+        order_dependent: players whose change would differ if the entrants were listed in reverse order.
+        late_losses: finishers who lost points and would have lost less by giving up.
     """
 
     unfinished_gains: int = 0
@@ -34,10 +36,16 @@ class Complaints:
     winner_losses: int = 0
     unequal_ties: int = 0
     order_dependent: int = 0
+    late_losses: int = 0
 
     @classmethod
     def of(cls, model: RatingModel, step: Step) -> Self:
-        """The complaints about one race, rated by a model with single parameters."""
+        """Count the complaints about one race.
+
+        Args:
+            model: a model with single parameters, not a sweep.
+            step: the race as this model rated it.
+        """
         outcome = step.race.outcome
         points = model.points(step.after)
         change = points - model.points(step.before)
@@ -50,13 +58,50 @@ class Complaints:
             team=None if outcome.team is None else outcome.team[::-1],
         )
         reverse_points = model.points(model.rate(step.before[::-1], reverse))[::-1]
+        late = sum(
+            bool(model.points(model.rate(step.before, other))[finisher] > points[finisher])
+            for finisher, other in _given_up(outcome, change < 0)
+        )
         return cls(
             unfinished_gains=int(np.sum(change[outcome.unfinished] > 0)),
             last_gains=int(np.sum(change[outcome.group == outcome.last_group] > 0)),
             winner_losses=int(np.sum(change[outcome.group == 0] < 0)),
             unequal_ties=int(np.sum(alike & (change[:, np.newaxis] < change))),
             order_dependent=int(np.sum(points != reverse_points)),
+            late_losses=late,
         )
 
     def __add__(self, other: Complaints) -> Complaints:
         return Complaints(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def gave_up(outcome: Outcome, entrant: int) -> Outcome:
+    """Return the outcome with one finisher, and the rest of that finisher's team, not finishing.
+
+    Args:
+        outcome: of n entrants.
+        entrant: row of the finisher.
+    """
+    quits = np.zeros(outcome.size, dtype=np.bool_)
+    quits[entrant] = True
+    if outcome.team is not None:
+        quits = outcome.team == outcome.team[entrant]
+    last = outcome.last_group + (not outcome.last_unfinished)
+    group = np.where(quits, last, outcome.group)
+    left = outcome.group[entrant]
+    if left not in group:
+        group = group - (group > left)
+        last -= 1
+    return replace(
+        outcome,
+        group=group.astype(np.intp),
+        unfinished=outcome.unfinished | quits,
+        last_group=int(last),
+        last_unfinished=True,
+    )
+
+
+def _given_up(outcome: Outcome, lost: BoolArray) -> Iterator[tuple[int, Outcome]]:
+    """Each finisher who lost points, with the outcome had this finisher given up."""
+    for finisher in np.flatnonzero(lost & ~outcome.unfinished).tolist():
+        yield finisher, gave_up(outcome, finisher)

@@ -1,4 +1,4 @@
-"""A category's past races as arrays: what a replay walks through."""
+"""A category's past races as arrays, ready for replay."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from racebot.races.result import RaceResult
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastRace:
-    """One race that tells something about its rated entrants.
+    """One race that can be rated.
 
     Attributes:
         name: the race's name on the site.
         ended_at: when it ended.
-        players: shape [n], the rated entrants' numbers in `History.players`, in the order of `outcome`.
-        outcome: their partial ordering; always `rateable`.
+        players: shape [n]; positions of the rated entrants in `History.players`, in the order of `outcome`.
+        outcome: the entrants' partial ordering; always `rateable`.
     """
 
     name: str
@@ -32,13 +32,12 @@ class PastRace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """Races in the order in which they ended, and the players that they are about.
+    """Races in the order in which they ended, and their players.
 
-    Parts of a history keep all its players, so that a table of states that was filled by one part
-    serves another.
+    A part of a history keeps all players, so that a table of states can pass from one part to the next.
 
     Attributes:
-        players: user ids; a player's position is the number that `PastRace.players` holds.
+        players: user ids; `PastRace.players` holds positions in this tuple.
         names: the players' latest names, in the same order.
         races: the races, oldest first.
     """
@@ -49,16 +48,16 @@ class History:
 
     @classmethod
     def of(cls, results: Iterable[RaceResult], teams: TeamPolicy = TeamPolicy.IGNORE) -> History:
-        """The recorded races among these results that can be rated, whatever order they come in.
+        """Collect the recorded races that can be rated.
 
-        A race that comes twice counts once, as it came last.
+        If a race is given twice, the last one counts.
 
         Args:
-            results: race results, recorded or not.
-            teams: what races of teams mean; by default they are left out.
+            results: race results in any order, recorded or not.
+            teams: how to rate team races; by default they are left out.
 
         Raises:
-            PayloadError: a result without comparable times or places.
+            PayloadError: a result has no comparable times or places.
         """
         recorded = {result.name: result for result in results if result.recorded and result.final}
         numbers: dict[str, int] = {}
@@ -80,18 +79,22 @@ class History:
         return len(self.races)
 
     def between(self, start: datetime | None = None, stop: datetime | None = None) -> History:
-        """The races that ended at `start` or later and before `stop`."""
+        """Return the races that ended at `start` or later and before `stop`."""
         first = 0 if start is None else bisect.bisect_left(self.races, start, key=_ended_at)
         last = len(self.races) if stop is None else bisect.bisect_left(self.races, stop, key=_ended_at)
         return replace(self, races=self.races[first:last])
 
+    def of_sizes(self, least: int, most: int) -> History:
+        """Return the races with `least` to `most` rated entrants, both included."""
+        return replace(self, races=tuple(r for r in self.races if least <= r.outcome.size <= most))
+
     def split(self, share: float) -> tuple[History, History]:
-        """The first `share` of the races, from 0 to 1, and the rest."""
+        """Return the first `share` of the races, from 0 to 1, and the rest."""
         cut = round(share * len(self.races))
         return replace(self, races=self.races[:cut]), replace(self, races=self.races[cut:])
 
     def races_of_players(self) -> IntArray:
-        """Number of races of each player: shape [players]."""
+        """Count each player's races: shape [players]."""
         return np.bincount(
             np.concatenate([np.empty(0, dtype=np.intp), *(race.players for race in self.races)]),
             minlength=len(self.players),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,7 +8,7 @@ from builders import result
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.registry import create
-from racebot.study.complaints import Complaints
+from racebot.study.complaints import Complaints, gave_up
 from racebot.study.history import History
 from racebot.study.replay import Step, replay
 
@@ -84,11 +84,52 @@ def test_a_winner_without_account_leaves_nobody_to_complain() -> None:
 
 
 def test_counts_add_up() -> None:
-    assert Complaints(1, 2, 3, 4, 5) + Complaints(10, 20, 30, 40, 50) == Complaints(11, 22, 33, 44, 55)
+    assert Complaints(1, 2, 3, 4, 5, 6) + Complaints(10, 20, 30, 40, 50, 60) == Complaints(
+        11, 22, 33, 44, 55, 66
+    )
 
 
-def test_the_models_of_one_number_have_none(season: History) -> None:
+@dataclass(frozen=True)
+class FixedLoss(Moved):
+    """A model in which place p costs 10 · p points and giving up costs `moves[0]`."""
+
+    def rate(self, states: np.ndarray, outcome: Outcome) -> np.ndarray:
+        cost = np.where(outcome.unfinished, self.moves[0], 10.0 * outcome.group)
+        return states - cost[:, np.newaxis]
+
+
+def test_finishers_who_would_have_lost_less_by_giving_up() -> None:
+    """Giving up costs 25: the fourth place, at 30, is worse; the third, at 20, is not. DNFs do not count."""
+    (race,) = History.of([result("r", "ann bo cy di", dnf="ed")]).races
+    model, before = FixedLoss((25.0,)), np.full((5, 1), 100.0)
+    assert Complaints.of(model, Step(race, before, model.rate(before, race.outcome))).late_losses == 1
+
+
+def test_giving_up_moves_a_finisher_to_the_last_group() -> None:
+    outcome = Outcome.of([1, 2, 2, 3])
+    alone, shared = gave_up(outcome, 0), gave_up(outcome, 1)
+    assert alone.group.tolist() == [2, 0, 0, 1]
+    assert (alone.last_group, alone.last_unfinished) == (2, True)
+    assert alone.unfinished.tolist() == [True, False, False, False]
+    assert (shared.group.tolist(), shared.last_group) == ([0, 3, 1, 2], 3)
+    joined = gave_up(Outcome.of([1, 2], unfinished=1), 1)
+    assert (joined.group.tolist(), joined.last_group) == ([0, 1, 1], 1)
+
+
+def test_a_team_gives_up_together() -> None:
+    quitted = gave_up(Outcome.of([1, 2, 1, 2], team=[0, 1, 0, 1]), 2)
+    assert quitted.unfinished.tolist() == [True, False, True, False]
+    assert quitted.group.tolist() == [1, 0, 1, 0]
+
+
+def test_the_models_of_one_number_have_none_but_late_losses(season: History) -> None:
     model = create("plackett-luce")
+    found = sum((Complaints.of(model, step) for step in replay(model, season)), Complaints())
+    assert replace(found, late_losses=0) == Complaints()
+
+
+def test_the_floor_leaves_no_late_losses(season: History) -> None:
+    model = create("thurstone-hurdle", {"spare_finishers": True})
     assert sum((Complaints.of(model, step) for step in replay(model, season)), Complaints()) == Complaints()
 
 

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from racebot.errors import PayloadError
+from racebot.races.csv_file import read_csv
+from racebot.races.outcome import TeamPolicy, outcome_of
+from racebot.races.result import EntrantStatus, RaceResult
+
+HEAD = "race,ended_at,player,time\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "races.csv"
+
+
+def races(path: Path, text: str) -> tuple[RaceResult, ...]:
+    path.write_text(text, encoding="utf-8")
+    return read_csv(path, category="", goal="G").results
+
+
+def refusal(path: Path, text: str) -> str:
+    with pytest.raises(PayloadError) as raised:
+        races(path, text)
+    return str(raised.value)
+
+
+def test_a_race_with_times_and_a_dnf(path: Path) -> None:
+    (race,) = races(path, HEAD + "r1,2026-03-01T20:00:00+01:00,Ann,1:02:03.5\nr1,2026-03-01T19:00Z,Bo,dnf\n")
+    assert (race.name, race.goal, race.recorded) == ("r1", "G", True)
+    assert race.ended_at == datetime(2026, 3, 1, 19, tzinfo=UTC)
+    ann, bo = race.entrants
+    assert (ann.user_id, ann.name, ann.finish_time) == ("Ann", "Ann", 3_723_500_000)
+    assert (bo.status, bo.finish_time) == (EntrantStatus.DNF, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90.25", 90.25), ("1:30", 90), ("0:01:30", 90), ("100:00:00", 360_000)]
+)
+def test_times_are_clock_times_or_seconds(path: Path, text: str, seconds: float) -> None:
+    (race,) = races(path, HEAD + f"r,2026-03-01,Ann,{text}\n")
+    assert race.entrants[0].finish_time == seconds * 1_000_000
+
+
+def test_places_teams_factors_and_any_column_order(path: Path) -> None:
+    path.write_text(
+        "Player,Place,Team,Factor,Race,Ended_at\nAnn,1,red,Giants,r,2026-03-01\nBo,DQ,blue,,r,2026-03-01\n"
+    )
+    found = read_csv(path, category="cat", goal="G")
+    (race,) = found.results
+    assert race.name == "cat/r"
+    assert [(e.place, e.team, e.status) for e in race.entrants] == [
+        (1, "red", EntrantStatus.DONE),
+        (None, "blue", EntrantStatus.DQ),
+    ]
+    assert found.factors == {("cat/r", "Ann"): "Giants"}
+
+
+def test_lines_of_a_race_need_not_be_adjacent(path: Path) -> None:
+    lines = "r,2026-03-01,Ann,10\ns,2026-03-02,Ann,10\nr,2026-03-01,Bo,9\n\n"
+    first, second = races(path, HEAD + lines)
+    assert [e.name for e in first.entrants] == ["Ann", "Bo"]
+    assert [e.name for e in second.entrants] == ["Ann"]
+    assert outcome_of(first, TeamPolicy.IGNORE).outcome.group.tolist() == [0, 1]
+
+
+def test_a_byte_order_mark_and_quoted_commas_are_read(path: Path) -> None:
+    (race,) = races(path, "\ufeff" + HEAD + '"r, first",2026-03-01,"Ann, Lee",10\n')
+    assert (race.name, race.entrants[0].name) == ("r, first", "Ann, Lee")
+
+
+GOOD = "r,2026-03-01,Ann,10\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        (HEAD + GOOD + "r,2026-03-01,Bo,fast\n", 3, "time"),
+        (HEAD + GOOD + "r,2026-03-01,Bo,\n", 3, "time or place"),
+        (HEAD + GOOD + "r,2026-03-01,,11\n", 3, "player"),
+        (HEAD + "r,yesterday,Bo,11\n", 2, "ended_at"),
+        (HEAD + "r,0001-01-01,Bo,11\n", 2, "ended_at"),
+        (HEAD + GOOD + "r,2026-03-02,Bo,11\n", 3, "ended_at"),
+        (HEAD + GOOD + "\nr,2026-03-01,Ann,11\n", 4, "player"),
+        (HEAD + f"{'r' * 201},2026-03-01,Ann,11\n", 2, "race"),
+        (HEAD + "r,2026-03-01,Ann,11,12\n", 2, "5"),
+        ("race,ended_at,player,place\nr,2026-03-01,Ann,0\n", 2, "place"),
+        ("race,ended_at,player,place\nr,2026-03-01,Ann,first\n", 2, "place"),
+        ("race,ended_at,player,time,place\nr,2026-03-01,Ann,9,1\nr,2026-03-01,Bo,,2\n", 3, "time"),
+        ("race,ended_at,plyer,time\n", 1, "3"),
+        ("race,ended_at,player,time,time\n", 1, "5"),
+    ],
+)
+def test_a_bad_cell_is_named_by_file_line_and_column(path: Path, text: str, line: int, column: str) -> None:
+    assert refusal(path, text).startswith(f"{path}, line {line}, column {column}: ")
+
+
+def test_a_missing_column_is_named(path: Path) -> None:
+    assert "no column ended_at" in refusal(path, "race,player,time\n")
+    assert "no column time (or place)" in refusal(path, "race,player,ended_at\n")
+    assert "did you mean 'player'" in refusal(path, "race,ended_at,plyer,time\n")
+
+
+def test_further_bad_lines_are_counted(path: Path) -> None:
+    bad = "r,2026-03-01,Bo,fast\n"
+    assert "(2 more lines have problems)" in refusal(path, HEAD + bad * 3)
+
+
+def test_unreadable_files_are_refused(path: Path) -> None:
+    assert "no races" in refusal(path, HEAD)
+    assert "line 2" in refusal(path, HEAD + 'r,2026-03-01,"Ann,10\n')
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PayloadError, match="not UTF-8"):
+        read_csv(path, category="", goal="")
+    with pytest.raises(PayloadError, match="No such file"):
+        read_csv(path.with_name("none.csv"), category="", goal="")
