@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from process import resident_mib
@@ -68,7 +69,7 @@ async def main() -> None:
                     await asyncio.sleep(0.05)
                 await asyncio.sleep(0.2)
                 heard = asyncio.get_running_loop().create_future()
-                stop = room.listen(lambda frame, heard=heard: _hear(frame, heard))
+                stop = room.listen(partial(_hear, heard=heard))
                 finished = _finish(room)
                 delays.append(await asyncio.wait_for(heard, 30) - finished - QUIET)
                 stop()

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,7 @@ def _chat(
     ]
     for line, command, argument in lines:
         asked = Asked(command, argument)
-        yield f"answering {line}", timed(lambda a=asked: answers.answer(a, room, asker, moderator=False), 100)
+        yield f"answering {line}", timed(partial(answers.answer, asked, room, asker, moderator=False), 100)
 
 
 def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:

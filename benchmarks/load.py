@@ -127,7 +127,12 @@ def _heard(room: Room, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]
             heard.set_result(time.monotonic())
 
     room.listen(hear)
-    loop.call_later(GIVEN_UP, lambda: heard.done() or heard.set_result(float("inf")))
+
+    def give_up() -> None:
+        if not heard.done():
+            heard.set_result(float("inf"))
+
+    loop.call_later(GIVEN_UP, give_up)
     return heard
 
 

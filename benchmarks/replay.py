@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,13 @@ import trueskill
 
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings import registry
+from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
 from racebot.study.history import History
+from racebot.study.objective import Objective
 from racebot.study.replay import replay
-from racebot.study.tuning import Objective, tally
+from racebot.study.tuning import tally
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),
@@ -85,7 +88,7 @@ def main() -> None:
     known = [each for each in REPLAYED if each[1] in registry.MODELS]
     for label, key, parameters in known:
         model = registry.create(key, parameters)
-        row(label, speed(lambda model=model: all(True for _ in replay(model, history))))
+        row(label, speed(partial(_run, model, history)))
 
     print(
         f"\n{f'sweep of {arguments.candidates}':<32}{'cand.-races/s':>14}{'trueskill':>11}{'own replay':>11}"
@@ -93,23 +96,29 @@ def main() -> None:
     for label, key, parameters in known:
         model = registry.create(key, parameters)
         many = spread(model, arguments.candidates)
-        alone = speed(lambda model=model: all(True for _ in replay(model, history)))
-        swept = arguments.candidates * speed(lambda many=many: tally(many, history, Objective.MISORDERED))
+        alone = speed(partial(_run, model, history))
+        swept = arguments.candidates * speed(partial(tally, many, history, Objective.MISORDERED))
         print(f"{label:<32}{swept:>14,.0f}{swept / package:>10.0f}×{swept / alone:>10.1f}×")
+
+
+def _run(model: RatingModel, history: History) -> None:
+    for _ in replay(model, history):
+        pass
 
 
 def spread(model: Any, candidates: int) -> Any:
     """The model with each searchable number spread over its range, one value per candidate."""
     rng = np.random.default_rng(1)
-    changed = {}
+    changed: dict[str, Any] = {}
     for field in declared(type(model)):
+        value: Any
         bounds, value = field.metadata["search"], getattr(model, field.name)
         if bounds is None or value is None:
             continue
         if isinstance(value, tuple):
-            changed[field.name] = tuple(rng.uniform(*bounds, candidates) for _ in value)
+            changed[field.name] = tuple(rng.uniform(bounds[0], bounds[1], candidates) for _ in value)
         else:
-            changed[field.name] = rng.uniform(*bounds, candidates)
+            changed[field.name] = rng.uniform(bounds[0], bounds[1], candidates)
     return replace(model, **changed)
 
 

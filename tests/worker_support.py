@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.store import Ledger
@@ -99,7 +100,7 @@ class Bench:
             timeout=60,
         )
 
-    def open_race(self, count: int = 3, **options: bool) -> Room:
+    def open_race(self, count: int = 3, **options: Any) -> Room:
         """A race under way with so many entrants."""
         room = self.site.open_race(**options)
         known = [user for user in self.site.users.values() if user is not self.site.moderator]

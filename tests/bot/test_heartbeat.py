@@ -23,8 +23,13 @@ def test_a_worker_that_starts_while_somebody_looks_is_not_refused(
             looking.set()
             tried.wait(10)
 
-    monkeypatch.setattr("time.sleep", lambda _: (tried.set(), looker.join()))
     looker = threading.Thread(target=look)
+
+    def wait_for_looker(_: float) -> None:
+        tried.set()
+        looker.join()
+
+    monkeypatch.setattr("time.sleep", wait_for_looker)
     looker.start()
     looking.wait(10)
     with lock.locked(database):

@@ -506,7 +506,7 @@ async def test_meta_that_is_refused(ledger: Ledger, courier: Courier, room: Fake
 
 
 async def test_a_refusal_that_comes_before_the_ping_is_sent(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket may take its time to send; what comes meanwhile is heard."""
     put(ledger, "g1", "meta", leaderboards=BOARDS)
@@ -515,7 +515,7 @@ async def test_a_refusal_that_comes_before_the_ping_is_sent(
         courier.hear(Refusal(("Data provided is too large to save.",)))
         await asyncio.sleep(0)
 
-    room.set_meta = slow
+    monkeypatch.setattr(room, "set_meta", slow)
     await deliver(courier, room)
     assert states(ledger) == ["refused"]
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, HOUR, NOON, Clock, entrant, result, seen
@@ -109,9 +110,7 @@ def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, 
     [{"recordable": False}, {"custom_goal": True}, {"hidden": True}, {"goal": "No Orbs"}],
     ids=lambda f: next(iter(f)),
 )
-def test_what_will_never_count_is_not_announced(
-    ledger: Ledger, clock: Clock, facts: dict[str, object]
-) -> None:
+def test_what_will_never_count_is_not_announced(ledger: Ledger, clock: Clock, facts: dict[str, Any]) -> None:
     plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
     lifecycle = Lifecycle(Settler(ledger, plans), clock)
     before = dump(ledger)
@@ -466,7 +465,7 @@ def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
     "shown", [seen(NEVER), seen(status="cancelled", recordable=False)], ids=["do not record", "cancelled"]
 )
 def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
-    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: object
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: Any
 ) -> None:
     lifecycle.observe(seen(RECORDED))
     clock.advance(hours=7)

@@ -142,6 +142,13 @@ def test_the_first_tab_leads_past_the_navigation(opened: Open, served: str) -> N
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
 
 
+def watch(page: Page, told: list[str], asked: list[str]) -> None:
+    """Collect a page's console messages and errors, and the addresses it requests."""
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_are_sound(opened: Open, served: str, path: str) -> None:
     """No errors, nothing from elsewhere, nothing that axe finds, and nothing beside a narrow screen."""
@@ -149,9 +156,7 @@ def test_pages_are_sound(opened: Open, served: str, path: str) -> None:
         page = opened(scheme, width).new_page()
         told: list[str] = []
         asked: list[str] = []
-        page.on("console", lambda message, told=told: told.append(message.text))
-        page.on("pageerror", lambda error, told=told: told.append(str(error)))
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        watch(page, told, asked)
         page.goto(f"{served}{path}")
         assert told == []
         assert all(url.startswith((served, "data:")) for url in asked)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from worker_support import Bench, WorkerProcess, bench, finish, said, until
 
-from racebot.bot import worker as worker_module
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
 from racebot.sandbox.room import Room
@@ -88,7 +87,7 @@ async def test_a_database_that_turns_read_only_during_a_settle(
         opened.append(open_ledger(path))
         return opened[-1]
 
-    monkeypatch.setattr(worker_module.Ledger, "open", remembering)
+    monkeypatch.setattr(Ledger, "open", remembering)
     worker = Worker(load(tmp_path))
     running = asyncio.create_task(worker.run())
     try:

@@ -42,6 +42,6 @@ if __name__ == "__main__":
         racebot.bot.periodic,
         racebot.bot.heartbeat,
     ):
-        module.datetime = WrongDatetime  # type: ignore[attr-defined]
+        vars(module)["datetime"] = WrongDatetime
     time.time = lambda: right_time() + wrong_by()
     main()

@@ -45,6 +45,7 @@ from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.store import Ledger
+from racebot.races.archive import timestamp as archive_timestamp
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
@@ -90,7 +91,7 @@ CHAT = {
     "delay": 0,
     "actions": {},
 }
-FRAMES = [
+FRAMES: list[dict[str, Any]] = [
     {"type": "race.data", "race": RACE, "date": "2026-03-01T12:00:00.100Z"},
     {"type": "race.data", "race": race_document("r", ENTRANTS, version=22)},
     {"type": "race.data", "race": race_document("r", [entrant_document("ann", "ready")], "open")},
@@ -219,7 +220,7 @@ def words(data: bytes) -> None:
     with only_own_errors():
         assert payload.parse_duration(text) >= 0
     with contextlib.suppress(ValueError):
-        moment = payload.timestamp(text)
+        moment = archive_timestamp(text)
         assert moment.utcoffset() is not None
         assert 1970 <= moment.year < 3000
 

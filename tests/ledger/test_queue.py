@@ -1,24 +1,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from builders import CATEGORY, NOON, result
 
 from racebot.errors import LedgerError
-from racebot.ledger.queue import Delivery, Kind, Message, PendingRace
+from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.store import Ledger
 
 LATER = NOON + timedelta(hours=1)
 
 
-def pending(slug: str, hours: float = 0, look: float = 0, **facts: object) -> PendingRace:
+def pending(slug: str, hours: float = 0, look: float = 0, **facts: Any) -> PendingRace:
     return PendingRace(
         f"orb/{slug}", CATEGORY, NOON + timedelta(hours=hours), NOON + timedelta(hours=look), **facts
     )
 
 
-def message(guid: str, kind: Kind = "chat", race: str = "orb/r", **body: object) -> Message:
+def message(guid: str, kind: Any = "chat", race: str = "orb/r", **body: object) -> Message:
     return Message(race, race.partition("/")[0], kind, guid, body or {"text": guid})
 
 

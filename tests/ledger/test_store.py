@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result
@@ -34,7 +35,14 @@ def change(
 
 
 def standing(name: str, rating: float = 0.5, **facts: object) -> Standing:
-    given = {"races": 1, "finishes": 1, "wins": 0, "last_race_at": NOON, "name": name.title(), **facts}
+    given: dict[str, Any] = {
+        "races": 1,
+        "finishes": 1,
+        "wins": 0,
+        "last_race_at": NOON,
+        "name": name.title(),
+        **facts,
+    }
     return Standing(f"id-{name}", (rating,), rating, int(1000 * rating), **given)
 
 

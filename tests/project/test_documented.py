@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from racebot import __version__
@@ -21,7 +22,9 @@ from racebot.web.openapi import description
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / ".env.example").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = {name: command.help or "" for name, command in get_command(app).commands.items()}
+GROUP = get_command(app)
+assert isinstance(GROUP, TyperGroup)
+COMMANDS = {name: command.help or "" for name, command in GROUP.commands.items()}
 
 
 @pytest.fixture

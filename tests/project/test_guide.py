@@ -36,6 +36,7 @@ from pathlib import Path
 import httpx
 import pytest
 from past_season import PEOPLE, past_season
+from typer.core import TyperGroup
 from typer.main import get_command
 from worker_support import WorkerProcess, said, until
 
@@ -51,9 +52,11 @@ GOAL, NEXT_GOAL = "Map Rando S4", "Map Rando S5"
 PAGES_PORT, MONITOR_PORT = 8080, 9100
 
 MARKS = {"elsewhere", "keeps running", "fails", "chat", "info box"}
+GROUP = get_command(app)
+assert isinstance(GROUP, TyperGroup)
 COMMANDS = {
     name: {option for parameter in command.params for option in parameter.opts}
-    for name, command in get_command(app).commands.items()
+    for name, command in GROUP.commands.items()
 }
 PROGRAMS = {
     ".venv/bin/pip", "cd", "chmod", "chown", "cp", "docker", "git", "journalctl", "litestream", "python3",

@@ -247,6 +247,7 @@ def test_teams_are_placed_by_the_mean_of_their_times() -> None:
     )
     # Blue: (20 + 30) / 2 = 25 beats red: (10 + 50) / 2 = 30, though a red member was first.
     assert groups(rated) == {"Bo": 0, "Cy": 0, "Ann": 1, "Di": 1}
+    assert rated.outcome.team is not None
     team = dict(zip([e.name for e in rated.entrants], rated.outcome.team.tolist(), strict=True))
     assert team["Bo"] == team["Cy"] != team["Ann"] == team["Di"]
 
@@ -300,6 +301,7 @@ def test_an_entrant_without_a_team_stands_alone() -> None:
         TEAM,
     )
     assert groups(rated) == {"Cy": 0, "Ann": 1, "Bo": 1, "Di": 2}
+    assert rated.outcome.team is not None
     numbers = dict(zip([e.name for e in rated.entrants], rated.outcome.team.tolist(), strict=True))
     assert numbers["Ann"] == numbers["Bo"]
     assert len({numbers["Ann"], numbers["Cy"], numbers["Di"]}) == 3, "two without a team are no team"

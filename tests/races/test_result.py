@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from builders import HOUR, entrant, result
@@ -70,7 +71,7 @@ def test_a_result_with_invented_names_is_not_final() -> None:
         ({"custom_goal": True}, False),
     ],
 )
-def test_which_results_the_site_may_record(facts: dict[str, bool], countable: bool) -> None:
+def test_which_results_the_site_may_record(facts: dict[str, Any], countable: bool) -> None:
     assert result("r", "ann bo", **facts).countable is countable
 
 
@@ -124,7 +125,7 @@ def test_the_fingerprint_does_not_depend_on_where_deleted_accounts_are_listed(or
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_fingerprint_depends_on_every_fact_of_an_entrant(change: dict[str, object]) -> None:
+def test_the_fingerprint_depends_on_every_fact_of_an_entrant(change: dict[str, Any]) -> None:
     race = result("r", "ann bo")
     ann, bo = race.entrants
     assert replace(race, entrants=(replace(ann, **change), bo)).fingerprint() != race.fingerprint()
@@ -135,7 +136,7 @@ def test_the_fingerprint_depends_on_every_fact_of_an_entrant(change: dict[str, o
     [{"name": "orb/s"}, {"goal": "All Orbs"}, {"ended_at": datetime(2026, 3, 2, tzinfo=UTC)}],
     ids=lambda change: next(iter(change)),
 )
-def test_the_fingerprint_depends_on_the_race(change: dict[str, object]) -> None:
+def test_the_fingerprint_depends_on_the_race(change: dict[str, Any]) -> None:
     race = result("r", "ann bo")
     assert replace(race, **change).fingerprint() != race.fingerprint()
 

@@ -441,7 +441,7 @@ async def test_a_date_that_has_passed_means_now(site: Site, fake: FakeSite) -> N
 
 @pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR])
 async def test_a_retry_after_that_cannot_be_read_is_left_out(site: Site, fake: FakeSite, text: str) -> None:
-    failure = httpx.Response(503, headers={"Retry-After": text.encode("latin-1")})
+    failure = httpx.Response(503, headers=[(b"Retry-After", text.encode("latin-1"))])
     assert 0.5 < await pause_after(site, fake, failure) < 10
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from websockets.asyncio.server import Request, Response, Server, ServerConnection, serve
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request, Response
 
 from racebot.errors import ConnectionLost
 from racebot.racetime.gate import Gate

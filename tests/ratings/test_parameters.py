@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_parameters_survive_json() -> None:
 
 
 def test_arrays_of_a_sweep_are_written_as_lists() -> None:
-    assert as_json(Sample(start=np.array([1.0, 2.0])))["start"] == [1.0, 2.0]
+    assert as_json(Sample(start=cast(float, np.array([1.0, 2.0]))))["start"] == [1.0, 2.0]
 
 
 def test_only_what_is_declared_is_a_parameter() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def site(clock: Clock) -> Site:
 def started(site: Site, clock: Clock) -> Make:
     """Makes a race that has been going on for an hour, by default with Ann, Bo and Cy."""
 
-    def make(*names: str, **options: bool) -> Room:
+    def make(*names: str, **options: Any) -> Room:
         room = site.open_race(**options)
         for name in names or ("Ann", "Bo", "Cy"):
             room.enter(name)
@@ -58,7 +59,7 @@ def started(site: Site, clock: Clock) -> Make:
 def finished(started: Make, clock: Clock) -> Make:
     """Makes a race that Ann, Bo and Cy finished in this order, a second apart."""
 
-    def make(**options: bool) -> Room:
+    def make(**options: Any) -> Room:
         room = started("Ann", "Bo", "Cy", **options)
         for name in ("Ann", "Bo", "Cy"):
             room.finish(name)

@@ -51,7 +51,11 @@ async def test_the_demo_shows_dnfs_a_disqualification_and_a_race_that_does_not_c
     assert standings(disqualified) == ["done"] * 4 + ["dq"]
     assert disqualified.recorded
     (dq,) = [entrant for entrant in disqualified.entrants if entrant.standing == "dq"]
-    assert all(dq.finish_time < e.finish_time for e in disqualified.entrants if e.place and dq.finish_time)
+    assert all(
+        dq.finish_time < e.finish_time
+        for e in disqualified.entrants
+        if e.place and dq.finish_time and e.finish_time
+    )
     texts = chat_texts(disqualified)
     assert texts.index("!why") < len(texts) - 1
     assert "recorded by" in texts[-1]

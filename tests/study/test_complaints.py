@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from builders import result
 
 from racebot.races.outcome import Outcome
+from racebot.ratings.model import RatingModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, gave_up
 from racebot.study.history import History
@@ -33,7 +34,7 @@ class Moved:
 def complaints(finishers: str, dnf: str, ratings: list[float], moves: list[float]) -> Complaints:
     """Of one race; ratings and moves in the order of places, then of names."""
     (race,) = History.of([result("r", finishers, dnf=dnf)]).races
-    model, before = Moved(tuple(moves)), np.array(ratings)[:, np.newaxis]
+    model, before = cast(RatingModel, Moved(tuple(moves))), np.array(ratings)[:, np.newaxis]
     return Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
 
 
@@ -78,7 +79,7 @@ def test_a_winner_without_account_leaves_nobody_to_complain() -> None:
         for entrant in absent.entrants
     )
     (race,) = History.of([result("r", entrants=entrants)]).races
-    model, before = Moved((-1.0, 1.0)), np.array([[5.0], [5.0]])
+    model, before = cast(RatingModel, Moved((-1.0, 1.0))), np.array([[5.0], [5.0]])
     found = Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
     assert (found.winner_losses, found.last_gains) == (0, 1)
 

@@ -48,7 +48,10 @@ def test_entries_are_judged_one_by_one(season: History) -> None:
         assert evaluation.figures.log_loss == pytest.approx(loss)
         assert evaluation.complaints.unfinished_gains == gains
         assert evaluation.model == entry.model
-        assert evaluation.parameters == create(entry.model, entry.parameters).__dict__ | evaluation.parameters
+        assert evaluation.parameters == {
+            **vars(create(entry.model, entry.parameters)),
+            **evaluation.parameters,
+        }
 
 
 def test_earlier_races_only_train(season: History) -> None:

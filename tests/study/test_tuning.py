@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,13 @@ from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.tuning import Objective, Progress, Tally, Tuned, dimensions, standard_error, tally, tune
+from racebot.study.objective import Objective
+from racebot.study.tuning import Progress, Tally, Tuned, dimensions, standard_error, tally, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS]
 
 
-def searched(season: History, **changed) -> dict:
+def searched(season: History, **changed: Any) -> dict[str, Any]:
     settings = {
         "search": ["sigma", "beta"],
         "candidates": 10,

@@ -22,7 +22,7 @@ from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import create
 
-HURDLES = {
+HURDLES: dict[str, dict[str, Any]] = {
     "thurstone-hurdle": {},
     "thurstone-hurdle, sparing": {"spare_finishers": True},
     "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.models.iterated_elo import IteratedElo, Match, Ratings
 
-ONE_PASS = {"passes": 1.0, "minimum_games": 0.0}
+ONE_PASS: dict[str, Any] = {"passes": 1.0, "minimum_games": 0.0}
 
 
 def chance(lead: float) -> float:
@@ -151,8 +153,8 @@ def test_the_listing_order_is_irrelevant() -> None:
         )
         assert factors is not None
         listed.append(Match(players[order], other, factors[order]))
-    for one, other in zip(fitted(IteratedElo(), history), fitted(IteratedElo(), listed), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for one, another in zip(fitted(IteratedElo(), history), fitted(IteratedElo(), listed), strict=True):
+        np.testing.assert_array_equal(one, another)
 
 
 def test_win_probability() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from racebot.races.outcome import Outcome
 from racebot.ratings.models.pairwise import PairwiseElo
 
-PLAIN = {"dummy": None, "initial_rating": 0.0, "rates": (1.0,)}
+PLAIN: dict[str, Any] = {"dummy": None, "initial_rating": 0.0, "rates": (1.0,)}
 RATINGS = [0.5, -1.0, 0.2, 1.4]
 OUTCOME = Outcome.of([2, 1], unfinished=2)
 BEATEN = [(1, 0), (1, 2), (1, 3), (0, 2), (0, 3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import PlackettLuce
 
-PLAIN = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
+PLAIN: dict[str, Any] = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
 
 
 def groups_of(labels: Sequence[int]) -> Groups:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from racebot.ratings.model import FloatArray
 from racebot.ratings.models.elo import GaussianElo
 from racebot.ratings.models.thurstone import Thurstone
 
-PLAIN = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
+PLAIN: dict[str, Any] = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
 
 
 def test_two_players_move_as_in_gaussian_elo() -> None:

@@ -52,7 +52,7 @@ def random_race(rng: np.random.Generator, largest: int):
 def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.ndarray:
     members = [[i] for i in range(len(states))]
     if team is not None:
-        members = [np.flatnonzero(team == number) for number in dict.fromkeys(team.tolist())]
+        members = [np.flatnonzero(team == number).tolist() for number in dict.fromkeys(team.tolist())]
     groups = [tuple(trueskill.Rating(*states[i]) for i in unit) for unit in members]
     rated = environment.rate(groups, [int(places[unit[0]]) for unit in members])
     new = np.empty_like(states)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from racebot.ratings.numerics.expectation_propagation import (
 )
 from racebot.ratings.numerics.truncated_normal import ARRAYS, FLOATS
 
-EXACT = {"rounds": 500, "tolerance": 1e-10}
+EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
 
 
 def posterior(evidence: Evidence, mean: float, variance: float) -> tuple[float, float]:
