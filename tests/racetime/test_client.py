@@ -155,7 +155,8 @@ async def test_past_races_with_their_entrants(site: Site) -> None:
 
 
 async def test_paging_stops_at_an_empty_page(site: Site, fake: FakeSite) -> None:
-    pages = [{"count": 9, "num_pages": 10**9, "races": races} for races in ([{}], [])]
+    lists: list[list[object]] = [[{}], []]
+    pages = [{"count": 9, "num_pages": 10**9, "races": races} for races in lists]
     fake.failures = [httpx.Response(200, json=page) for page in pages]
     assert [number async for number, _ in site.past_race_pages("orb")] == [1, 2]
 
