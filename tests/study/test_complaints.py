@@ -102,7 +102,7 @@ class FixedLoss(Moved):
 def test_finishers_who_would_have_lost_less_by_giving_up() -> None:
     """Giving up costs 25: the fourth place, at 30, is worse; the third, at 20, is not. DNFs do not count."""
     (race,) = History.of([result("r", "ann bo cy di", dnf="ed")]).races
-    model, before = FixedLoss((25.0,)), np.full((5, 1), 100.0)
+    model, before = cast(RatingModel, FixedLoss((25.0,))), np.full((5, 1), 100.0)
     assert Complaints.of(model, Step(race, before, model.rate(before, race.outcome))).late_losses == 1
 
 
