@@ -5,7 +5,6 @@ Each answer is one message. All of it is ledger work; nothing here writes or sen
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,10 +17,11 @@ from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT, signed
 from racebot.chat.templates import Texts
 from racebot.errors import LedgerError
+from racebot.ledger.players import split_full_name
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
@@ -198,15 +198,16 @@ class Answers:
         explained = self._explain(cast(Hashable, model), TeamPolicy(board.teams), raced.result, raced.changes)
         entrant, explanation = explained[person.id]
         change = raced.change(person.id)
+        shown = shown_names(raced.result.entrants)
         opening = (texts.why_pending if raced.pending else texts.why).format(
-            name=plain(entrant.name),
+            name=plain(shown[entrant]),
             before=change.points_before,
             after=change.points_after,
             change=signed(change.points_change),
             leaderboard=plain(board.name),
             race=raced.result.name,
         )
-        names = [plain(other.name) for other, _ in explained.values()]
+        names = [plain(shown[other]) for other, _ in explained.values()]
         expectation = self._expectation(entrant, explanation, len(names))
         return self._one([expectation, *self._parts(change), *self._encounters(explanation, names)], opening)
 
@@ -269,13 +270,14 @@ class Answers:
         model = registry.create(board.model, board.parameters)
         known = self._settler.states(board, [str(e.user_id) for e in entrants])
         chances = win_chances(model, np.array([state for state, _ in known]))
+        shown = shown_names(race.entrants)
         told = sorted(
-            zip(entrants, known, chances.tolist(), strict=True), key=lambda each: (-each[2], each[0].name)
+            zip(entrants, known, chances.tolist(), strict=True), key=lambda each: (-each[2], shown[each[0]])
         )
         return self._one(
             (
                 (texts.odds_player if rated else texts.odds_new).format(
-                    name=plain(entrant.name), chance=self._percent(chance)
+                    name=plain(shown[entrant]), chance=self._percent(chance)
                 )
                 for entrant, (_, rated), chance in told
             ),
@@ -323,20 +325,36 @@ class Answers:
             pieces.append(texts.help_moderators.format(commands=own))
         return self._one(pieces)
 
-    def _person(self, board: Leaderboard, name: str, race: Race) -> Person | None:
-        """Who is meant by a name: of this room if possible, else of the leaderboard, else anybody."""
-        name = re.sub(r"#\d+$", "", name)  # as the site writes a name in full
-        for entrant in race.entrants:
-            if entrant.user_id is not None and entrant.name.casefold() == name.casefold():
-                return Person(entrant.user_id, entrant.name)
-        called = [Person(*each) for each in self._ledger.players_called(name)]
-        rated = [(self._standing(board, person), person) for person in called]
+    def _person(self, board: Leaderboard, text: str, race: Race) -> Person | None:
+        """Return the player meant by a name or a `name#1234`, or None.
+
+        Several players may share a name. Those in the room come first, then those with the most races.
+        """
+        shown = shown_names(race.entrants)
+        entered = {e.user_id: Person(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
+        full = split_full_name(text)
+        in_room = [
+            entered[e.user_id]
+            for e in race.entrants
+            if e.user_id is not None
+            and (
+                e.name.casefold() == text.casefold()
+                or (
+                    full is not None and (e.name.casefold(), e.discriminator) == (full[0].casefold(), full[1])
+                )
+            )
+        ]
+        known = [
+            entered.get(each.id) or Person(each.id, each.shown) for each in self._ledger.players.called(text)
+        ]
+        rated = [(self._standing(board, person), person) for person in in_room or known]
         return max(rated, key=lambda each: each[0].races if each[0] else -1)[1] if rated else None
 
-    def _unknown(self, board: Leaderboard, name: str) -> str:
+    def _unknown(self, board: Leaderboard, text: str) -> str:
+        """Say that no player has this name, without repeating it."""
         texts = self._texts
-        alike = ", ".join(plain(other) for _, other in self._ledger.players_like(name, 3))
-        unknown = texts.unknown_player.format(name=plain(name), leaderboard=plain(board.name))
+        alike = ", ".join(plain(player.shown) for player in self._ledger.players.like(text, 3))
+        unknown = texts.unknown_player.format(leaderboard=plain(board.name))
         return " ".join(filter(None, [unknown, texts.did_you_mean.format(names=alike) if alike else ""]))
 
     def _standing(self, board: Leaderboard, person: Person) -> Standing | None:

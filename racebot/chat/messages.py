@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
@@ -51,7 +51,12 @@ def team_race(goal: str, texts: Texts = DEFAULT_TEXTS) -> list[str]:
 def players(result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> list[str]:
     """One short phrase per rated entrant, by place, those who did not finish last."""
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
-    return [_player(entrants[change.player], change, texts) for change in by_place(changes)]
+    shown = shown_names(result.entrants)
+    return [
+        _player(entrant, shown[entrant], change, texts)
+        for change in by_place(changes)
+        for entrant in [entrants[change.player]]
+    ]
 
 
 def split(
@@ -93,10 +98,10 @@ def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _player(entrant: Entrant, change: Change, texts: Texts) -> str:
+def _player(entrant: Entrant, name: str, change: Change, texts: Texts) -> str:
     return texts.player.format(
         place=standing_word(entrant, change, texts),
-        name=plain(entrant.name),
+        name=plain(name),
         before=change.points_before,
         after=change.points_after,
         change=signed(change.points_change),

@@ -106,12 +106,11 @@ class Texts(BaseModel):
         "points",
     )
     unknown_player: str = _text(
-        "Nobody called {name} is rated here ({leaderboard}).",
-        "answers a name that is not known",
-        "name",
+        "No player has that name ({leaderboard}).",
+        "answers an unknown name",
         "leaderboard",
     )
-    did_you_mean: str = _text("Perhaps {names}?", "follows it where some names are alike", "names")
+    did_you_mean: str = _text("Did you mean {names}?", "follows it if some names contain that text", "names")
 
     leaderboard: str = _text(
         "{leaderboard}, the first {count} of {listed}: ",

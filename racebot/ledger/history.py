@@ -136,7 +136,7 @@ class PageQueries:
             " (SELECT count(place) FROM changes AS c"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
             " (SELECT json_group_array(json_array(players.id, players.name)) FROM changes AS c"
-            "  JOIN players ON players.id = c.player"
+            "  JOIN shown_players AS players ON players.id = c.player"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence AND place = 1)"
             " FROM rated JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT ? OFFSET ?",
@@ -182,7 +182,7 @@ class PageQueries:
             "  FROM changes AS mine INDEXED BY changes_by_player"
             "  CROSS JOIN changes AS other USING (leaderboard, sequence)"
             "  WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2 GROUP BY other.player"
-            " ) JOIN players USING (id)"
+            " ) JOIN shown_players AS players USING (id)"
             " JOIN standings ON standings.leaderboard = ?1 AND standings.player = id"
             " ORDER BY met DESC, ahead + behind DESC, players.name COLLATE NOCASE, id",
             leaderboard,
@@ -199,7 +199,7 @@ class PageQueries:
             " points_after, races_before, parts FROM ("
             "  SELECT * FROM rated WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
             " ) AS rated JOIN changes USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
-            " JOIN players ON players.id = player WHERE ?4 IS NULL OR player = ?4"
+            " JOIN shown_players AS players ON players.id = player WHERE ?4 IS NULL OR player = ?4"
             " ORDER BY sequence, place IS NULL, place, player",
             (leaderboard, after, limit, player),
         )
@@ -219,7 +219,7 @@ class PageQueries:
     def players(self) -> list[tuple[str, str]]:
         """Id and name of all who are on any leaderboard, by id."""
         return self._all(
-            "SELECT id, name FROM players WHERE id IN (SELECT player FROM standings) ORDER BY id"
+            "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings) ORDER BY id"
         )
 
     def race_names(self) -> list[str]:

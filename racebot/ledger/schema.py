@@ -188,6 +188,58 @@ def m004_places(db: Database) -> None:
     )
 
 
+@migrations()
+def m005_people(db: Database) -> None:
+    """Discriminators, which tell apart players with the same name, and orders given by the operator.
+
+    A race or player is in the state that the last order about it says.
+    """
+    _run(
+        db,
+        "ALTER TABLE players ADD COLUMN discriminator TEXT NOT NULL DEFAULT ''",
+        """
+        CREATE TABLE orders (
+            id INTEGER PRIMARY KEY,
+            given_at TEXT NOT NULL,
+            kind TEXT NOT NULL CHECK (kind IN ('forget', 'hide', 'unhide', 'merge', 'exclude', 'include')),
+            subject TEXT NOT NULL,
+            target TEXT,
+            reason TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX orders_by_subject ON orders (subject, kind, id)",
+        """
+        CREATE VIEW shown_players AS
+        SELECT
+            id,
+            CASE
+                WHEN discriminator <> '' AND EXISTS (
+                    SELECT 1 FROM players AS other
+                    WHERE other.folded = players.folded AND other.id <> players.id
+                ) THEN name || '#' || discriminator
+                ELSE name
+            END AS name
+        FROM players
+        """,
+        """
+        CREATE VIEW hidden_players AS
+        SELECT subject AS player FROM orders
+        WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
+        )
+        """,
+        """
+        CREATE VIEW excluded_races AS
+        SELECT subject AS race FROM orders
+        WHERE kind = 'exclude' AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.kind = 'include' AND later.id > orders.id
+        )
+        """,
+    )
+
+
 def unknown(db: Database) -> list[str]:
     """Migrations that a database has been through and this version does not have: a newer one made them."""
     known = {migration.name for migration in migrations._migrations}

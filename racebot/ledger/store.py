@@ -20,6 +20,7 @@ from sqlite_utils.db import Database
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.database import connect, connect_to_read, translated
 from racebot.ledger.history import PageQueries
+from racebot.ledger.players import Players
 from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.rows import (
     Leaderboard,
@@ -57,6 +58,7 @@ class Ledger:
         self.outbox = Outbox(db)
         self.staging = Staging(db)
         self.pages = PageQueries(db)
+        self.players = Players(db, path)
         self._writings = 0
 
     @classmethod
@@ -216,7 +218,7 @@ class Ledger:
                     result.fingerprint(),
                 ),
             )
-            self._see_players(result)
+            self.players.see(result)
 
     def races_of(self, board: Leaderboard) -> Iterator[StoredRace]:
         """All recorded races of a leaderboard's goals, in the order in which they count."""
@@ -290,7 +292,8 @@ class Ledger:
     def standings(self, board: Leaderboard) -> list[Standing]:
         """All standings with names, best first; equal ratings by name."""
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            "SELECT standings.*, players.name AS name FROM standings"
+            " JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
             board.key,
         )
@@ -314,7 +317,8 @@ class Ledger:
 
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings JOIN players ON players.id = player"
+            "SELECT standings.*, players.name AS name FROM standings"
+            " JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? AND player = ?",
             board.key,
             player,
@@ -379,31 +383,6 @@ class Ledger:
         rows = self._rows("SELECT max(last_race_at) AS at FROM standings WHERE leaderboard = ?", board.key)
         return moment_of(rows[0]["at"]) if rows[0]["at"] else None
 
-    def find_player(self, name: str) -> tuple[str, str]:
-        """Id and current name of a player given by name (in any case) or by id.
-
-        Raises:
-            NoSuchEntryError: nobody, or more than one, is called so.
-        """
-        found = self._players("id = ?", name) or self.players_called(name)
-        if not found:
-            near = [alike for _, alike in self.players_like(name, 5)]
-            hint = f"; perhaps: {', '.join(near)}" if near else ""
-            raise NoSuchEntryError(f"no player {name!r} in the ledger{hint}")
-        if len(found) > 1:
-            raise NoSuchEntryError(
-                f"{len(found)} players are called {name!r}; give an id: {', '.join(key for key, _ in found)}"
-            )
-        return found[0]
-
-    def players_called(self, name: str) -> list[tuple[str, str]]:
-        """Ids and names of the players with a name, in any case."""
-        return self._players("folded = ? ORDER BY id", name.casefold())
-
-    def players_like(self, name: str, limit: int) -> list[tuple[str, str]]:
-        """Ids and names of players whose names hold this text, in any case."""
-        return self._players("instr(folded, ?) ORDER BY name, id LIMIT ?", name.casefold(), limit)
-
     def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
         """The places of two players in the races of a leaderboard that both were in, in its order."""
         rows = self._rows(
@@ -421,7 +400,7 @@ class Ledger:
         """The best players with so many finishes who raced since a moment, in the order of `standings`."""
         rows = self._rows(
             "SELECT standings.*, players.name AS name FROM standings INDEXED BY standings_by_rating"
-            " CROSS JOIN players ON players.id = player"
+            " CROSS JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
             " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
             board.key,
@@ -440,29 +419,6 @@ class Ledger:
         return problems + [f"a row of {row[0]} refers to a {row[2]} that is not there" for row in broken]
 
     # Inside
-
-    def _players(self, where: str, *values: Any) -> list[tuple[str, str]]:
-        rows = self._rows(f"SELECT id, name FROM players WHERE {where}", *values)  # noqa: S608 - `where` is ours
-        return [(row["id"], row["name"]) for row in rows]
-
-    def _see_players(self, result: RaceResult) -> None:
-        seen = text_of(result.ended_at)
-        self.db.conn.executemany(
-            "INSERT INTO players (id, name, folded, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET"
-            # Archives know no names and give the id instead; any name is better than that.
-            " name = CASE WHEN excluded.name = id THEN name"
-            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
-            " folded = CASE WHEN excluded.name = id THEN folded"
-            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
-            " first_seen = min(first_seen, excluded.first_seen),"
-            " last_seen = max(last_seen, excluded.last_seen)",
-            [
-                (e.user_id, e.name, e.name.casefold(), seen, seen)
-                for e in result.entrants
-                if e.user_id is not None
-            ],
-        )
 
     def _write_rated(self, board: Leaderboard, rated: Iterable[RatedRow]) -> None:
         waiting = iter(rated)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 
 UNFINISHED_PLACE = 9999
 YEARS = range(1970, 3000)
@@ -110,7 +110,7 @@ def _entrant(entrant: object) -> Entrant:
     finished = place != UNFINISHED_PLACE
     return Entrant(
         user_id=user_id,
-        name=user_id or "deleted account",
+        name=user_id or NO_NAME,
         status=EntrantStatus.DONE if finished else EntrantStatus.DNF,
         place=place if finished else None,
     )

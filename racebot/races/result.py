@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+
+NO_NAME = "deleted account"
+"""Shown in place of the name of an account that was deleted or forgotten."""
 
 MOST_ENTRANTS = 2_000
 """A larger race is refused where results are read: time and memory of the models grow with its square."""
@@ -32,6 +37,8 @@ class Entrant:
 
     `user_id` is None where the account was deleted: the entrant still holds a place but has no rating.
     `finish_time` is in microseconds; archives that keep places only leave it None and fill `place`.
+    `discriminator` is the number that tells apart accounts with the same name, as in `Ann#0007`. `team`
+    identifies the entrant's team, `team_name` is how it is shown.
     """
 
     user_id: str | None
@@ -40,10 +47,16 @@ class Entrant:
     finish_time: int | None = None
     place: int | None = None
     team: str | None = None
+    discriminator: str | None = None
+    team_name: str | None = None
 
     @property
     def finished(self) -> bool:
         return self.status is EntrantStatus.DONE
+
+    def facts(self) -> Entrant:
+        """The entrant without its account: equal for two entrants who ended the race alike."""
+        return replace(self, user_id=None, name="", discriminator=None, team_name=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +101,19 @@ class RaceResult:
         entrants = []
         for entrant in self.entrants:
             if entrant.user_id is None:
-                facts = replace(entrant, user_id=None, name="")
-                match = next((e for e in gone if replace(e, user_id=None, name="") == facts), None)
+                facts = entrant.facts()
+                match = next((e for e in gone if e.facts() == facts), None)
                 if match is not None:
                     gone.remove(match)
                     entrant = match  # noqa: PLW2901 - the entrant as known before
             entrants.append(entrant)
         return replace(self, entrants=tuple(entrants))
+
+    def deleted_accounts(self, earlier: RaceResult) -> list[str]:
+        """Return the accounts of `earlier` that this later answer of the site shows as deleted."""
+        known = self.with_accounts_of(earlier)
+        present = {e.user_id for e in self.entrants}
+        return [e.user_id for e in known.entrants if e.user_id is not None and e.user_id not in present]
 
     def to_json(self) -> str:
         """All facts as compact JSON, for storing; `from_json` reads them back exactly."""
@@ -120,7 +139,8 @@ class RaceResult:
     def fingerprint(self) -> str:
         """Hash of all that the rating depends on: two results with the same one rate alike.
 
-        Names are left out, so that a racer who renames the account changes no result.
+        Names, discriminators and names of teams are left out: a racer who renames the account changes no
+        result.
         """
         facts = [
             self.name,
@@ -138,3 +158,13 @@ class RaceResult:
             ),
         ]
         return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+def shown_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
+    """Return the name to show for each entrant: `name#1234` where two of them share a name."""
+    entrants = list(entrants)
+    times = Counter(entrant.name.casefold() for entrant in entrants)
+    return {
+        e: f"{e.name}#{e.discriminator}" if e.discriminator and times[e.name.casefold()] > 1 else e.name
+        for e in entrants
+    }

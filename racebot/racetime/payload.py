@@ -16,7 +16,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import timestamp
-from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ LONGEST_MESSAGE = 20_000
 
 _RACE_NAME = re.compile(r"[\w-]{1,100}/[\w-]{1,100}", re.ASCII)
 _PATH = re.compile(r"/[\w./-]{1,500}", re.ASCII)
+_DISCRIMINATOR = re.compile(r"\d{1,10}", re.ASCII)
 _DURATION = re.compile(
     r"P(?:(?P<days>\d{1,6})D)?T(?=\d)"
     r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})(?:\.(?P<fraction>\d{1,9}))?S)?",
@@ -393,17 +394,29 @@ def _entrant(document: object, race: str) -> Entrant | None:
         raise PayloadError(f"race {race}: finish_time {error}") from None
     return Entrant(
         user_id=(_word(user, "id", f"race {race}: user") or None) if user is not None else None,
-        name=_word(user, "name", f"race {race}: user") if user is not None else "deleted account",
+        name=_word(user, "name", f"race {race}: user") if user is not None else NO_NAME,
         status=standing,
         finish_time=finish_time,
         place=place if type(place) is int else None,
         team=_team(team, race) if isinstance(team, Mapping) else None,
+        discriminator=_discriminator(user),
+        team_name=_team_name(team, race) if isinstance(team, Mapping) else None,
     )
 
 
 def _team(team: Mapping[str, Any], race: str) -> str:
     where = f"race {race}: team"
     return _word(team, "slug", where) or _text(team, "name", where)
+
+
+def _team_name(team: Mapping[str, Any], race: str) -> str | None:
+    return _word(team, "name", f"race {race}: team") or None
+
+
+def _discriminator(user: Mapping[str, Any] | None) -> str | None:
+    """The digits after `name#`, or None where the site gives none."""
+    digits = None if user is None else user.get("discriminator")
+    return digits if isinstance(digits, str) and _DISCRIMINATOR.fullmatch(digits) else None
 
 
 def _chat_message(document: object) -> ChatMessage:

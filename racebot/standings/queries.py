@@ -10,6 +10,7 @@ from racebot.chat.messages import part_phrases, standing_word
 from racebot.ledger.rows import Leaderboard, Standing, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
+from racebot.races.result import shown_names
 from racebot.ratings import registry
 from racebot.standings.explain import Explanation, explain_race
 
@@ -99,7 +100,8 @@ def player(ledger: Ledger, name: str, listings: dict[int, Listing], limit: int =
     Raises:
         NoSuchEntryError: nobody, or more than one, is called so.
     """
-    player_id, current = ledger.find_player(name)
+    found = ledger.players.find(name)
+    player_id, current = found.id, found.shown
     boards = []
     for board in ledger.leaderboards():
         standing = ledger.standing(board, player_id)
@@ -172,14 +174,15 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
     if changes:
         model = registry.create(board.model, board.parameters)
         explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
-        names = [entrant.name for entrant, _ in explained.values()]
+        shown = shown_names(stored.result.entrants)
+        names = [shown[entrant] for entrant, _ in explained.values()]
         for player_id, (entrant, explanation) in explained.items():
             change = changes[player_id]
             entries.append(
                 {
                     "standing": standing_word(entrant, change),
                     "id": change.player,
-                    "name": entrant.name,
+                    "name": shown[entrant],
                     "before": change.points_before,
                     "after": change.points_after,
                     "change": change.points_change,

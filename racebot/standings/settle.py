@@ -143,6 +143,7 @@ class Settler:
                 stored = self.ledger.race(given.name)
                 result = given.with_accounts_of(stored.result) if stored else given
                 if stored is not None and stored.fingerprint == result.fingerprint():
+                    self.ledger.players.see(result)  # older ledgers lack the discriminators
                     known += 1
                     continue
                 touched = self._boards(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from racebot.races.outcome import places
-from racebot.races.result import EntrantStatus
+from racebot.races.result import EntrantStatus, shown_names
 from racebot.standings import queries
 from racebot.web.view import Board, View
 
@@ -24,10 +24,11 @@ def report(view: View, name: str) -> dict[str, Any] | None:
     if not found["leaderboards"]:
         return None
     place_of = places(stored.result) if any(board["entrants"] for board in found["leaderboards"]) else {}
+    shown = shown_names(stored.result.entrants)
     entrants = [
         {
             "id": entrant.user_id,
-            "name": entrant.name,
+            "name": shown[entrant],
             "place": place_of.get(entrant),
             "standing": str(place_of.get(entrant) or _UNFINISHED.get(entrant.status, "")),
             "team": entrant.team,

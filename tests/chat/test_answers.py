@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 from builders import CATEGORY, GOAL, entrant, result, seen
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from racebot import __version__
 from racebot.chat.answers import Answers, Person
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.commands import LONGEST_ARGUMENT, Asked, Command, Words
 from racebot.chat.templates import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -115,11 +116,50 @@ def test_who_brings_a_rating_along_starts_from_that(ledger: Ledger) -> None:
     assert points(ledger, ANN) != 1000
 
 
-def test_a_name_that_nobody_has(ledger: Ledger) -> None:
+def test_an_unknown_name_is_answered_with_similar_stored_names(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert ask(Command.RATING, "nn") == "Nobody called nn is rated here (Any Orb). Perhaps Ann?"
-    assert ask(Command.RATING, "ann#0007").startswith("Ann: "), "as the site writes a name in full"
-    assert ask(Command.WHY, "x@everyone") == "Nobody called x＠everyone is rated here (Any Orb)."
+    assert ask(Command.RATING, "nn") == "No player has that name (Any Orb). Did you mean Ann?"
+    assert ask(Command.WHY, "x@everyone") == "No player has that name (Any Orb)."
+
+
+@given(
+    command=st.sampled_from([Command.RATING, Command.WHY, Command.VERSUS, Command.ODDS, Command.HELP]),
+    argument=st.text(min_size=1, max_size=LONGEST_ARGUMENT)
+    | st.sampled_from(["@everyone", "https://example.org/x", "Ann#9999x", "Anna", "{name}", "An%", "A_n"]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_answer_repeats_an_argument_that_is_part_of_no_stored_name(
+    ledger: Ledger, command: Command, argument: str
+) -> None:
+    assume(not any(argument.casefold() in name for name in ("ann", "bo", "cy")))
+    ask = asking(ledger)
+    assert ask(command, argument) == ask(command, "\N{SNOWMAN}")
+
+
+# Players with the same name
+
+
+def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    first, second = (
+        entrant("eve", time=time, user_id=f"id-eve-{time}", discriminator=f"000{time}") for time in (1, 2)
+    )
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [
+            result("d", after=4, entrants=(first, second)),
+            result("e", after=5, entrants=(second, entrant("bo", time=9))),
+        ],
+        "import",
+    )
+    assert ask(Command.RATING, "eve#0001").startswith("Eve#0001: ")
+    assert ask(Command.RATING, "EVE#0002").startswith("Eve#0002: ")
+    assert ask(Command.RATING, "eve").startswith("Eve#0002: "), "the one with the most races"
+    assert ask(Command.RATING, "eve#0003").startswith("No player has that name")
+    assert "Eve#0001 (" in ask(Command.LEADERBOARD)
+    room = replace(OPEN, entrants=(first, second))
+    assert ask(Command.RATING, "eve#0001", race=room).startswith("Eve#0001: ")
+    assert ask(Command.ODDS, race=room).count("Eve#000") == 2
+    assert "Eve#0002" in ask(Command.WHY, "eve#0001")
 
 
 def test_who_is_not_listed_is_told_why(ledger: Ledger) -> None:

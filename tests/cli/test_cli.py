@@ -251,7 +251,7 @@ def test_a_new_model_takes_effect_with_the_next_rebuild(
     ("words", "told"),
     [
         (("player", "Zed"), "no player 'Zed' in the ledger"),
-        (("player", "n"), "no player 'n' in the ledger; perhaps: Ann"),
+        (("player", "n"), "no player 'n' in the ledger. Did you mean Ann (id-ann)?"),
         (("race", "zed"), "no recorded race 'zed' in the ledger"),
         (("leaderboard", "Zed"), "no leaderboard 'Zed' in the ledger; there are: All Orbs, Any Orb"),
         (("rebuild", "Zed"), "no leaderboard 'Zed' in the ledger"),

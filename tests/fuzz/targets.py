@@ -351,7 +351,7 @@ def look_up(data: bytes) -> None:
     """Names that somebody asks for."""
     text = Bytes(data).text()
     with only_own_errors():
-        _ledger().find_player(text)
+        _ledger().players.find(text)
     with only_own_errors():
         _ledger().find_race(text)
 

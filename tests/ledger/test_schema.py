@@ -145,7 +145,7 @@ def fill_m003(database: Database) -> None:
 def read_m003(ledger: Ledger) -> None:
     assert ledger.pending.is_quiet("orb/q")
     assert not ledger.pending.is_quiet("orb/r")
-    assert ledger.players_called("BO") == [("id-bo", "Bo")], "a player of the first schema"
+    assert [p.id for p in ledger.players.called("BO")] == ["id-bo"], "a player of the first schema"
 
 
 def fill_m004(database: Database) -> None:
@@ -166,6 +166,29 @@ def read_m004(ledger: Ledger) -> None:
     assert [s.name for s in ledger.top(board, finishes=1, since=None, limit=5)] == ["Bo", "Ann"]
 
 
+def fill_m005(database: Database) -> None:
+    """Orders of each kind, two of them taken back."""
+    for number, (kind, subject) in enumerate(ORDERS):
+        given_at = f"2026-03-0{number + 1}T12:00:00.000000+00:00"
+        database.execute("INSERT INTO orders VALUES (NULL, ?, ?, ?, NULL, '')", (given_at, kind, subject))
+
+
+def read_m005(ledger: Ledger) -> None:
+    assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
+    assert ledger.db.execute("SELECT player FROM hidden_players").fetchall() == [("gone",), ("shy",)]
+    assert ledger.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
+
+
+ORDERS = [
+    ("forget", "gone"),
+    ("hide", "shy"),
+    ("hide", "bold"),
+    ("unhide", "bold"),
+    ("exclude", "orb/out"),
+    ("exclude", "orb/in"),
+    ("include", "orb/in"),
+]
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -180,6 +203,7 @@ DATA = {
     "m002_work": (fill_m002, read_m002),
     "m003_chat": (fill_m003, read_m003),
     "m004_places": (fill_m004, read_m004),
+    "m005_people": (fill_m005, read_m005),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

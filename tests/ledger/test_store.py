@@ -449,45 +449,6 @@ def test_an_archives_race_without_a_category_is_found(ledger: Ledger) -> None:
 # Players
 
 
-def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:
-    keep(ledger, result("r", "ann annabel bo"))
-    assert ledger.find_player("id-ann") == ("id-ann", "Ann")
-    assert ledger.find_player("aNN") == ("id-ann", "Ann")
-    with pytest.raises(NoSuchEntryError, match="no player 'nn' in the ledger; perhaps: Ann, Annabel"):
-        ledger.find_player("nn")
-    with pytest.raises(NoSuchEntryError, match=r"no player 'zed' in the ledger$"):
-        ledger.find_player("zed")
-
-
-def test_names_outside_ascii_are_found_in_any_case(ledger: Ledger) -> None:
-    keep(ledger, result("r", "élan"))
-    assert ledger.find_player("élan") == ("id-élan", "Élan")
-
-
-def test_two_players_of_one_name_are_told_apart_by_id(ledger: Ledger) -> None:
-    keep(ledger, result("r", entrants=(entrant("ann", time=1), entrant("ann", time=2, user_id="other"))))
-    with pytest.raises(NoSuchEntryError, match="2 players are called 'Ann'; give an id: id-ann, other"):
-        ledger.find_player("Ann")
-
-
-def named(slug: str, after: float, name: str) -> RaceResult:
-    return result(slug, entrants=(replace(entrant("ann", time=1), name=name),), after=after)
-
-
-def test_the_name_of_the_latest_race_is_current(ledger: Ledger) -> None:
-    keep(ledger, named("b", 2, "Anna"), named("a", 1, "Ann"), named("c", 3, "Annika"))
-    assert ledger.find_player("id-ann") == ("id-ann", "Annika")
-
-
-def test_an_archive_which_knows_no_names_takes_none_away(ledger: Ledger) -> None:
-    keep(ledger, named("a", 1, "id-ann"))
-    assert ledger.find_player("id-ann") == ("id-ann", "id-ann")
-    keep(ledger, named("b", 0, "Ann"))
-    assert ledger.find_player("id-ann") == ("id-ann", "Ann"), "any name is better than none"
-    keep(ledger, named("c", 9, "id-ann"))
-    assert ledger.find_player("id-ann") == ("id-ann", "Ann")
-
-
 def test_deleted_accounts_are_no_players(ledger: Ledger) -> None:
     keep(ledger, result("r", entrants=(entrant("gone", time=1, user_id=None), entrant("ann", time=2))))
     assert ledger.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
@@ -639,7 +600,7 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
 def test_a_name_that_is_no_text_is_refused(ledger: Ledger, name: str) -> None:
     """Arguments of a command line that are no UTF-8 come so."""
     with pytest.raises(PayloadError, match="cannot hold such a value"):
-        ledger.find_player(name)
+        ledger.players.find(name)
     with pytest.raises(PayloadError, match="cannot hold such a value"):
         ledger.find_race(name)
 

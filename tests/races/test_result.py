@@ -8,7 +8,7 @@ import pytest
 from builders import HOUR, entrant, result
 from hypothesis import given, strategies as st
 
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 
 texts = st.text(max_size=12)
 entrants = st.builds(
@@ -19,6 +19,8 @@ entrants = st.builds(
     finish_time=st.none() | st.integers(0, 10**12),
     place=st.none() | st.integers(1, 9998),
     team=st.none() | texts,
+    discriminator=st.none() | texts,
+    team_name=st.none() | texts,
 )
 results = st.builds(
     RaceResult,
@@ -173,3 +175,43 @@ def test_an_entrant_who_ended_otherwise_is_not_taken_for_a_deleted_account() -> 
     first, second = earlier.entrants
     changed = replace(earlier, entrants=(first, replace(second, user_id=None, status=EntrantStatus.DQ)))
     assert changed.with_accounts_of(earlier) == changed
+
+
+def test_a_discriminator_does_not_change_the_fingerprint() -> None:
+    plain = result("r", entrants=(entrant("ann", time=1), entrant("bo", time=2)))
+    full = result(
+        "r", entrants=(entrant("ann", time=1, discriminator="0007"), entrant("bo", time=2, team_name="Reds"))
+    )
+    assert full.fingerprint() == plain.fingerprint()
+
+
+def test_entrants_with_the_same_name_are_shown_with_their_discriminators() -> None:
+    first, second, third, other = (
+        entrant("ann", user_id="a1", discriminator="0001"),
+        entrant("ann", user_id="a2", discriminator="0002"),
+        entrant("ann", user_id="a3"),
+        entrant("bo", discriminator="0003"),
+    )
+    assert shown_names([first, second, third, other]) == {
+        first: "Ann#0001",
+        second: "Ann#0002",
+        third: "Ann",
+        other: "Bo",
+    }
+
+
+def test_accounts_deleted_since_an_earlier_answer() -> None:
+    """Two entrants who ended alike are told apart by the one that is still there."""
+    before = result("r", "ann bo", dnf="cy di")
+    after = replace(
+        before,
+        entrants=tuple(
+            replace(e, user_id=None, name="deleted account", discriminator=None)
+            if e.user_id in {"id-bo", "id-di"}
+            else e
+            for e in before.entrants
+        ),
+    )
+    assert after.deleted_accounts(before) == ["id-bo", "id-di"]
+    assert before.deleted_accounts(before) == []
+    assert before.deleted_accounts(after) == []

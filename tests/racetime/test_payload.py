@@ -63,9 +63,9 @@ def test_a_race_detail() -> None:
         False,
     )
     assert result.entrants == (
-        Entrant("id-ann", "Ann", EntrantStatus.DONE, 3_603_047_053, 1),
-        Entrant("id-bo", "Bo", EntrantStatus.DONE, 3_603_890_791, 2),
-        Entrant("id-cy", "Cy", EntrantStatus.DNF),
+        Entrant("id-ann", "Ann", EntrantStatus.DONE, 3_603_047_053, 1, discriminator="0007"),
+        Entrant("id-bo", "Bo", EntrantStatus.DONE, 3_603_890_791, 2, discriminator="0007"),
+        Entrant("id-cy", "Cy", EntrantStatus.DNF, discriminator="0007"),
     )
 
 
@@ -615,3 +615,28 @@ def test_a_list_is_read_no_further_than_its_limit() -> None:
     count = payload.MOST_ENTRIES + 1
     page = parse_race_page({"num_pages": 1, "count": count, "races": [good] * count})
     assert (len(page.races), page.skipped) == (payload.MOST_ENTRIES, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("1234", "1234"),
+        ("0007", "0007"),
+        (None, None),
+        ("", None),
+        (1234, None),
+        ("١٢", None),
+        ("1@here", None),
+    ],
+)
+def test_only_digits_are_read_as_a_discriminator(given: object, read: str | None) -> None:
+    document = entrant_document("ann", time="PT1H")
+    document["user"]["discriminator"] = given
+    (racer,) = parse_race(race_document(entrants=[document])).entrants
+    assert racer.discriminator == read
+
+
+def test_a_team_has_an_identity_and_a_name() -> None:
+    team = {"name": "The Amused Poggers", "slug": "the-amused-poggers-9320", "formal": False}
+    (racer,) = parse_race(race_document(entrants=[entrant_document("ann", time="PT1H", team=team)])).entrants
+    assert (racer.team, racer.team_name) == ("the-amused-poggers-9320", "The Amused Poggers")

@@ -1,0 +1,151 @@
+"""Players by id and name.
+
+Names are not unique on the site, `name#1234` is: a name followed by the account's discriminator. The view
+`shown_players` adds the discriminator wherever two players of the ledger share a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils.db import Database
+
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.database import translated
+from racebot.ledger.rows import text_of
+from racebot.races.result import NO_NAME, RaceResult
+
+_FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player as the ledger knows them. `shown` is the name, with the discriminator where it is needed.
+
+    `discriminator` is empty until a race has shown it.
+    """
+
+    id: str
+    name: str
+    discriminator: str
+    shown: str
+
+
+def split_full_name(text: str) -> tuple[str, str] | None:
+    """Return the name and the discriminator of `name#1234`, or None for anything else."""
+    match = _FULL_NAME.fullmatch(text)
+    return None if match is None else (match["name"], match["discriminator"])
+
+
+class Players:
+    """The players of a ledger."""
+
+    def __init__(self, db: Database, path: Path) -> None:
+        self._db = db
+        self._path = path
+
+    def get(self, player: str) -> Player | None:
+        """Return the player with an id, or None."""
+        return next(iter(self._select("players.id = ?", player)), None)
+
+    def called(self, text: str) -> list[Player]:
+        """Return the players called `text`, in any case, with or without a discriminator.
+
+        A player whose discriminator is not known yet answers to any.
+        """
+        found = self._select("folded = ? ORDER BY players.id", text.casefold())
+        full = split_full_name(text)
+        if found or full is None:
+            return found
+        alike = self._select("folded = ? ORDER BY players.id", full[0].casefold())
+        exact = [player for player in alike if player.discriminator == full[1]]
+        return exact or [player for player in alike if not player.discriminator]
+
+    def like(self, text: str, limit: int) -> list[Player]:
+        """Return players whose names contain `text`, in any case. Forgotten players are never suggested."""
+        return self._select(
+            "instr(folded, ?) AND players.name <> ? ORDER BY players.name, players.id LIMIT ?",
+            text.casefold(),
+            NO_NAME,
+            limit,
+        )
+
+    def find(self, text: str) -> Player:
+        """Return the one player with an id or a name, in any case.
+
+        Raises:
+            NoSuchEntryError: no player has that id or name, or several share the name.
+        """
+        by_id = self.get(text)
+        found = [by_id] if by_id is not None else self.called(text)
+        if not found:
+            raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
+        if len(found) > 1:
+            raise NoSuchEntryError(
+                f"{len(found)} players are called {text!r}. Choose one by name or id: {_choices(found)}"
+            )
+        return found[0]
+
+    def find_exactly(self, text: str) -> Player:
+        """Return the one player with an id or a full name. A name alone is never enough.
+
+        Raises:
+            NoSuchEntryError: no player, or more than one, has that id or full name.
+        """
+        player = self.get(text)
+        full = split_full_name(text)
+        if player is not None:
+            return player
+        if full is not None:
+            alike = self._select("folded = ? ORDER BY players.id", full[0].casefold())
+            exact = [each for each in alike if each.discriminator == full[1]]
+            if len(exact) == 1:
+                return exact[0]
+        called = self.called(text)
+        hint = f". Did you mean {_choices(called)}?" if called else self._hint(text)
+        raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
+
+    def see(self, result: RaceResult) -> None:
+        """Store the players of a race: a later race brings a newer name, an older one does not."""
+        seen = text_of(result.ended_at)
+        self._db.conn.executemany(
+            "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET"
+            # Archives have no names and give the id instead; any name is better than that.
+            " name = CASE WHEN excluded.name = id THEN name"
+            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
+            " folded = CASE WHEN excluded.name = id THEN folded"
+            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
+            " discriminator = CASE WHEN excluded.discriminator = '' THEN discriminator"
+            "  WHEN discriminator = '' OR excluded.last_seen >= last_seen THEN excluded.discriminator"
+            "  ELSE discriminator END,"
+            " first_seen = min(first_seen, excluded.first_seen),"
+            " last_seen = max(last_seen, excluded.last_seen)",
+            [
+                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, seen)
+                for e in result.entrants
+                if e.user_id is not None
+            ],
+        )
+
+    def _hint(self, text: str) -> str:
+        near = self.like(text, 5)
+        return f". Did you mean {_choices(near)}?" if near else ""
+
+    def _select(self, where: str, *values: Any) -> list[Player]:
+        with translated(self._path):
+            rows = self._db.execute(
+                "SELECT players.id, players.name, discriminator, shown_players.name"  # noqa: S608
+                f" FROM players JOIN shown_players USING (id) WHERE {where}",
+                values,
+            ).fetchall()
+        return [Player(*row) for row in rows]
+
+
+def _choices(players: Iterable[Player]) -> str:
+    return ", ".join(f"{each.shown} ({each.id})" for each in players)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders import entrant, result
+
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.store import Ledger
+from racebot.races.result import Entrant, RaceResult
+
+
+def keep(ledger: Ledger, *races: RaceResult) -> None:
+    for race in races:
+        ledger.save_race(race, counted_at=race.ended_at, source="import")
+
+
+def named(slug: str, after: float, name: str, discriminator: str | None = None) -> RaceResult:
+    racer = replace(entrant("ann", time=1), name=name, discriminator=discriminator)
+    return result(slug, entrants=(racer,), after=after)
+
+
+def ann(user_id: str, discriminator: str | None, time: int = 1) -> Entrant:
+    return entrant("ann", time=time, user_id=user_id, discriminator=discriminator)
+
+
+def two_anns(slug: str = "r", first: str | None = "0001", second: str | None = "0002") -> RaceResult:
+    return result(slug, entrants=(ann("a1", first), ann("a2", second, time=2)))
+
+
+def shown(ledger: Ledger, player: str) -> str:
+    found = ledger.players.get(player)
+    assert found is not None
+    return found.shown
+
+
+def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann annabel bo"))
+    assert ledger.players.find("id-ann").name == "Ann"
+    assert ledger.players.find("aNN").id == "id-ann"
+    with pytest.raises(NoSuchEntryError, match=r"Did you mean Ann \(id-ann\), Annabel \(id-annabel\)\?"):
+        ledger.players.find("nn")
+    with pytest.raises(NoSuchEntryError, match=r"no player 'zed' in the ledger$"):
+        ledger.players.find("zed")
+
+
+def test_names_outside_ascii_are_found_in_any_case(ledger: Ledger) -> None:
+    keep(ledger, result("r", "élan"))
+    assert ledger.players.find("ÉLAN").id == "id-élan"
+
+
+def test_the_name_of_the_latest_race_is_current(ledger: Ledger) -> None:
+    keep(ledger, named("b", 2, "Anna"), named("a", 1, "Ann"), named("c", 3, "Annika"))
+    assert ledger.players.find("id-ann").name == "Annika"
+
+
+def test_an_archive_without_names_replaces_no_name(ledger: Ledger) -> None:
+    keep(ledger, named("a", 1, "id-ann"))
+    assert ledger.players.find("id-ann").name == "id-ann"
+    keep(ledger, named("b", 0, "Ann"))
+    assert ledger.players.find("id-ann").name == "Ann", "any name is better than none"
+    keep(ledger, named("c", 9, "id-ann"))
+    assert ledger.players.find("id-ann").name == "Ann"
+
+
+# Discriminators
+
+
+def test_players_with_the_same_name_are_shown_with_their_discriminators(ledger: Ledger) -> None:
+    keep(ledger, two_anns(), result("s", "bo"))
+    assert [shown(ledger, player) for player in ("a1", "a2", "id-bo")] == ["Ann#0001", "Ann#0002", "Bo"]
+
+
+def test_a_name_that_is_unique_again_is_shown_alone(ledger: Ledger) -> None:
+    keep(ledger, two_anns(), result("s", entrants=(replace(ann("a2", "0002"), name="Annika"),), after=1))
+    assert [shown(ledger, player) for player in ("a1", "a2")] == ["Ann", "Annika"]
+
+
+def test_a_discriminator_finds_exactly_one_player(ledger: Ledger) -> None:
+    keep(ledger, two_anns())
+    assert ledger.players.find("ann#0002").id == "a2"
+    assert ledger.players.find_exactly("Ann#0001").id == "a1"
+    with pytest.raises(NoSuchEntryError, match=r"Ann#0001 \(a1\), Ann#0002 \(a2\)"):
+        ledger.players.find("Ann")
+    with pytest.raises(NoSuchEntryError, match="Ann#0003"):
+        ledger.players.find("Ann#0003")
+
+
+def test_a_discriminator_is_learned_from_later_races_and_kept(ledger: Ledger) -> None:
+    """Ledgers of earlier versions hold none, and archives never have them."""
+    keep(ledger, named("a", 5, "Ann"))
+    assert ledger.players.find("Ann#0001").discriminator == "", "an unknown discriminator may be any"
+    keep(ledger, named("b", 1, "Ann", "0001"))
+    assert ledger.players.find("Ann#0001").discriminator == "0001"
+    keep(ledger, named("c", 9, "Ann"))
+    assert ledger.players.find("Ann").discriminator == "0001"
+    keep(ledger, named("d", 10, "Ann", "0777"))
+    assert ledger.players.find("Ann").discriminator == "0777"
+
+
+@pytest.mark.parametrize("text", ["Ann", "ann", "nobody", "Ann#0003", "Bo", "a"])
+def test_an_exact_lookup_takes_ids_and_full_names_alone(ledger: Ledger, text: str) -> None:
+    keep(ledger, two_anns(), result("s", "bo"))
+    with pytest.raises(NoSuchEntryError, match="is not the id or name#1234 of a player"):
+        ledger.players.find_exactly(text)
+
+
+def test_an_exact_lookup_never_guesses_an_unknown_discriminator(ledger: Ledger) -> None:
+    keep(ledger, result("s", "bo"))
+    assert ledger.players.find("Bo#0007").id == "id-bo"
+    with pytest.raises(NoSuchEntryError, match=r"Did you mean Bo \(id-bo\)\?"):
+        ledger.players.find_exactly("Bo#0007")
