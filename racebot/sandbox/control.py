@@ -17,7 +17,7 @@ from starlette.routing import Route
 from racebot.errors import RacebotError
 from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import Room, Standing
 from racebot.sandbox.site import Site, UnknownError
 from racebot.sandbox.text import parse_duration
 
@@ -66,6 +66,7 @@ class Control:
             "finish": lambda given: self._room(given).finish(given.pop("user"), _length(given, "time")),
             "cancel": lambda given: self._room(given).cancel(),
             "edit_time": self._edit_time,
+            "edit_result": self._edit_result,
             "say": self._say,
             "set_info": self._set_info,
             "revoke_tokens": lambda given: self._site.revoke_tokens(),
@@ -194,8 +195,12 @@ class Control:
         time = _length(given, "time")
         if time is None:
             raise KeyError("time")
-        quiet = bool(given.pop("quiet", False))
-        self._room(given).edit_time(given.pop("user"), time, given.pop("by", None), quiet=quiet)
+        self._room(given).edit_time(given.pop("user"), time, given.pop("by", None))
+
+    def _edit_result(self, given: Arguments) -> None:
+        status = Standing(given.pop("status")) if "status" in given else None
+        time = _length(given, "time")
+        self._room(given).edit_result(given.pop("user"), status, time, by=given.pop("by", None))
 
     def _say(self, given: Arguments) -> None:
         self._room(given).say(given.pop("user"), given.pop("message"))

@@ -53,7 +53,7 @@ class RaceStatus(StrEnum):
 
 
 class Standing(StrEnum):
-    """How an entrant stands."""
+    """An entrant's status in a race."""
 
     REQUESTED = "requested"
     INVITED = "invited"
@@ -67,6 +67,9 @@ class Standing(StrEnum):
     @property
     def final(self) -> bool:
         return self in (Standing.DONE, Standing.DNF, Standing.DQ)
+
+
+_RESULT_WORDS = {Standing.DONE: "Done", Standing.DNF: "DNF", Standing.DQ: "DQ"}
 
 
 @dataclass(eq=False, slots=True)
@@ -325,35 +328,65 @@ class Room:
         self._end_if_all_are_out()
 
     def undisqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Reinstate a disqualified entrant; the places follow the first frame, as in `disqualify`."""
+        """Reinstate a disqualified entrant while the race goes on; the places follow, as in `disqualify`.
+
+        After the finish only `edit_result` can reinstate.
+        """
         moderator = self._moderator(by)
         entrant = self._entrant_who(user, Standing.DQ)
         self._require_changeable()
+        self._require(self.status is RaceStatus.IN_PROGRESS, "the race is over: edit the result instead")
         entrant.standing = Standing.DNF if entrant.finish_time is None else Standing.DONE
         self._say(f"{self.entrant_name(entrant)} has been reinstated by {moderator.full_name}.")
         self._publish()
         self.set_places()
         self.version += 1
 
-    def edit_time(
-        self, user: User | str, time: timedelta, by: User | str | None = None, *, quiet: bool = False
-    ) -> None:
-        """Change a finish time. Equal times still get places of their own.
+    def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
+        """Change the finish time of an entrant who is done, as `edit_result` does."""
+        self._entrant_who(user, Standing.DONE)
+        self.edit_result(user, time=time, by=by)
 
-        A `quiet` change raises the version but tells nobody in the room.
+    def edit_result(
+        self,
+        user: User | str,
+        status: Standing | None = None,
+        time: timedelta | None = None,
+        *,
+        by: User | str | None = None,
+    ) -> None:
+        """Edit a result after the race ended, as the site does: announce it, show the old data, then save.
+
+        Nothing is broadcast after the save, so listeners keep the old data until something else happens. The
+        race's state is worked out afresh: finished with at least one finisher, cancelled with none.
         """
         moderator = self._moderator(by)
-        entrant = self._entrant_who(user, Standing.DONE)
-        self._require_changeable()
-        entrant.finish_time = time
-        if self.started_at is not None:
-            entrant.finished_at = self.started_at + time
+        entrant = self.entrant(user)
+        self._require(self.started and self.status.over, "only the result of a race that ended can be edited")
+        self._require(not self.recorded, "the race is recorded")
+        status = entrant.standing if status is None else status
+        self._require(status.final, f"{status} is not a result")
+        time = entrant.finish_time if time is None else time
+        self._require(status is not Standing.DONE or time is not None, "a finisher needs a finish time")
+        name = self.entrant_name(entrant)
+        if status is not entrant.standing:
+            self._say(f"{moderator.full_name} changed {name} result to {_RESULT_WORDS[status]}")
+            self._send(*self.frames())
+        if time is not None and time != entrant.finish_time:
+            self._say(f"{moderator.full_name} changed finish time for {name} to {timer(time)}")
+            self._send(*self.frames())
+        entrant.standing = status
+        entrant.finish_time = None if status is Standing.DNF else time
+        if self.started_at is not None and entrant.finish_time is not None:
+            entrant.finished_at = self.started_at + entrant.finish_time
+        else:
+            entrant.finished_at = None
         self.set_places()
-        if quiet:
-            self.version += 1
-            return
-        self._say(f"{moderator.full_name} set {self.entrant_name(entrant)}'s time to {timer(time)}.")
-        self._publish()
+        has_finisher = any(e.standing is Standing.DONE for e in self.entrants)
+        self.status = RaceStatus.FINISHED if has_finisher else RaceStatus.CANCELLED
+        self.cancelled_at = None if has_finisher else self.ended_at
+        self.recordable = has_finisher and not self.custom_goal
+        self.version += 2
 
     def hold(self, by: User | str | None = None) -> None:
         """Put the result on hold: no field of the race shows it, nothing but the record is late."""

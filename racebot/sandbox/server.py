@@ -9,7 +9,9 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -30,7 +32,7 @@ from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site, Visit
 from racebot.sandbox.text import exact
 
-CATEGORY_CACHE_SECONDS = 60
+LIST_CACHE_SECONDS = 60
 RACE_CACHE_SECONDS = 5
 PER_PAGE = 10
 PER_PAGE_LIMIT = 100
@@ -48,12 +50,27 @@ Outgoing = str | bytes | Break
 
 
 class SandboxServer:
-    """The endpoints of a site. `caching` makes it serve stale answers for as long as the real site does."""
+    """The endpoints of a site.
 
-    def __init__(self, site: Site, misbehaviour: Misbehaviour, *, caching: bool = False) -> None:
+    Args:
+        site: the state to serve.
+        misbehaviour: the planned faults.
+        list_cache: seconds for which a category's data is cached; the real site's are `LIST_CACHE_SECONDS`.
+        race_cache: seconds for which a race's data is cached.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        misbehaviour: Misbehaviour,
+        *,
+        list_cache: float = 0.0,
+        race_cache: float = RACE_CACHE_SECONDS,
+    ) -> None:
         self.site = site
         self.misbehaviour = misbehaviour
-        self._caching = caching
+        self._list_cache = list_cache
+        self._race_cache = race_cache
         self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def app(self) -> Starlette:
@@ -99,8 +116,11 @@ class SandboxServer:
     async def category(self, request: Request) -> Response:
         if not self._is_ours(request):
             return _not_found(request)
-        return self._answer(
-            request, lambda: render.category(self.site, unlisted=False), CATEGORY_CACHE_SECONDS
+        return self._cached_answer(
+            request,
+            partial(render.category, self.site, unlisted=False),
+            LIST_CACHE_SECONDS,
+            self._list_cache,
         )
 
     async def bot_category(self, request: Request) -> Response:
@@ -108,8 +128,8 @@ class SandboxServer:
             return _not_found(request)
         if self.site.bot_for(_bearer(request)) is None:
             return HTMLResponse("", 403)
-        return self._answer(
-            request, lambda: render.category(self.site, unlisted=True), CATEGORY_CACHE_SECONDS
+        return self._cached_answer(
+            request, partial(render.category, self.site, unlisted=True), LIST_CACHE_SECONDS, self._list_cache
         )
 
     async def races(self, request: Request) -> Response:
@@ -136,7 +156,7 @@ class SandboxServer:
         room = self._room(request)
         if room is None:
             return _not_found(request)
-        return self._answer(request, lambda: render.race(room), RACE_CACHE_SECONDS)
+        return self._cached_answer(request, partial(render.race, room), RACE_CACHE_SECONDS, self._race_cache)
 
     async def index_page(self, request: Request) -> Response:
         ours = request.path_params.get("category", self.site.category.slug) == self.site.category.slug
@@ -158,13 +178,16 @@ class SandboxServer:
             headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
         return JSONResponse(answer, headers=headers)
 
-    def _answer(self, request: Request, make: Callable[[], dict[str, Any]], max_age: int) -> Response:
-        now = self.site.clock().timestamp()
+    def _cached_answer(
+        self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
+    ) -> Response:
+        """Answer as a cache does that keeps answers for `seconds`."""
+        now = monotonic()
         path = request.url.path
         until, answer = self._cached.get(path, (now, {}))
-        if not self._caching or until <= now:
+        if until <= now:
             answer = make()
-            self._cached[path] = (now + max_age, answer)
+            self._cached[path] = (now + seconds, answer)
         return self._json(answer, max_age)
 
     # ── the room socket ──
@@ -320,7 +343,8 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     misbehaviour: Misbehaviour | None = None,
-    caching: bool = False,
+    list_cache: float = 0.0,
+    race_cache: float = RACE_CACHE_SECONDS,
     certificate: Path | None = None,
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program; gives its address, such as `http://127.0.0.1:41234`.
@@ -331,7 +355,9 @@ async def serve(
     Raises:
         OSError: the address cannot be listened on.
     """
-    app = SandboxServer(site, misbehaviour or Misbehaviour(), caching=caching).app()
+    app = SandboxServer(
+        site, misbehaviour or Misbehaviour(), list_cache=list_cache, race_cache=race_cache
+    ).app()
     # Bound here because uvicorn ends the whole program when it cannot bind.
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     config = uvicorn.Config(
@@ -367,7 +393,6 @@ def run(
     host: str = "127.0.0.1",
     category: str = CATEGORY,
     goal: str | None = None,
-    caching: bool = False,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve a sandbox until SIGINT or SIGTERM; `races_file` is a history for it to have had.
@@ -379,13 +404,13 @@ def run(
     site = Site(category=category)
     if races_file is not None:
         tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
-    asyncio.run(_run(site, host, port, caching, tell))
+    asyncio.run(_run(site, host, port, tell))
 
 
-async def _run(site: Site, host: str, port: int, caching: bool, tell: Callable[[str], None]) -> None:
+async def _run(site: Site, host: str, port: int, tell: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with serve(site, host=host, port=port, caching=caching) as address:
+    async with serve(site, host=host, port=port) as address:
         tell(f"{address}/{site.category.slug} - client id {CLIENT_ID}, secret {CLIENT_SECRET}")
         await stop.wait()

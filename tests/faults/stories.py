@@ -149,7 +149,9 @@ class Story:
             case "disqualify":
                 room.disqualify(rng.choice([e for e in room.entrants if e.standing is not Standing.DQ]).user)
             case "reinstate":
-                room.undisqualify(rng.choice([e for e in room.entrants if e.standing is Standing.DQ]).user)
+                entrant = rng.choice([e for e in room.entrants if e.standing is Standing.DQ])
+                status = Standing.DNF if entrant.finish_time is None else Standing.DONE
+                room.edit_result(entrant.user, status)
             case "time":
                 room.edit_time(rng.choice(done).user, self._time())
             case "tie":
@@ -179,10 +181,10 @@ class Story:
                 self._recording(room)
                 room.record()
             case "alter":
-                # At the last moment, and so that nobody in the room is told before the record.
+                # At the last moment: the room sees the new result only with the record.
                 done = [e for e in room.entrants if e.standing is Standing.DONE]
                 if done:
-                    room.edit_time(self._rng.choice(done).user, self._time(), quiet=True)
+                    room.edit_time(self._rng.choice(done).user, self._time())
                 self._recording(room)
                 room.record()
             case "do not record":

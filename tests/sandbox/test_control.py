@@ -55,7 +55,7 @@ async def test_a_whole_race(control: Control, site: Site) -> None:
     await control("finish", race=race, user="Bo", time=3700.5)
     assert (await control("finish", race=race, user="Cy"))["status"]["value"] == "finished"
     await control("disqualify", race=race, user="Ann")
-    await control("undisqualify", race=race, user="Ann", by="Referee")
+    await control("edit_result", race=race, user="Ann", status="done", by="Referee")
     await control("undone", race=race, user="Cy")
     await control("forfeit", race=race, user="Cy")
     await control("edit_time", race=race, user="Bo", time=3500)

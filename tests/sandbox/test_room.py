@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from racebot.sandbox.room import RaceStatus, RuleError, Standing
+from racebot.sandbox import render
+from racebot.sandbox.room import RaceStatus, Room, RuleError, Standing
 from racebot.sandbox.site import Site
 
 from .conftest import Clock, Make, chat_texts, heard, places
@@ -152,22 +154,20 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_untold(fin
     assert room.version == told["version"] + 1
 
 
-def test_a_reinstated_entrant_gets_the_place_back(finished: Make) -> None:
-    room = finished()
-    room.disqualify("Bo")
-    room.undisqualify("Bo")
-    assert room.entrant("Bo").standing is Standing.DONE
-    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
-
-
-def test_whoever_gave_up_is_reinstated_as_a_dnf(started: Make) -> None:
+def test_the_reinstate_button_works_only_during_the_race(started: Make) -> None:
     room = started()
     room.finish("Ann")
     room.forfeit("Bo")
-    room.finish("Cy")
-    room.disqualify("Bo")
-    room.undisqualify("Bo")
+    for name in ("Ann", "Bo"):
+        room.disqualify(name)
+        room.undisqualify(name)
+    assert room.entrant("Ann").standing is Standing.DONE
     assert room.entrant("Bo").standing is Standing.DNF
+    assert places(room) == {"Ann": 1, "Bo": None, "Cy": None}
+    room.finish("Cy")
+    room.disqualify("Cy")
+    with pytest.raises(RuleError, match="edit the result"):
+        room.undisqualify("Cy")
 
 
 def test_the_last_one_racing_being_disqualified_ends_the_race(started: Make) -> None:
@@ -187,13 +187,71 @@ def test_equal_times_get_places_of_their_own(finished: Make) -> None:
     assert room.entrant("Bo").finished_at == room.entrant("Ann").finished_at
 
 
-def test_an_edited_time_changes_places_and_can_be_untold(finished: Make) -> None:
+EDITS: dict[str, Callable[[Room], None]] = {
+    "time": lambda room: room.edit_time("Cy", timedelta(minutes=50)),
+    "disqualified": lambda room: room.edit_result("Ann", Standing.DQ),
+    "forfeited": lambda room: room.edit_result("Ann", Standing.DNF),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edit_is_announced_with_the_old_data_and_saved_in_silence(
+    finished: Make, edit: Callable[[Room], None]
+) -> None:
     room = finished()
-    frames, version = heard(room), room.version
-    room.edit_time("Cy", timedelta(minutes=50), quiet=True)
-    assert places(room) == {"Ann": 2, "Bo": 3, "Cy": 1}
-    assert frames == []
-    assert room.version == version + 1
+    before, version = render.race(room), room.version
+    frames = heard(room)
+    edit(room)
+    assert [frame["type"] for frame in frames] == ["chat.message", "race.data", "race.renders"]
+    assert frames[0]["message"]["is_system"]
+    assert frames[1]["race"] == before
+    assert frames[1]["version"] == version
+    assert room.version == version + 2
+    assert render.race(room)["entrants"] != before["entrants"]
+    room.set_info(room.site.bot, "anything")
+    assert frames[-2]["race"]["entrants"] == render.race(room)["entrants"], "the next change shows it"
+
+
+def test_an_edit_reinstates_a_disqualified_finisher(finished: Make) -> None:
+    room = finished()
+    room.disqualify("Bo")
+    room.edit_result("Bo", Standing.DONE)
+    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+
+
+def test_an_edit_brings_a_cancelled_race_back(started: Make) -> None:
+    room = started("Ann", "Bo")
+    room.forfeit("Ann")
+    room.forfeit("Bo")
+    assert room.status is RaceStatus.CANCELLED
+    ended_at = room.ended_at
+    with pytest.raises(RuleError, match="finish time"):
+        room.edit_result("Ann", Standing.DONE)
+    room.edit_result("Ann", Standing.DONE, timedelta(minutes=50))
+    assert (room.status, room.recordable) == (RaceStatus.FINISHED, True)
+    assert (room.ended_at, room.cancelled_at) == (ended_at, None)
+    room.record()
+
+
+def test_an_edit_undoes_do_not_record(finished: Make) -> None:
+    room = finished()
+    room.do_not_record()
+    room.edit_time("Ann", timedelta(minutes=50))
+    assert room.recordable
+
+
+def test_an_edit_of_the_last_finisher_cancels_the_race(finished: Make) -> None:
+    room = finished()
+    for name in ("Ann", "Bo", "Cy"):
+        room.edit_result(name, Standing.DNF)
+    assert (room.status, room.recordable) == (RaceStatus.CANCELLED, False)
+    assert room.cancelled_at == room.ended_at
+
+
+def test_no_edit_makes_a_custom_goal_count(finished: Make) -> None:
+    room = finished(custom_goal=True)
+    room.edit_time("Ann", timedelta(minutes=50))
+    assert (room.status, room.recordable) == (RaceStatus.FINISHED, False)
 
 
 def test_a_held_race_looks_like_any_other(finished: Make) -> None:
