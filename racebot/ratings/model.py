@@ -28,10 +28,13 @@ class RatingModel(Protocol):
 
     key: ClassVar[str]
     """Name in the registry, as written in settings and on the command line."""
-    columns: ClassVar[tuple[str, ...]]
-    """Names of the k numbers of a player's state."""
     rates_teams: ClassVar[bool]
     """Whether `Outcome.team` is understood."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the k numbers of a player's state."""
+        ...
 
     def initial(self) -> FloatArray:
         """State of a player without a race: shape [k], or [candidates, k] in a sweep."""
@@ -99,6 +102,6 @@ class PredictsPerformance(Protocol):
         ...
 
 
-def per_entrant(parameter: Number) -> FloatArray:
-    """A parameter with an axis for the entrants: shape [1], or [candidates, 1] in a sweep."""
-    return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]
+def to_points(points: FloatArray) -> NDArray[np.int64]:
+    """Round to the whole numbers that people see."""
+    return np.rint(points).astype(np.int64)

@@ -19,6 +19,7 @@ def parameter(
     *,
     help: str,  # noqa: A002 - the word that argparse, click and pydantic users know
     minimum: float | None = None,
+    maximum: float | None = None,
     positive: bool = False,
     search: tuple[float, float] | None = None,
     choices: Sequence[str] = (),
@@ -30,6 +31,7 @@ def parameter(
         default: a float, a bool, one of `choices`, or a tuple of floats.
         help: one line for people who choose the value.
         minimum: smallest value allowed.
+        maximum: largest value allowed.
         positive: the value must be greater than zero.
         search: the range in which tuning looks, for numbers that are worth tuning.
         choices: the words allowed, for a parameter that is a word.
@@ -38,6 +40,7 @@ def parameter(
     metadata = {
         "help": help,
         "minimum": minimum,
+        "maximum": maximum,
         "positive": positive,
         "search": search,
         "choices": tuple(choices),
@@ -147,6 +150,8 @@ def _check(refuse: Any, meta: Mapping[str, Any], number: float) -> None:
         raise refuse("greater than 0")
     if meta["minimum"] is not None and number < meta["minimum"]:
         raise refuse(f"at least {meta['minimum']:g}")
+    if meta["maximum"] is not None and number > meta["maximum"]:
+        raise refuse(f"at most {meta['maximum']:g}")
 
 
 def _numbers(value: Any) -> tuple[float, ...]:

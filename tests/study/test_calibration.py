@@ -67,7 +67,7 @@ def test_a_forecast_of_finishes_is_fitted(season: History) -> None:
     found = fit_finishes(season, "thurstone-hurdle")
     assert found.log_loss < found.base
     model = create("thurstone-hurdle", {"finish_level": found.level, "finish_width": found.width})
-    assert of_finishes(season, model).error < 0.03
+    assert of_finishes(season, model).error < 0.04
     again = fit_finishes(season, "thurstone-hurdle", {"finish_level": 0.0, "finish_width": 1.0})
     assert again == pytest.approx(found, rel=1e-2)
 

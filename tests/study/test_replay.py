@@ -71,7 +71,7 @@ def test_a_season_starts_nearer_to_the_beginning(season: History) -> None:
     np.testing.assert_allclose(half[:, 0], kept[:, 0] / 2)
     np.testing.assert_array_equal(half[:, 1], np.minimum(kept[:, 1], 20))
     assert kept[:, 1].max() > 20
-    sweep = ThurstoneHurdle(level=np.array([1.95, 1.0]))
+    sweep = ThurstoneHurdle(level=np.array([0.8, 1.0]))
     several = carried_over(sweep, season, Earlier(season, factor=0.5, most_races=20))
     np.testing.assert_allclose(several[0], half, rtol=0, atol=1e-4)
     assert several.shape == (2, *half.shape)

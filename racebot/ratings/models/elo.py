@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
 from racebot.errors import ModelError
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 Gain = Callable[[FloatArray], FloatArray]
 """What the winner of a pair gains and the loser loses, from the winner's lead in rating before it."""

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
-from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
+from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.multielo import LN10, expected_scores
-from racebot.ratings.models.single import SingleParameterModel, against, inherited, start_state, whole
+from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 UNFINISHED_HELP = "whether players who share a place, such as those who did not finish, were compared or drew"
 
@@ -49,7 +50,7 @@ class EloFfa(SingleParameterModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = expit(lead / against(self.spread, lead))
+        chance: FloatArray = expit(lead / broadcast_to(self.spread, lead))
         return chance
 
 
@@ -104,11 +105,11 @@ class GlickoFfa:
         return states[..., 0]
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        return whole(states[..., 0])
+        return to_points(states[..., 0])
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        q = LN10 / against(self.spread, lead)
+        q = LN10 / broadcast_to(self.spread, lead)
         chance: FloatArray = expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
         return chance
 
@@ -141,7 +142,7 @@ class PreviousRank:
         return -np.where(rank == 0, rank.shape[-1] / 2 if rank.ndim else 1.0, rank)
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        return whole(self.rating(states))
+        return to_points(self.rating(states))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """One or zero, as the previous ranks say; a half where they are equal or one has none."""

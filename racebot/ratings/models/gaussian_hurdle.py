@@ -17,15 +17,34 @@ from scipy.special import ndtr
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.broadcast import broadcast_to
+from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.hurdle import Race
-from racebot.ratings.models.single import against, whole
 from racebot.ratings.numerics.elementwise import Elementwise, Parameters, pack, unpack
 from racebot.ratings.numerics.truncated_normal import Value
 from racebot.ratings.parameters import parameter
 
+MOST_ODDS_DOUBT = 8.0
+"""Largest λ: without a bound, a fit to a few dozen races runs away."""
+
 Columns = Sequence[Sequence[Value]]
 """k columns of n values each."""
+
+
+LONGEST_ABSENCE = 365.0
+"""Days away beyond which doubt grows no more."""
+
+
+def absence(last: Value, day: float, operations: Elementwise) -> Value:
+    """Return the days from a player's last race to this one: 0 to `LONGEST_ABSENCE`, 0 for a newcomer.
+
+    Args:
+        last: the day of the last race, 0 for none.
+        day: that of this race.
+        operations: for the kind of value.
+    """
+    away = operations.least(operations.greatest(day - last, 0.0), LONGEST_ABSENCE)
+    return away * (last > 0.0)
 
 
 class Steps(NamedTuple):
@@ -47,7 +66,6 @@ class GaussianHurdleModel(ABC):
     """
 
     key: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]]
     rates_teams: ClassVar[bool] = False
     used: ClassVar[tuple[str, ...]]
     """Names of the parameters that the update needs, in the order in which it takes them."""
@@ -73,12 +91,31 @@ class GaussianHurdleModel(ABC):
         positive=True,
         search=(0.3, 12.0),
     )
+    odds_scale: Number = parameter(
+        1.0,
+        help="κ of the odds: the larger, the more certain they are; changes no rating",
+        positive=True,
+        search=(0.3, 2.5),
+    )
+    odds_doubt: Number = parameter(
+        1.0,
+        help="λ of the odds: how much doubt about two skills evens them out; changes no rating",
+        minimum=0.0,
+        maximum=MOST_ODDS_DOUBT,
+        search=(0.0, MOST_ODDS_DOUBT),
+    )
+    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
     newcomer_points: Number = parameter(1000.0, help="points that people see of a newcomer")
     points_scale: Number = parameter(250.0, help="points that people see per unit of rating", positive=True)
 
     def __post_init__(self) -> None:
         if np.any(np.asarray(self.lapse) >= 1.0):
             raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the k numbers of a player's state."""
 
     @abstractmethod
     def initial(self) -> FloatArray:
@@ -117,17 +154,22 @@ class GaussianHurdleModel(ABC):
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
         newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        above = rating - against(newcomer, rating)
-        return whole(against(self.newcomer_points, rating) + against(self.points_scale, rating) * above)
+        above = rating - broadcast_to(newcomer, rating)
+        return to_points(
+            broadcast_to(self.newcomer_points, rating) + broadcast_to(self.points_scale, rating) * above
+        )
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Probability that a player in state a is placed before one in state b: shape of the rows [...].
 
-        The lead in rating, against the scatter of two performances and the doubt about two skills. What
-        finishing tells is in the ratings; a hurdle on top of them predicts worse (docs/model.md).
+        Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating against the scatter of two performances and the
+        doubt about two skills. The ratings already hold what finishing says about skill; adding the hurdle
+        to these odds makes them worse (docs/model.md).
         """
-        variance = 2.0 + self.skill_variance(a) + self.skill_variance(b)
-        probability: FloatArray = ndtr((self.rating(a) - self.rating(b)) / np.sqrt(variance))
+        lead = self.rating(a) - self.rating(b)
+        doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
+        scaled = broadcast_to(self.odds_scale, lead) * lead
+        probability: FloatArray = ndtr(scaled / np.sqrt(2.0 + doubt))
         return probability
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
@@ -136,13 +178,18 @@ class GaussianHurdleModel(ABC):
         It has a line of its own: the hurdle says how much a finish shall tell, not how many finish.
         """
         rating = self.rating(states)
-        width = np.sqrt(against(self.finish_width, rating) ** 2 + self.skill_variance(states))
-        probability: FloatArray = ndtr((rating - against(self.finish_level, rating)) / width)
+        width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
+        probability: FloatArray = ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance, should they finish: [..., n]."""
-        return self.rating(states), np.sqrt(1.0 + self.skill_variance(states))
+        """Mean and standard deviation of each player's next performance, should they finish: [..., n].
+
+        Scaled as the odds of a pair are, so that the odds of a race agree with them.
+        """
+        rating = self.rating(states)
+        doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
+        return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)
 
     @cached_property
     def _settings(self) -> Parameters:

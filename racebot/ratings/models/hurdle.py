@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
 from racebot.ratings.numerics.elementwise import FLOATS, Elementwise
 from racebot.ratings.numerics.order_recursion import gaussian_moments
 from racebot.ratings.numerics.order_statistics import moments_of_one
 from racebot.ratings.numerics.truncated_normal import Value
+from racebot.ratings.ranking import Groups
 
 
 class Race(NamedTuple):

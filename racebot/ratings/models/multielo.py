@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from racebot.ratings.groups import Groups
-from racebot.ratings.model import FloatArray, Number, per_entrant
-from racebot.ratings.models.single import SingleParameterModel, against, inherited
+from racebot.ratings.broadcast import broadcast_to, per_entrant
+from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 LN10 = float(np.log(10))
 
@@ -88,5 +89,5 @@ class MultiElo(SingleParameterModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = expit(LN10 * lead / against(self.spread, lead))
+        chance: FloatArray = expit(LN10 * lead / broadcast_to(self.spread, lead))
         return chance

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import (
     exponential_gain,
@@ -18,6 +17,7 @@ from racebot.ratings.models.elo import (
 )
 from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, gammainccinv, loggamma
 
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 PRECISION = 1e-11
 """Relative error allowed in the integrals over time."""

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
-from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.broadcast import broadcast_to
+from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.hurdle import Race, logistic
 from racebot.ratings.models.plackett_luce import PlackettLuce
-from racebot.ratings.models.single import SingleParameterModel, against, inherited, whole
+from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.numerics.elementwise import FLOATS, Elementwise, Parameters, Unpacked, pack, unpack
 from racebot.ratings.numerics.truncated_normal import Value
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,7 @@ class PlackettLuceHurdle(SingleParameterModel):
     width: Number = parameter(
         1.37, help="b of the hurdle: the larger, the less a finish tells", positive=True, search=(0.3, 5.0)
     )
+    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
     finish_level: Number = parameter(
         -0.66,
         help="of the forecast whether a player finishes: the rating at which it is even",
@@ -87,8 +89,10 @@ class PlackettLuceHurdle(SingleParameterModel):
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]
-        above = ratings - against(self.initial_rating, ratings)
-        return whole(against(self.newcomer_points, ratings) + against(self.points_scale, ratings) * above)
+        above = ratings - broadcast_to(self.initial_rating, ratings)
+        return to_points(
+            broadcast_to(self.newcomer_points, ratings) + broadcast_to(self.points_scale, ratings) * above
+        )
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         probability: FloatArray = expit(a[..., 0] - b[..., 0])
@@ -101,7 +105,7 @@ class PlackettLuceHurdle(SingleParameterModel):
         """
         ratings = states[..., 0]
         probability: FloatArray = expit(
-            (ratings - against(self.finish_level, ratings)) / against(self.finish_width, ratings)
+            (ratings - broadcast_to(self.finish_level, ratings)) / broadcast_to(self.finish_width, ratings)
         )
         return probability
 
@@ -112,7 +116,11 @@ class PlackettLuceHurdle(SingleParameterModel):
         place = order_gradient(ratings, race.group, race.unfinished, operations)
         finished = self._moved(unpacked, finish)
         placed = self._moved(unpacked, [a + b for a, b in zip(finish, place, strict=True)])
-        limited = self._floored(unpacked, placed)
+        limited = placed
+        if self.spare_finishers:
+            given_up = self._moved(unpacked, self._finish(unpacked, [True] * len(ratings)))
+            limited = [operations.greatest(*pair) for pair in zip(placed, given_up, strict=True)]
+        limited = self._floored(unpacked, limited)
         if True in race.last:
             limited = [
                 operations.least(after, rating) if last else after

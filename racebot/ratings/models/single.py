@@ -8,7 +8,7 @@ rate, the floor and the points that people see are the same for all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -18,34 +18,11 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
-from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
+from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.parameters import inherited_from, parameter
-from racebot.ratings.shrinkage import pulled
-
-
-def candidate_shape(model: Any) -> tuple[int, ...]:
-    """Shape of the candidates that a model's numeric parameters hold: () for one parameter set."""
-    values = [getattr(model, declaration.name) for declaration in fields(model)]
-    flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
-    return np.broadcast_shapes(*(np.shape(item) for item in flat if not isinstance(item, (str, bool))))
-
-
-def start_state(model: Any, *columns: Number) -> FloatArray:
-    """A newcomer's row made of these numbers: shape [k], or [candidates, k] in a sweep."""
-    shape = candidate_shape(model)
-    return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
-
-
-def against(parameter: Number, values: FloatArray) -> FloatArray:
-    """A parameter with the axes of `values`, the candidates being the first: for values without entrants."""
-    array = np.asarray(parameter, dtype=np.float64)
-    return array.reshape(array.shape + (1,) * (values.ndim - array.ndim)) if array.ndim else array
-
-
-def whole(points: FloatArray) -> NDArray[np.int64]:
-    """Rounded to the whole numbers that people see."""
-    return np.rint(points).astype(np.int64)
+from racebot.ratings.ranking import Groups
+from racebot.ratings.shrink import shrink_toward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +98,7 @@ class SingleParameterModel(ABC):
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
         """Ratings for the start of a season; there are no races to count."""
-        return pulled(states, self.initial()[..., np.newaxis, :], factor)
+        return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
 
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
         """Linear between the knots, flat outside (elo §5.2): broadcasts with `ratings` [..., n]."""
@@ -146,7 +123,7 @@ class SingleParameterModel(ABC):
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]
-        return whole(against(self.points_scale, ratings) * ratings)
+        return to_points(broadcast_to(self.points_scale, ratings) * ratings)
 
 
 def inherited(name: str, default: Any, **changed: Any) -> Any:

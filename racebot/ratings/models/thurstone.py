@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from racebot.ratings.groups import Groups
-from racebot.ratings.model import FloatArray, Number, per_entrant
+from racebot.ratings.broadcast import per_entrant
+from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
 from racebot.ratings.parameters import parameter
+from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,17 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from racebot.ratings.broadcast import broadcast_to, start_state
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel, Steps
+from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel, Steps, absence
 from racebot.ratings.models.hurdle import Beliefs, Probit, Race, order, probit
-from racebot.ratings.models.single import against, start_state
 from racebot.ratings.numerics.elementwise import Elementwise
 from racebot.ratings.numerics.truncated_normal import Value
 from racebot.ratings.parameters import inherited_from, parameter
-from racebot.ratings.shrinkage import pulled, pulled_variance
-
-LONGEST_ABSENCE = 365.0
-"""Days away beyond which doubt grows no more."""
+from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +30,6 @@ class ThurstoneFilter(GaussianHurdleModel):
     """The state's day is that of the last race, in days since 1970, or 0 before the first one."""
 
     key: ClassVar[str] = "thurstone-filter"
-    columns: ClassVar[tuple[str, ...]] = ("mean", "variance", "day")
     used: ClassVar[tuple[str, ...]] = (
         "race_drift",
         "daily_drift",
@@ -62,12 +58,16 @@ class ThurstoneFilter(GaussianHurdleModel):
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 5.92)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 100.0)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return "mean", "variance", "day"
+
     def initial(self) -> FloatArray:
         return start_state(self, 0.0, np.square(self.newcomer_spread), 0.0)
 
     def rating(self, states: FloatArray) -> FloatArray:
         mean = states[..., 0]
-        rating: FloatArray = mean - against(self.conservative, mean) * np.sqrt(states[..., 1])
+        rating: FloatArray = mean - broadcast_to(self.conservative, mean) * np.sqrt(states[..., 1])
         return rating
 
     def skill_variance(self, states: FloatArray) -> FloatArray:
@@ -76,8 +76,8 @@ class ThurstoneFilter(GaussianHurdleModel):
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
         """Beliefs for the start of a season; days are kept, since doubt goes on growing."""
         newcomer = self.initial()[..., np.newaxis, :]
-        mean = pulled(states[..., 0], newcomer[..., 0], factor)
-        variance = pulled_variance(states[..., 1], newcomer[..., 1], factor)
+        mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
+        variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
 
     def _updated(
@@ -94,6 +94,8 @@ class ThurstoneFilter(GaussianHurdleModel):
         )
         placed = order(finished, race.group, race.unfinished, operations)
         limited = Beliefs(list(placed.means), list(placed.variances))
+        if self.spare_finishers:
+            self._spare(limited, columns, grown, settings, operations)
         best = min(race.group)
         for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             behind = race.unfinished[i] or race.last[i]
@@ -108,14 +110,22 @@ class ThurstoneFilter(GaussianHurdleModel):
         seen = [operations.greatest(day, race.day) for day in days]
         return Steps((*finished, days), (*placed, seen), (*limited, seen))
 
-
-def absence(last: Value, day: float, operations: Elementwise) -> Value:
-    """Days from a player's last race to the next one: from 0 to `LONGEST_ABSENCE`, and 0 for a newcomer.
-
-    Args:
-        last: the day of the last race, 0 for none.
-        day: that of the next one.
-        operations: for the kind of value.
-    """
-    away = operations.least(operations.greatest(day - last, 0.0), LONGEST_ABSENCE)
-    return away * (last > 0.0)
+    def _spare(
+        self,
+        placed: Beliefs,
+        columns: Columns,
+        grown: Sequence[Value],
+        settings: Sequence[Value],
+        operations: Elementwise,
+    ) -> None:
+        """Raise each mean until the rating is at least the one after giving up."""
+        means, variances, _ = columns
+        _, _, conservative, level, width, lapse = settings
+        hurdle = Probit(level, width * width, lapse)
+        given_up = probit(Beliefs(list(means), list(grown)), [True] * len(means), hurdle, operations)
+        for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
+            doubt = operations.greatest(given_up.variances[i], variance)
+            even = mean + conservative * (operations.sqrt(doubt) - operations.sqrt(variance))
+            rating = operations.least(given_up.means[i], even) - conservative * operations.sqrt(doubt)
+            least = rating + conservative * operations.sqrt(placed.variances[i])
+            placed.means[i] = operations.greatest(placed.means[i], least)

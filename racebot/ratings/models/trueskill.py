@@ -33,8 +33,8 @@ from scipy import special
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import start_state, whole
+from racebot.ratings.broadcast import start_state
+from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.numerics.expectation_propagation import (
     Comparison,
     Evidence,
@@ -44,7 +44,7 @@ from racebot.ratings.numerics.expectation_propagation import (
 )
 from racebot.ratings.numerics.truncated_normal import ARRAYS, FLOATS, Arithmetic, Value
 from racebot.ratings.parameters import parameter
-from racebot.ratings.shrinkage import pulled, pulled_variance
+from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 _SITE_ROUNDS = 10
 """Where the package stops, converged or not; `tie` stops with it."""
@@ -171,7 +171,7 @@ class TrueSkill:
         points = _aligned(self.points_scale, rating.ndim) * rating
         if self.points_floor is not None:
             points = np.maximum(points, _aligned(self.points_floor, rating.ndim))
-        return whole(points)
+        return to_points(points)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Probability that a player in state a is placed before one in state b: shape of the rows [...].
@@ -192,8 +192,8 @@ class TrueSkill:
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
         """Beliefs for the start of a season; there are no races to count."""
         newcomer = self.initial()[..., np.newaxis, :]
-        mean = pulled(states[..., 0], newcomer[..., 0], factor)
-        variance = pulled_variance(states[..., 1] ** 2, newcomer[..., 1] ** 2, factor)
+        mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
+        variance = shrink_variance(newcomer[..., 1] ** 2, states[..., 1] ** 2, factor)
         return np.stack([mean, np.sqrt(variance)], -1)
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:

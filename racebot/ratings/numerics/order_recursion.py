@@ -29,9 +29,9 @@ import numpy as np
 from scipy.special import log_expit, log_ndtr
 
 from racebot.races.outcome import IntArray
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics import order_statistics
+from racebot.ratings.ranking import Groups
 
 Function = Callable[[FloatArray], FloatArray]
 

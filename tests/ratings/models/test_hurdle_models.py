@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,24 @@ from scipy.special import expit, ndtr
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel, Stepwise
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
-from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.models.thurstone_hurdle import WITHOUT_FLOOR, ThurstoneHurdle
+from racebot.ratings.parameters import defaults
+from racebot.ratings.ranking import Groups
 from racebot.ratings.registry import create
 
 HURDLES: dict[str, dict[str, Any]] = {
     "thurstone-hurdle": {},
-    "thurstone-hurdle, sparing": {"spare_finishers": True},
+    "thurstone-hurdle, without a floor": dict(WITHOUT_FLOOR),
+    "thurstone-hurdle, with drift": {"yearly_drift": 0.8},
     "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},
     "thurstone-filter": {},
+    "thurstone-filter, with a floor": {"spare_finishers": True},
     "plackett-luce-hurdle": {},
-    "plackett-luce-hurdle, without floor": {"floor": None, "rates": (0.4,)},
+    "plackett-luce-hurdle, with a floor": {"spare_finishers": True},
+    "plackett-luce-hurdle, unbounded": {"floor": None, "rates": (0.4,)},
 }
 
 
@@ -58,7 +63,9 @@ def rows(model: RatingModel, size: int, random: np.random.Generator) -> FloatArr
     spread = random.choice([0.0, 0.5, 1.5, 4.0])
     rating = spread * random.standard_normal(size)
     if isinstance(model, ThurstoneHurdle):
-        return np.stack([rating, random.choice([0, 0, 1, 5, 50, 900], size).astype(float)], -1)
+        races = random.choice([0, 0, 1, 5, 50, 900], size).astype(float)
+        day = np.where(races > 0, random.choice([19_000.0, 19_990.0, 20_500.0], size), 0.0)
+        return np.stack([rating, races, day][: len(model.columns)], -1)
     if isinstance(model, ThurstoneFilter):
         day = random.choice([0.0, 19_000.0, 19_990.0, 20_500.0], size)
         return np.stack([4 * rating, random.choice([0.03, 0.5, 4.0, 16.08], size), day], -1)
@@ -147,6 +154,22 @@ def a_better_place_is_never_worth_less(race: Race) -> None:
     assert race.model.points(after)[a] >= race.model.points(after)[b]
 
 
+def giving_up_never_pays(race: Race) -> None:
+    """No finisher who was spared would have been better off by giving up, all else being equal."""
+    if not getattr(race.model, "spare_finishers", False):
+        return
+    finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
+    assume(len(finishers) > 1 and race.outcome.rateable)
+    i = race.data.draw(st.sampled_from(finishers))
+    group, unfinished = race.outcome.group.copy(), race.outcome.unfinished.copy()
+    last = max(race.outcome.last_group, int(group.max())) + 1
+    group[unfinished], group[i], unfinished[i] = last, last, True
+    given_up = replace(
+        race.outcome, group=group, unfinished=unfinished, last_group=last, last_unfinished=True
+    )
+    assert_not_above(race.model, race.model.rate(race.states, given_up)[[i]], race.after()[[i]])
+
+
 def changing_places_pays_for_one_alone(race: Race) -> None:
     """Two finishers change places: who comes up is worth no less than before, the other no more."""
     group = race.outcome.group.copy()
@@ -195,6 +218,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
         labels_are_irrelevant,
         equal_cases_are_equal,
         a_better_place_is_never_worth_less,
+        giving_up_never_pays,
         changing_places_pays_for_one_alone,
         steps_lead_to_the_result,
         numbers_stay_numbers,
@@ -233,8 +257,8 @@ def posterior(log_factor: Callable[[float], float], mean: float, variance: float
 
 
 def test_a_race_of_three_by_hand() -> None:
-    """A newcomer beats someone of nine races, and one of three races gives up: specification's formulas."""
-    model = ThurstoneHurdle()
+    """A newcomer beats a player of nine races, and a player of three gives up."""
+    model = ThurstoneHurdle(**WITHOUT_FLOOR)
     states = np.array([[0.0, 0.0], [1.2, 9.0], [-0.4, 3.0]])
     moved = []
     for (rating, races), unfinished in zip(states, [False, False, True], strict=True):
@@ -259,6 +283,84 @@ def test_doubt_halves_after_so_many_races() -> None:
     model = ThurstoneHurdle(newcomer_spread=2.0, lasting_spread=0.5, settling=4.0)
     variance = model.skill_variance(np.array([[0.0, 0.0], [0.0, 4.0], [9.0, 1e12]]))
     np.testing.assert_allclose(variance, [4.0, 0.25 + 3.75 / 2, 0.25])
+
+
+def test_defaults_of_the_default_model() -> None:
+    """The parameters tuned together with the floor; odds and time away are neutral."""
+    assert defaults(ThurstoneHurdle) | {"finish_level": None, "finish_width": None} == {
+        "newcomer_spread": 1.65,
+        "lasting_spread": 0.22,
+        "settling": 1.0,
+        "level": 0.8,
+        "width": 1.93,
+        "lapse": 0.0,
+        "spare_finishers": True,
+        "yearly_drift": 0.0,
+        "odds_scale": 1.0,
+        "odds_doubt": 1.0,
+        "finish_level": None,
+        "finish_width": None,
+        "newcomer_points": 1000.0,
+        "points_scale": 250.0,
+    }
+
+
+def test_days_are_kept_only_where_time_away_matters() -> None:
+    """Otherwise the state stays as ledgers hold it."""
+    assert ThurstoneHurdle().columns == ("rating", "races")
+    assert ThurstoneHurdle(yearly_drift=0.5).columns == ("rating", "races", "day")
+    sweep = ThurstoneHurdle(yearly_drift=np.array([0.0, 0.5]))
+    assert sweep.initial().tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize(("away", "counted"), [(0.0, 0.0), (73.0, 73.0), (365.0, 365.0), (4000.0, 365.0)])
+def test_time_away_adds_variance(away: float, counted: float) -> None:
+    """The same variance added to both spreads gives the same race."""
+    added = 0.7**2 * counted / 365
+    drifting = ThurstoneHurdle(newcomer_spread=1.5, lasting_spread=0.3, yearly_drift=0.7)
+    still = ThurstoneHurdle(
+        newcomer_spread=math.sqrt(1.5**2 + added), lasting_spread=math.sqrt(0.3**2 + added)
+    )
+    states = np.array([[0.4, 3.0, 9_000.0], [-0.2, 1.0, 9_000.0], [1.1, 30.0, 9_000.0]])
+    outcome = Outcome.of([2, 1], unfinished=1, day=9_000.0 + away)
+    after = drifting.rate(states, outcome)
+    np.testing.assert_allclose(after[:, :2], still.rate(states[:, :2], outcome), rtol=0, atol=1e-9)
+    assert after[:, 2].tolist() == [9_000.0 + away] * 3
+
+
+def test_a_newcomer_was_never_away() -> None:
+    model = ThurstoneHurdle(yearly_drift=0.7)
+    outcome = Outcome.of([1, 2], day=20_000.0)
+    expected = ThurstoneHurdle().rate(np.zeros((2, 2)), outcome)
+    np.testing.assert_array_equal(model.rate(np.zeros((2, 3)), outcome)[:, :2], expected)
+
+
+def test_a_season_that_keeps_days_can_follow_one_that_does_not() -> None:
+    without = np.array([[1.0, 7.0]])
+    assert ThurstoneHurdle(yearly_drift=0.7).carried(without, 0.5).tolist() == [[0.5, 7.0, 0.0]]
+    assert ThurstoneHurdle().carried(np.array([[1.0, 7.0, 9_000.0]]), 0.5).tolist() == [[0.5, 7.0]]
+
+
+@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter"])
+def test_odds_have_a_scale_and_a_share_of_doubt(key: str) -> None:
+    """p = Φ(κ·lead / √(2 + λ·(v₁ + v₂))), and the same for a race of two that both finish."""
+    model = create(key, {"odds_scale": 1.4, "odds_doubt": 2.5})
+    a, b = np.array([[0.9, 4.0, 1.0], [-0.3, 1.0, 1.0]])[:, : len(model.columns)]
+    v = model.skill_variance(np.stack([a, b]))
+    lead = model.rating(a) - model.rating(b)
+    expected = NormalDist().cdf(1.4 * lead / math.sqrt(2 + 2.5 * v.sum()))
+    assert model.win_probability(a, b) == pytest.approx(expected, abs=1e-12)
+    mean, spread = model.performance(np.stack([a, b]))
+    assert NormalDist().cdf((mean[0] - mean[1]) / math.hypot(*spread)) == pytest.approx(expected, abs=1e-12)
+    sweep = create(key)
+    sweep = replace(sweep, odds_scale=np.array([1.0, 1.4]), odds_doubt=np.array([1.0, 2.5]))
+    chances = sweep.win_probability(np.stack([a, a]), np.stack([b, b]))
+    assert chances == pytest.approx([create(key).win_probability(a, b), expected], abs=1e-12)
+
+
+def test_the_share_of_doubt_in_odds_is_bounded() -> None:
+    with pytest.raises(ModelError, match="at most 8"):
+        create("thurstone-hurdle", {"odds_doubt": 8.1})
 
 
 def test_a_filter_by_hand() -> None:
@@ -412,12 +514,11 @@ def test_a_lapse_is_a_probability(name: str) -> None:
 
 
 def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared() -> None:
-    """docs/model.md, "Where it fails"."""
     states = np.array([[3.0, 40.0], [0.5, 40.0], [0.4, 40.0], [0.3, 40.0], [3.0, 40.0]])
     outcome = Outcome.of([4, 1, 2, 3], unfinished=1)
-    ratings = ThurstoneHurdle().rate(states, outcome)[:, 0]
+    ratings = ThurstoneHurdle(spare_finishers=False).rate(states, outcome)[:, 0]
     assert ratings[0] < ratings[4]
-    spared = ThurstoneHurdle(spare_finishers=True).rate(states, outcome)[:, 0]
+    spared = ThurstoneHurdle().rate(states, outcome)[:, 0]
     assert spared[0] == ratings[4]
     np.testing.assert_array_equal(spared[1:], ratings[1:])
 

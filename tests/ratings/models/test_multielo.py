@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.multielo import MultiElo
+from racebot.ratings.ranking import Groups
 
 
 def rated(model: MultiElo, ratings: list[float], outcome: Outcome) -> FloatArray:

@@ -12,9 +12,9 @@ import pytest
 from scipy.integrate import quad
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import PlackettLuce
+from racebot.ratings.ranking import Groups
 
 PLAIN: dict[str, Any] = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
 

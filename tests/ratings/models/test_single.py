@@ -10,9 +10,9 @@ import pytest
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ import pytest
 from scipy.integrate import cumulative_simpson, dblquad, quad
 from scipy.special import erfcx, ndtr
 
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, gaussian_moments, score_means
+from racebot.ratings.ranking import Groups
 
 
 def groups_of(labels: Sequence[int]) -> Groups:

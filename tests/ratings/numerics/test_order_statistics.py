@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 from scipy.integrate import cumulative_simpson, quad
 from scipy.special import log_ndtr
 
-from racebot.ratings.groups import Groups
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
 from racebot.ratings.numerics.order_statistics import moments_of_many, moments_of_one
+from racebot.ratings.ranking import Groups
 
 CLOSE = 5e-6
 

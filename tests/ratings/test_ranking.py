@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.groups import Groups
+from racebot.ratings.ranking import Groups
 
 GROUPS = Groups.of(Outcome.of([3, 1, 3, 2], unfinished=2), dummy=True)
 
