@@ -94,8 +94,6 @@ class ThurstoneFilter(GaussianHurdleModel):
         )
         placed = order(finished, race.group, race.unfinished, operations)
         limited = Beliefs(list(placed.means), list(placed.variances))
-        if self.spare_finishers:
-            self._spare(limited, columns, grown, settings, operations)
         best = min(race.group)
         for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             behind = race.unfinished[i] or race.last[i]
@@ -107,6 +105,8 @@ class ThurstoneFilter(GaussianHurdleModel):
             even = mean + conservative * (operations.sqrt(limited.variances[i]) - operations.sqrt(variance))
             bound = operations.least if behind else operations.greatest
             limited.means[i] = bound(limited.means[i], even)
+        if self.spare_finishers:
+            self._spare(limited, columns, grown, settings, operations)
         seen = [operations.greatest(day, race.day) for day in days]
         return Steps((*finished, days), (*placed, seen), (*limited, seen))
 

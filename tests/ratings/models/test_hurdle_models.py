@@ -258,7 +258,7 @@ def posterior(log_factor: Callable[[float], float], mean: float, variance: float
 
 def test_a_race_of_three_by_hand() -> None:
     """A newcomer beats a player of nine races, and a player of three gives up."""
-    model = ThurstoneHurdle(**WITHOUT_FLOOR)
+    model = create("thurstone-hurdle", WITHOUT_FLOOR)
     states = np.array([[0.0, 0.0], [1.2, 9.0], [-0.4, 3.0]])
     moved = []
     for (rating, races), unfinished in zip(states, [False, False, True], strict=True):
@@ -341,21 +341,20 @@ def test_a_season_that_keeps_days_can_follow_one_that_does_not() -> None:
     assert ThurstoneHurdle().carried(np.array([[1.0, 7.0, 9_000.0]]), 0.5).tolist() == [[0.5, 7.0]]
 
 
-@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter"])
-def test_odds_have_a_scale_and_a_share_of_doubt(key: str) -> None:
+@pytest.mark.parametrize("made", [ThurstoneHurdle, ThurstoneFilter])
+def test_odds_have_a_scale_and_a_share_of_doubt(made: type[ThurstoneHurdle | ThurstoneFilter]) -> None:
     """p = Φ(κ·lead / √(2 + λ·(v₁ + v₂))), and the same for a race of two that both finish."""
-    model = create(key, {"odds_scale": 1.4, "odds_doubt": 2.5})
+    model = made(odds_scale=1.4, odds_doubt=2.5)
     a, b = np.array([[0.9, 4.0, 1.0], [-0.3, 1.0, 1.0]])[:, : len(model.columns)]
     v = model.skill_variance(np.stack([a, b]))
-    lead = model.rating(a) - model.rating(b)
+    lead = float(model.rating(a) - model.rating(b))
     expected = NormalDist().cdf(1.4 * lead / math.sqrt(2 + 2.5 * v.sum()))
     assert model.win_probability(a, b) == pytest.approx(expected, abs=1e-12)
     mean, spread = model.performance(np.stack([a, b]))
     assert NormalDist().cdf((mean[0] - mean[1]) / math.hypot(*spread)) == pytest.approx(expected, abs=1e-12)
-    sweep = create(key)
-    sweep = replace(sweep, odds_scale=np.array([1.0, 1.4]), odds_doubt=np.array([1.0, 2.5]))
+    sweep = made(odds_scale=np.array([1.0, 1.4]), odds_doubt=np.array([1.0, 2.5]))
     chances = sweep.win_probability(np.stack([a, a]), np.stack([b, b]))
-    assert chances == pytest.approx([create(key).win_probability(a, b), expected], abs=1e-12)
+    assert chances == pytest.approx([made().win_probability(a, b), expected], abs=1e-12)
 
 
 def test_the_share_of_doubt_in_odds_is_bounded() -> None:
