@@ -14,26 +14,28 @@ import numpy as np
 
 from racebot import __version__
 from racebot.chat.commands import Asked, Command, Words
-from racebot.chat.messages import MESSAGE_LIMIT, signed
+from racebot.chat.messages import MESSAGE_LIMIT
 from racebot.chat.templates import Texts
+from racebot.chat.why import why_phrases
+from racebot.chat.words import percent
 from racebot.errors import LedgerError
 from racebot.ledger.players import split_full_name
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.races.result import RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.standings import queries
-from racebot.standings.explain import Encounter, Explanation, explain_race
+from racebot.standings.explain import explain_race
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.text.format import signed
 from racebot.text.safe import plain
 
 LEADERBOARD_LENGTH = 5
 LONGEST_LEADERBOARD = 25
-OPPONENTS_NAMED = 2
 RACES_EXPLAINED = 8
 """Explanations that are kept, for after a finish all ask for the same; that of a large race takes a while."""
 BEFORE_START = frozenset({"open", "invitational", "pending"})
@@ -207,54 +209,8 @@ class Answers:
             leaderboard=plain(board.name),
             race=raced.result.name,
         )
-        names = [plain(shown[other]) for other, _ in explained.values()]
-        expectation = self._expectation(entrant, explanation, len(names))
-        return self._one([expectation, *self._parts(change), *self._encounters(explanation, names)], opening)
-
-    def _expectation(self, entrant: Entrant, explanation: Explanation, entrants: int) -> str:
-        texts = self._texts
-        place, expected = explanation.place, f"{explanation.expected:.1f}"
-        if entrant.status is EntrantStatus.DQ:
-            return texts.why_disqualified
-        if entrant.finished and explanation.compared == entrants:
-            return texts.why_place.format(place=place, entrants=entrants, expected=expected)
-        if entrant.finished and explanation.compared == 1:
-            return texts.why_only_finisher
-        if entrant.finished:
-            return texts.why_place_finishers.format(
-                place=place, finishers=explanation.compared, expected=expected
-            )
-        if explanation.finish_chance is None:
-            return texts.why_unfinished_place.format(expected=expected, entrants=entrants)
-        return texts.why_unfinished.format(chance=self._percent(explanation.finish_chance))
-
-    def _parts(self, change: Change) -> list[str]:
-        texts = self._texts
-        templates = {
-            "finish": texts.why_part_finish if change.place is not None else texts.why_part_unfinished,
-            "place": texts.why_part_place,
-        }
-        told = [(templates.get(name, ""), points) for name, points in change.parts if points]
-        if len(told) < 2 and change.place is None:
-            return []  # the whole change is for not finishing
-        return [template.format(points=signed(points)) for template, points in told]
-
-    def _encounters(self, explanation: Explanation, names: list[str]) -> list[str]:
-        texts = self._texts
-
-        def opponents(encounters: Iterable[Encounter]) -> str:
-            return ", ".join(
-                texts.why_opponent.format(name=names[e.opponent], chance=self._percent(e.chance))
-                for e in list(encounters)[:OPPONENTS_NAMED]
-            )
-
-        ahead = opponents(e for e in explanation.encounters if e.won)
-        behind = opponents(e for e in explanation.encounters if not e.won)
-        return [
-            template.format(names=those)
-            for template, those in ((texts.why_ahead, ahead), (texts.why_behind, behind))
-            if those
-        ]
+        names = {player: plain(shown[other]) for player, (other, _) in explained.items()}
+        return self._one(why_phrases(explanation, names, texts), opening)
 
     def _odds(self, board: Leaderboard, race: Race) -> str:
         texts = self._texts
@@ -277,7 +233,7 @@ class Answers:
         return self._one(
             (
                 (texts.odds_player if rated else texts.odds_new).format(
-                    name=plain(shown[entrant]), chance=self._percent(chance)
+                    name=plain(shown[entrant]), chance=percent(chance)
                 )
                 for entrant, (_, rated), chance in told
             ),
@@ -303,7 +259,7 @@ class Answers:
             [
                 texts.versus_record.format(won=won, lost=lost, met=len(met)) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
-                texts.versus_chance.format(chance=self._percent(chance)),
+                texts.versus_chance.format(chance=percent(chance)),
             ],
             opening,
         )
@@ -396,12 +352,6 @@ class Answers:
                 break
             text, between = longer, self._texts.separator
         return text[:MESSAGE_LIMIT]
-
-    def _percent(self, chance: float) -> str:
-        """A probability as people write it, never claiming certainty."""
-        if chance < 0.01:
-            return self._texts.chance_low
-        return self._texts.chance_high if chance > 0.99 else f"{chance:.0%}"
 
 
 def _ahead(place: int | None, other: int | None) -> bool:

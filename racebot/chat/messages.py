@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.text.format import signed
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
@@ -73,22 +74,6 @@ def split(
             messages[-1] = longer[:limit]
         fresh = False
     return messages
-
-
-def signed(change: int) -> str:
-    """A change of points with its sign, as people write it: +12, −5, ±0."""
-    return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
-
-
-def part_phrases(change: Change) -> list[str]:
-    """What each step of the model gave, in words: `+12 for finishing`, `−5 for the place`."""
-    finished = change.place is not None
-    words = {"finish": "finishing" if finished else "not finishing", "place": "the place"}
-    return [
-        f"{signed(points)} for {words.get(name, name)}"
-        for name, points in change.parts
-        if finished or name != "place" or points
-    ]
 
 
 def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:

@@ -128,7 +128,7 @@ class Texts(BaseModel):
     link: str = _text("all of it: {url}", "follows where pages are published", "url")
 
     why: str = _text(
-        "{name} {before}→{after} ({change}) in their last rated race ({leaderboard}): ",
+        "{name} {after} ({change}), last race: ",
         "opens the answer to !why about an earlier race",
         "name",
         "before",
@@ -138,7 +138,7 @@ class Texts(BaseModel):
         "race",
     )
     why_pending: str = _text(
-        "{name} {before}→{after} ({change}) once this race is recorded ({leaderboard}): ",
+        "{name} {after} ({change}) if recorded: ",
         "opens the answer to !why about this room's race",
         "name",
         "before",
@@ -148,46 +148,43 @@ class Texts(BaseModel):
         "race",
     )
     why_place: str = _text(
-        "place {place} of {entrants}, {expected} expected",
-        "what a finisher's place was against what was expected",
+        "{ordinal} of {compared}, {expected} expected",
+        "the place and the expected one, among the entrants that the model compares",
         "place",
-        "entrants",
+        "ordinal",
+        "compared",
         "expected",
     )
-    why_place_finishers: str = _text(
-        "place {place} of {finishers} who finished, {expected} expected",
-        "the same, where the model compares those who finished and not all did",
-        "place",
-        "finishers",
-        "expected",
-    )
-    why_only_finisher: str = _text("nobody else finished", "the same, of who finished alone")
+    why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text(
-        "did not finish; the chance to finish was {chance}", "of who did not finish", "chance"
+        "{status}, {chance} to finish", "the same, for a player who did not finish", "status", "chance"
     )
     why_unfinished_place: str = _text(
-        "did not finish; place {expected} of {entrants} expected",
+        "{status}, {expected} expected",
         "the same, where the model does not tell the chance to finish",
+        "status",
         "expected",
-        "entrants",
     )
-    why_disqualified: str = _text(
-        "was disqualified, which counts as not finishing", "of who was disqualified"
+    why_finishing: str = _text("finishing {points}", "the part of the change for finishing", "points")
+    why_placing: str = _text("place {points}", "the part of the change for the place", "points")
+    why_even: str = _text(
+        "finishing {points} and the place even out", "in place of both parts, where they cancel out", "points"
     )
-    why_part_finish: str = _text("{points} for finishing", "the part of the change for finishing", "points")
-    why_part_unfinished: str = _text(
-        "{points} for not finishing", "the part of the change for not finishing", "points"
+    why_small: str = _text("under one point", "explains a change of ±0")
+    why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing costs no more than a forfeit")
+    why_floor: str = _text("no rating falls lower", "a limit: the lowest rating")
+    why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
+    why_last: str = _text("the last never gains", "a limit: last of all, or not finished")
+    why_limit: str = _text("{limit} {points}", "what a limit added or took away", "limit", "points")
+    why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first", "names")
+    why_gained: str = _text("gained: {names}", "opponents that gained the most", "names")
+    why_first: str = _text(
+        "{name} ({chance} to beat)", "the first opponent and the chance to beat them", "name", "chance"
     )
-    why_part_place: str = _text("{points} for the place", "the part of the change for the place", "points")
-    why_ahead: str = _text(
-        "ahead of {names}", "whom they beat, those first on whom the change hangs most", "names"
-    )
-    why_behind: str = _text("behind {names}", "who beat them, likewise", "names")
-    why_opponent: str = _text(
-        "{name} ({chance} likely)", "one opponent with what was expected", "name", "chance"
-    )
+    why_opponent: str = _text("{name} ({chance})", "each further opponent", "name", "chance")
+    why_as_expected: str = _text("about as expected", "in place of opponents, where no result stood out")
     why_nothing: str = _text(
-        "No race of {name}'s has been rated yet ({leaderboard}).",
+        "{name} has no rated race yet.",
         "answers !why where there is nothing to explain",
         "name",
         "leaderboard",
@@ -236,9 +233,6 @@ class Texts(BaseModel):
 
     help_name: str = _text("name", "stands there for a player's name")
     help_number: str = _text("n", "stands there for a number of players")
-    chance_low: str = _text("under 1%", "in place of a chance that is smaller")
-    chance_high: str = _text("over 99%", "in place of a chance that is greater")
-
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
     button_leaderboard: str = _text("Leaderboard", "a button below the rating message")

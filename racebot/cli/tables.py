@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racebot.chat.messages import signed
+from racebot.text.format import signed
 from racebot.text.safe import printable
 
 STATUS_LINES = 20
@@ -166,12 +166,12 @@ def race(console: Console, report: dict[str, Any]) -> None:
                 signed(entry["change"]),
                 f"{entry['expected']:.1f}",
                 f"{entry['actual']:g}",
-                _safe("; ".join([*entry["parts_in_words"], *entry["moved_by"]])),
+                _safe("; ".join(entry["reasons"])),
             )
         console.print(table)
         console.print(
-            "Expected and actual are places among the rated entrants; those level share a mean place. Where "
-            "finishing counts on its own, those of finishers are places among the finishers."
+            "Expected and actual are places among the rated entrants, and level entrants share their mean. "
+            "If the model rates finishing on its own, finishers are compared with finishers only."
         )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from racebot.chat.messages import part_phrases, standing_word
+from racebot.chat.messages import standing_word
 from racebot.ledger.rows import Leaderboard, Standing, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import shown_names
 from racebot.ratings import registry
-from racebot.standings.explain import Explanation, explain_race
+from racebot.standings.explain import explain_race, in_words
 
 MOVERS_WINDOW = timedelta(days=28)
 
@@ -175,7 +175,7 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
         model = registry.create(board.model, board.parameters)
         explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
         shown = shown_names(stored.result.entrants)
-        names = [shown[entrant] for entrant, _ in explained.values()]
+        names = {player_id: shown[entrant] for player_id, (entrant, _) in explained.items()}
         for player_id, (entrant, explanation) in explained.items():
             change = changes[player_id]
             entries.append(
@@ -188,10 +188,12 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
                     "change": change.points_change,
                     "first_race": change.races_before == 0,
                     "parts": dict(change.parts),
-                    "parts_in_words": part_phrases(change),
                     "expected": round(explanation.expected, 2),
                     "actual": explanation.actual,
-                    "moved_by": _moved_by(explanation, names),
+                    "finish_chance": explanation.finish_chance,
+                    "pushed": [asdict(opponent) for opponent in explanation.pushed],
+                    "opposed": None if explanation.opposed is None else asdict(explanation.opposed),
+                    "reasons": in_words(explanation, names),
                 }
             )
     return {
@@ -201,14 +203,6 @@ def _race_on(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> dict[str
         "note": row.note,
         "entrants": entries,
     }
-
-
-def _moved_by(explanation: Explanation, names: list[str], count: int = 2) -> list[str]:
-    """The encounters that the change hangs on most."""
-    return [
-        f"{'beat' if encounter.won else 'behind'} {names[encounter.opponent]} ({encounter.chance:.0%} likely)"
-        for encounter in explanation.encounters[:count]
-    ]
 
 
 def _standing(standing: Standing) -> dict[str, Any]:

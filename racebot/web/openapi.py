@@ -175,6 +175,10 @@ _CHANGED = {
     "races_before": _INTEGER,
     "change": _INTEGER,
 }
+_OPPONENT: Schema = {
+    **_object(player=_TEXT, beaten=_TRUTH, chance=_NUMBER),
+    "description": "`chance` is the chance, before the race, to beat this opponent",
+}
 _PARTS: Schema = {
     "type": "object",
     "additionalProperties": _INTEGER,
@@ -275,7 +279,6 @@ _SCHEMAS: dict[str, Schema] = {
                         change=_INTEGER,
                         first_race=_TRUTH,
                         parts=_PARTS,
-                        parts_in_words=_list(_TEXT),
                         expected={
                             **_NUMBER,
                             "description": "Place that the ratings led one to expect among all entrants "
@@ -286,10 +289,20 @@ _SCHEMAS: dict[str, Schema] = {
                             "description": "Place among the same entrants, to hold against `expected`; "
                             "those level share the mean of their places",
                         },
-                        moved_by={
-                            **_list(_TEXT),
-                            "description": "Opponents on whom the change hung most, in words",
+                        finish_chance={
+                            **_maybe("number"),
+                            "description": "Chance to finish before the race; null if the model has none",
                         },
+                        pushed={
+                            **_list(_OPPONENT),
+                            "description": "Opponents that moved the rating the way the place did, the "
+                            "largest first; empty if the place was about as expected",
+                        },
+                        opposed={
+                            "oneOf": [_OPPONENT, {"type": "null"}],
+                            "description": "The opponent that moved it most the other way",
+                        },
+                        reasons={**_list(_TEXT), "description": "The same in words"},
                     )
                 ),
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from racebot.chat.messages import signed
+from racebot.text.format import signed
 from racebot.text.safe import printable
 from racebot.web import addresses
 from racebot.web.addresses import link

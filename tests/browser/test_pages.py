@@ -110,8 +110,8 @@ def test_a_race_says_what_it_did_to_each_rating_and_why(opened: Open, served: st
     rows = page.locator("table.race tbody tr")
     assert 7 <= rows.count() <= 8
     winner = rows.first.inner_text()
-    assert "for the place" in winner
-    assert "likely)" in winner
+    assert "place +" in winner
+    assert "% to beat)" in winner
     assert "+" in winner
 
 

@@ -18,8 +18,9 @@ from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
-from racebot.standings.explain import explain_race
+from racebot.standings.explain import Explanation, explain_race
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
@@ -246,50 +247,72 @@ def test_a_leaderboard_without_players(ledger: Ledger) -> None:
 # !why
 
 
-def test_why_names_the_place_the_parts_and_the_opponents(ledger: Ledger) -> None:
+def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.WHY)
-    assert answer.startswith("Ann ")
-    assert ") in their last rated race (Any Orb): " in answer
-    pieces = answer.partition(": ")[2].split(" · ")
-    assert pieces[0].startswith("place 2 of 2 who finished, 1.")
-    assert pieces[1].endswith(" for finishing")
-    assert pieces[2].endswith(" for the place")
-    parts = [int(piece.split()[0].replace("−", "-")) for piece in pieces[1:3]]
-    assert sum(parts) == last_change(ledger, ANN)
-    assert pieces[3].startswith("behind Bo (")
-    assert len(pieces) == 4, "Cy did not finish, and is no reason"
+    change = last_change(ledger, ANN)
+    why = explanation_of(ledger, "orb/c", ANN)
+    assert answer == (
+        f"Ann {points(ledger, ANN)} (−{-change}), last race: 2nd of 2, {why.expected:.1f} expected"
+        f" · finishing +{why.finish_points} · place −{-why.place_points}"
+        f" · cost: Bo ({why.pushed[0].chance:.0%} to beat)"
+    )
+    assert (why.finish_points or 0) + why.place_points == change
 
 
-def test_why_of_who_did_not_finish(ledger: Ledger) -> None:
+def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
+    board = ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    row = ledger.rated_race(board, race)
+    assert row is not None
+    model = registry.create(board.model, board.parameters)
+    return explain_race(model, TeamPolicy.IGNORE, ledger.find_race(race).result, row.changes)[player.id][1]
+
+
+def test_why_of_a_dnf_gives_the_chance_to_finish(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.WHY, by=CY)
-    assert answer.partition(": ")[2].startswith("did not finish; the chance to finish was ")
-    assert "for" not in answer, "the whole change says it"
+    assert re.fullmatch(r"Cy \d+ \(−\d+\), last race: DNF, \d+% to finish", answer)
 
 
-def test_why_of_who_finished_alone(ledger: Ledger) -> None:
+def test_why_of_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
+    assert re.search(r": DQ, \d+% to finish$", ask(Command.WHY, by=BO, race=room))
+
+
+def test_why_of_the_only_finisher(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "ann", dnf="bo cy", after=3, recorded=False))
     answer = ask(Command.WHY, race=room)
-    before, after = (int(number) for number in answer.split()[1].split("→"))
-    assert after > before
-    assert answer.partition(": ")[2] == f"nobody else finished · +{after - before} for finishing"
+    change = answer.partition("(")[2].partition(")")[0]
+    assert answer.partition(": ")[2] == f"the only finisher · finishing {change}"
 
 
-def test_why_where_all_finished_names_all(ledger: Ledger) -> None:
+def test_why_compares_finishers_only_with_a_hurdle_model(ledger: Ledger) -> None:
     ask = asking(ledger)
-    room = seen(result("now", "cy=bo ann", after=3, recorded=False))
-    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=CY)
-    assert ": place 1 of 3, " in ask(Command.WHY, race=room, by=BO)
-    assert ": place 3 of 3, " in ask(Command.WHY, race=room)
+    everyone = seen(result("now", "cy=bo ann", after=3, recorded=False))
+    assert ": 1st of 3, " in ask(Command.WHY, race=everyone, by=CY)
+    assert ": 1st of 3, " in ask(Command.WHY, race=everyone, by=BO)
+    assert ": 3rd of 3, " in ask(Command.WHY, race=everyone)
+    two = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
+    assert ": 1st of 2, " in ask(Command.WHY, race=two, by=CY)
 
 
-def test_a_deleted_account_does_not_make_a_place_beyond_the_last(ledger: Ledger) -> None:
+def test_why_of_no_change_says_so_without_numbers_that_cancel_out(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    room = seen(result("now", "ann bo di", after=3, recorded=False))
+    assert re.fullmatch(
+        r"Di 1000 \(±0\) if recorded: 3rd of 3, \d\.\d expected · the last never gains",
+        ask(Command.WHY, race=room, by=DI),
+    )
+
+
+def test_a_deleted_account_takes_no_place_among_the_compared(ledger: Ledger) -> None:
     ask = asking(ledger)
     shown = result("now", "zed bo ann", after=3, recorded=False)
     gone = replace(
         shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
     )
-    assert ": place 2 of 2, " in ask(Command.WHY, race=seen(gone))
+    assert ": 2nd of 2, " in ask(Command.WHY, race=seen(gone))
 
 
 def test_a_race_is_explained_once_for_all_who_ask(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,25 +334,20 @@ def test_a_race_is_explained_once_for_all_who_ask(ledger: Ledger, monkeypatch: p
     assert ask(Command.WHY, race=edited) != told[0]
 
 
-def test_why_where_the_model_compares_everybody(ledger: Ledger) -> None:
-    ask = asking(ledger, model="plackett-luce")
-    assert "did not finish; place " in ask(Command.WHY, by=CY)
-    assert "ahead of Cy (" in ask(Command.WHY)
-    assert "behind" in ask(Command.WHY, by=CY)
+def test_why_of_a_dnf_names_opponents_if_the_model_compares_everyone(ledger: Ledger) -> None:
+    ask = asking(ledger, model="trueskill")
+    assert re.search(r": DNF, \d\.\d expected · cost: ", ask(Command.WHY, by=CY))
 
 
 def test_why_of_a_race_that_is_not_recorded_yet(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert " once this race is recorded (Any Orb): place 1 of 2 who finished, " in ask(
-        Command.WHY, by=CY, race=room
-    )
-    assert "was disqualified, which counts as not finishing" in ask(Command.WHY, by=BO, race=room)
-    assert "once this race" not in ask(Command.WHY, "di", race=room)
+    assert " if recorded: 1st of 2, " in ask(Command.WHY, by=CY, race=room)
+    assert "if recorded" not in ask(Command.WHY, "di", race=room)
 
 
-def test_why_of_nobody(ledger: Ledger) -> None:
-    assert asking(ledger)(Command.WHY, by=DI) == "No race of Di's has been rated yet (Any Orb)."
+def test_why_of_a_player_without_a_race(ledger: Ledger) -> None:
+    assert asking(ledger)(Command.WHY, by=DI) == "Di has no rated race yet."
 
 
 # !odds
@@ -428,18 +446,18 @@ def test_of_two_leaderboards_each_is_named_and_what_holds_of_both_is_said_once(l
 
     assert ask(Command.VERSUS) == "Against whom? !vs name"
     assert ask(Command.ODDS, seen()) == "Odds are for before the start."
-    for command in (Command.RATING, Command.WHY, Command.LEADERBOARD):
+    for command in (Command.RATING, Command.LEADERBOARD):
         first, second = re.findall(r"\bX\b|\bY\b", ask(command))
         assert (first, second) == ("X", "Y")
 
 
 def test_no_word_of_a_chance_or_of_the_help_is_fixed(ledger: Ledger) -> None:
-    texts = Texts(chance_low="kaum", chance_high="sicher", help_name="Name", help_number="")
+    texts = Texts(help_name="Name", help_number="")
     ask = asking(ledger, model="trueskill", texts=texts)
     Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(
         [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
     )
-    assert "Ann sicher · Di kaum" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
+    assert "Ann >99% · Di <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
     assert "!why [Name], !leaderboard, !vs Name, !odds" in ask(Command.HELP)
 
 
@@ -463,7 +481,7 @@ def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = replace(OPEN, goal="Another goal")
     assert ask(Command.RATING, race=room).startswith("Ann has not been rated yet (Another goal)")
-    assert ask(Command.WHY, race=room) == "No race of Ann's has been rated yet (Another goal)."
+    assert ask(Command.WHY, race=room) == "Ann has no rated race yet."
     assert "no race together yet" in ask(Command.VERSUS, "bo", race=room)
 
 

@@ -19,9 +19,10 @@ from racebot.chat.info_box import (
     meta,
     meta_entry,
 )
-from racebot.chat.messages import MESSAGE_LIMIT, players, provisional, signed, split, standing_word, team_race
+from racebot.chat.messages import MESSAGE_LIMIT, players, provisional, split, standing_word, team_race
 from racebot.chat.templates import Texts
 from racebot.races.change import Change
+from racebot.text.format import signed
 from racebot.text.safe import plain
 
 APPEND, WHEN_EMPTY, NEVER = InfoPolicy.APPEND, InfoPolicy.WHEN_EMPTY, InfoPolicy.NEVER

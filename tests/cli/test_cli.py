@@ -203,7 +203,7 @@ def test_a_player(filled: Racebot) -> None:
 def test_a_race(filled: Racebot) -> None:
     report = json.loads(filled("race", "first", "--json").out)
     assert report["race"] == "orb/first"
-    assert "beat Bo (50% likely)" in filled("race", "orb/first").out
+    assert "gained: Bo (50% to beat)" in filled("race", "orb/first").out
 
 
 def test_another_database_by_option(filled: Racebot, folder: Path) -> None:

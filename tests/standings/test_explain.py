@@ -1,129 +1,239 @@
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from builders import CATEGORY, GOAL, entrant, result
+from hypothesis import given, settings, strategies as st
 
-from racebot.races.outcome import Outcome
+from racebot.ledger.rows import Leaderboard
+from racebot.races.outcome import TeamPolicy, outcome_of
+from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
-from racebot.standings.explain import Encounter, explain
+from racebot.ratings.parameters import as_json
+from racebot.standings.explain import Explanation, Limit, Unchanged, explain_race, in_words
+from racebot.standings.rater import Tally
 
-ELO = registry.create("pairwise-elo")
-# Chances by the logistic of the lead: of 0.2, 1 / (1 + e^-0.2) = 0.549834; of 0.1, 0.524979.
+NAMES = ("ann", "bo", "cy", "di", "ed", "flo", "gus", "hal")
+HURDLES = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle")
+TWO_PLAYERS = ("elo-exponential", "elo-gaussian")
+
+# Pairwise Elo: chances by the logistic of the lead, σ(0.2) = 0.549834 and σ(0.1) = 0.524979.
 ANN, BO, CY = 1.1, 0.9, 1.0
 OVER_BO, OVER_CY = 0.549834, 0.524979
 
 
-def test_a_winner_against_the_odds_and_two_who_did_not_finish() -> None:
-    states = np.array([[BO], [ANN], [CY]])
-    bo, ann, cy = explain(ELO, states, Outcome.of([1], unfinished=2))
+def tally(model: str, **parameters: Any) -> Tally:
+    given = as_json(registry.create(model, parameters))
+    return Tally(Leaderboard(CATEGORY, GOAL, (GOAL,), model, given, TeamPolicy.INDIVIDUAL.value))
+
+
+def explained(on: Tally, race: RaceResult) -> dict[str, Explanation]:
+    """Rate a race and explain it, by name."""
+    changes = on.add(race).changes
+    whys = explain_race(on.model, on.teams, race, changes) if changes else {}
+    return {player.removeprefix("id-"): why for player, (_, why) in whys.items()}
+
+
+def with_ratings(model: str, ratings: dict[str, float], **parameters: Any) -> Tally:
+    """A leaderboard on which these players start at ratings of their own."""
+    made = registry.create(model, parameters)
+    initial = made.initial().tolist()
+    carried = {f"id-{name}": (rating, *initial[1:]) for name, rating in ratings.items()}
+    return Tally(
+        Leaderboard(CATEGORY, GOAL, (GOAL,), model, as_json(made), TeamPolicy.INDIVIDUAL.value), carried
+    )
+
+
+def invented_races(count: int, *, most: int = 8, seed: int = 1) -> list[RaceResult]:
+    """Races of two or more players of unequal skill, some of whom do not finish."""
+    rng = random.Random(seed)
+    races = []
+    for number in range(count):
+        field = rng.sample(NAMES, rng.randint(2, most))
+        field.sort(key=lambda name: NAMES.index(name) + rng.gauss(0, 2))
+        finishers = [name for name in field if rng.random() < 0.85]
+        dnf = [name for name in field if name not in finishers]
+        races.append(result(f"r{number}", " ".join(finishers), dnf=" ".join(dnf), after=number))
+    return races
+
+
+# The rules, for every model
+
+
+@pytest.mark.parametrize("model", sorted(registry.MODELS))
+def test_parts_equal_the_change_and_no_reason_contradicts_the_place_part(model: str) -> None:
+    on = tally(model)
+    seen = 0
+    for race in invented_races(60, most=2 if model in TWO_PLAYERS else 8):
+        for why in explained(on, race).values():
+            assert (why.finish_points or 0) + why.place_points + why.limit_points == why.change
+            assert (why.limit is None) == (why.limit_points == 0)
+            assert (why.unchanged is None) == (why.change != 0)
+            for each in why.pushed:
+                assert each.places * why.place_points > 0
+                assert abs(each.places) >= 0.1
+            assert len(why.pushed) <= 3
+            sizes = [abs(each.places) for each in why.pushed]
+            assert sizes == sorted(sizes, reverse=True)
+            if why.opposed is not None:
+                assert why.pushed
+                assert why.opposed.places * why.place_points < 0
+            seen += bool(why.pushed)
+    assert seen > 10
+
+
+@pytest.mark.parametrize("model", ["pairwise-elo", "trueskill", *HURDLES])
+@given(st.data())
+@settings(max_examples=30)
+def test_expected_place_minus_place_is_the_sum_over_opponents(model: str, data: st.DataObject) -> None:
+    field = data.draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=6, unique=True))
+    ratings = {name: data.draw(st.floats(-2, 4)) for name in field}
+    on = with_ratings(model, ratings)
+    race = result("r", " ".join(field))
+    states = {name: np.array(on.state(f"id-{name}")[0]) for name in field}
+    chances = {
+        (a, b): float(on.model.win_probability(states[a], states[b])) for a in field for b in field if a != b
+    }
+    for name, why in explained(on, race).items():
+        beaten = field[field.index(name) + 1 :]
+        terms = [(other in beaten) - chances[name, other] for other in field if other != name]
+        assert why.expected - why.place == pytest.approx(sum(terms), abs=1e-9)
+        assert why.actual == why.place == field.index(name) + 1
+
+
+@pytest.mark.parametrize("model", HURDLES)
+def test_a_dnf_always_has_the_chance_to_finish(model: str) -> None:
+    on = tally(model)
+    assert isinstance(on.model, PredictsFinish)
+    for race in invented_races(20):
+        for why in explained(on, race).values():
+            assert why.finish_chance is not None
+            assert 0 < why.finish_chance < 1
+            if not why.finished:
+                assert not why.pushed
+                assert not why.compares
+
+
+# Who is compared with whom
+
+
+@pytest.mark.parametrize("model", HURDLES)
+def test_hurdle_models_compare_finishers_with_finishers(model: str) -> None:
+    """Ann beats Bo, her equal, and Cy, far weaker; Di, the strongest, gives up."""
+    on = with_ratings(model, {"ann": 1.0, "bo": 1.0, "cy": -2.0, "di": 3.0})
+    whys = explained(on, result("r", "ann bo cy", dnf="di"))
+    ann, cy, di = whys["ann"], whys["cy"], whys["di"]
+    assert (ann.place, ann.compared, ann.field) == (1, 3, 4)
+    assert ann.pushed[0].player == "id-bo", "beating Cy was less of a surprise"
+    assert "id-di" not in {each.player for each in ann.pushed}
+    assert {each.player for each in cy.pushed} <= {"id-ann", "id-bo"}
+    assert (di.place, di.actual, di.compared) == (4, 4.0, 4)
+    assert not di.pushed
+
+
+def test_other_models_compare_everyone() -> None:
+    on = with_ratings("pairwise-elo", {"ann": ANN, "bo": BO, "cy": CY}, dummy=None)
+    whys = explained(on, result("r", "bo", dnf="ann cy"))
+    bo, ann, cy = whys["bo"], whys["ann"], whys["cy"]
     assert bo.expected == pytest.approx(1 + OVER_BO + OVER_CY, abs=1e-6)
-    assert bo.actual == 1
-    assert [(e.opponent, e.won) for e in bo.encounters] == [(1, True), (2, True)]
-    assert [e.chance for e in bo.encounters] == pytest.approx([1 - OVER_BO, 1 - OVER_CY], abs=1e-6)
-    assert ann.expected == pytest.approx(1 + (1 - OVER_BO) + (1 - OVER_CY), abs=1e-6)
-    assert ann.actual == cy.actual == 2.5, "those level share the mean of second and third"
-    assert [(e.opponent, e.won) for e in ann.encounters] == [(0, False)], "nothing was seen between the two"
-    assert ann.encounters[0].chance == pytest.approx(1 - OVER_BO, abs=1e-6)
+    assert [(each.player, each.beaten) for each in bo.pushed] == [("id-ann", True), ("id-cy", True)]
+    assert [each.chance for each in bo.pushed] == pytest.approx([1 - OVER_BO, 1 - OVER_CY], abs=1e-6)
+    assert [(each.player, each.beaten) for each in ann.pushed] == [("id-bo", False)]
+    assert ann.pushed[0].chance == pytest.approx(OVER_BO, abs=1e-6)
+    assert ann.actual == cy.actual == 2.5, "level entrants share the mean of second and third"
+    assert ann.opposed is None, "nothing was observed between the two"
+    assert ann.finish_chance is None
 
 
-def test_of_encounters_alike_the_first_entrant_comes_first() -> None:
-    states = np.array([[CY], [BO], [ANN]])
-    (cy, _, _) = explain(ELO, states, Outcome.of([2, 1, 3]))
-    # Behind Bo, whom Cy beats in 52 of 100 races, and before Ann, who beats Cy as often.
-    assert [(e.opponent, e.won) for e in cy.encounters] == [(1, False), (2, True)]
-    assert [e.chance for e in cy.encounters] == pytest.approx([1 - OVER_CY, 1 - OVER_CY], abs=1e-6)
+def test_no_opponent_is_named_for_a_result_as_expected() -> None:
+    on = with_ratings("pairwise-elo", {"ann": 9.0, "bo": 0.0}, dummy=None)
+    for why in explained(on, result("r", "ann bo")).values():
+        assert why.as_expected
+        assert why.pushed == ()
+        assert "about as expected" in in_words(why, {}) or why.unchanged is not None
 
 
-def test_an_expected_result_is_likely() -> None:
-    (winner, loser) = explain(ELO, np.array([[5.0], [0.0]]), Outcome.of([1, 2]))
-    assert winner.encounters[0].chance == loser.encounters[0].chance == pytest.approx(0.993307, abs=1e-6)
+def test_of_equal_terms_the_better_placed_opponent_is_named_first() -> None:
+    on = with_ratings("pairwise-elo", dict.fromkeys(("ann", "bo", "cy"), 1.0), dummy=None)
+    whys = explained(on, result("r", "ann bo cy"))
+    assert [each.player for each in whys["cy"].pushed] == ["id-ann", "id-bo"]
 
 
-@given(st.lists(st.floats(-2, 4), min_size=2, max_size=8), st.data())
-def test_with_sums_over_pairs_the_influences_add_up_to_the_change(
-    ratings: list[float], data: st.DataObject
-) -> None:
-    """Each pair adds its own term in Elo, so that without an opponent just that term is missing."""
-    elo = registry.create("pairwise-elo", {"dummy": None})
-    n = len(ratings)
-    states = np.tile(elo.initial(), (n, 1))
-    states[:, 0] += ratings
-    places = data.draw(st.lists(st.integers(1, n), min_size=n, max_size=n))
-    outcome = Outcome.of(places)
-    if not outcome.rateable:
-        return
-    change = elo.rating(elo.rate(states, outcome)) - elo.rating(states)
-    for i, explanation in enumerate(explain(elo, states, outcome)):
-        if places.count(places[i]) == 1:
-            influences = [encounter.influence for encounter in explanation.encounters]
-            assert sum(influences) == pytest.approx(change[i], abs=1e-9)
-            assert all((e.influence > 0) == e.won for e in explanation.encounters)
-            sizes = [abs(influence) for influence in influences]
-            assert sizes == pytest.approx(sorted(sizes, reverse=True), abs=1e-9)
+# Limits and ±0
 
 
-@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_hurdle_models_name_finishers_alone(key: str) -> None:
-    """Ann beats Bo, who is as strong, and Cy, who is far weaker; Di, the strongest, gives up."""
-    model = registry.create(key)
-    states = np.tile(model.initial(), (4, 1))
-    states[:, 0] += [1.0, 1.0, -2.0, 3.0]
-    ann, bo, cy, di = explain(model, states, Outcome.of([1, 2, 3], unfinished=1))
-    assert [(e.opponent, e.won) for e in ann.encounters] == [(1, True), (2, True)]
-    assert {(e.opponent, e.won) for e in cy.encounters} == {(0, False), (1, False)}
-    assert {e.opponent for e in bo.encounters} == {0, 2}
-    assert di.encounters == ()
-    assert isinstance(model, PredictsFinish)
-    chances = [e.finish_chance for e in (ann, bo, cy, di)]
-    assert chances == pytest.approx(model.finish_probability(states).tolist())
-    assert di.actual == 4.0
-    assert ann.encounters[0].influence > ann.encounters[1].influence > 0
+def test_the_last_of_a_race_that_everyone_finished_never_gains() -> None:
+    why = explained(tally("thurstone-hurdle"), result("r", "ann bo"))["bo"]
+    assert (why.change, why.limit, why.unchanged) == (0, Limit.LAST, Unchanged.LAST)
+    assert why.limit_points < 0
+    assert in_words(why, {"id-ann": "Ann"}) == ["the last never gains"], "parts that cancel out would puzzle"
 
 
-@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_hurdle_models_expect_places_among_finishers(key: str) -> None:
-    """Two equals finish and two give up: each was as likely to be first of the two as second."""
-    model = registry.create(key)
-    states = np.tile(model.initial(), (4, 1))
-    states[2:, 0] += [-2.0, 3.0]
-    first, second, *gone = explain(model, states, Outcome.of([1, 2], unfinished=2))
-    assert (first.place, second.place) == (first.actual, second.actual) == (1, 2)
-    assert first.compared == second.compared == 2
-    assert first.expected == pytest.approx(1.5)
-    assert second.expected == pytest.approx(1.5)
-    assert all(each.compared == 4 and each.place == 3 and each.actual == 3.5 for each in gone)
+def test_a_finish_never_costs_more_than_a_forfeit() -> None:
+    ratings = dict(zip(NAMES, (-6.0, -6.0, -6.0, -6.0, 4.0), strict=False))
+    on = with_ratings("thurstone-hurdle", ratings, spare_finishers=True)
+    race = result("r", "ann bo cy di ed", dnf="hal")
+    why = explained(on, race)["ed"]
+    assert (why.limit, why.limit_points > 0) == (Limit.FORFEIT, True)
+    forfeit = explained(
+        with_ratings("thurstone-hurdle", ratings, spare_finishers=True),
+        result("r", "ann bo cy di", dnf="ed hal"),
+    )["ed"]
+    assert why.change == forfeit.change
 
 
-@given(
-    st.lists(st.floats(-2, 4), min_size=2, max_size=8),
-    st.data(),
-    st.sampled_from(["pairwise-elo", "plackett-luce", "trueskill"]),
-)
-def test_places_add_up(ratings: list[float], data: st.DataObject, key: str) -> None:
-    model = registry.create(key)
-    states = np.tile(model.initial(), (len(ratings), 1))
-    states[:, 0] += ratings
-    finished = data.draw(st.integers(1, len(ratings)))
-    places = data.draw(st.lists(st.integers(1, 4), min_size=finished, max_size=finished))
-    explanations = explain(model, states, Outcome.of(places, unfinished=len(ratings) - finished))
-    n = len(ratings)
-    assert sum(e.expected for e in explanations) == pytest.approx(n * (n + 1) / 2)
-    assert sum(e.actual for e in explanations) == pytest.approx(n * (n + 1) / 2)
-    for explanation in explanations:
-        assert 1 <= explanation.expected <= n
+@pytest.mark.parametrize("model", ["plackett-luce-hurdle", "pairwise-elo"])
+def test_a_rating_at_the_floor_explains_that_nothing_changed(model: str) -> None:
+    on = with_ratings(model, {"ann": 0.0, "bo": 0.0}, floor=0.0)
+    why = explained(on, result("r", "bo cy", dnf="ann"))["ann"]
+    assert (why.change, why.unchanged) == (0, Unchanged.FLOOR)
+    assert in_words(why, {}) == ["no rating falls lower"]
 
 
-def test_what_explains_a_change_is_what_moved_it_that_way() -> None:
-    """Where points are shared out anew, an opponent who is beaten may also cost some."""
-    assert Encounter(1, won=True, chance=0.5, influence=0.2).weight == 0.2
-    assert Encounter(1, won=True, chance=0.5, influence=-0.3).weight == -0.3
-    assert Encounter(1, won=False, chance=0.5, influence=-0.3).weight == 0.3
-    states = np.tile(registry.create("elo-ffa").initial(), (5, 1))
-    states[:, 0] += [300.0, -200.0, 100.0, 0.0, -100.0]
-    explanations = explain(registry.create("elo-ffa"), states, Outcome.of([3, 1, 2, 5, 4]))
-    weights = [[encounter.weight for encounter in each.encounters] for each in explanations]
-    for of_one in weights:
-        assert of_one == pytest.approx(sorted(of_one, reverse=True), abs=1e-9)
-    assert min(map(min, weights)) < 0 < max(map(max, weights)), "both are seen in this race"
+def test_a_change_under_one_point_says_so() -> None:
+    on = with_ratings("pairwise-elo", {"ann": 12.0, "bo": 0.0}, dummy=None)
+    why = explained(on, result("r", "ann bo"))["ann"]
+    assert (why.change, why.unchanged) == (0, Unchanged.SMALL)
+
+
+# Words
+
+
+def test_words_for_a_change() -> None:
+    on = with_ratings("pairwise-elo", {"ann": 0.0, "bo": 1.0, "cy": 1.0, "di": 0.0}, dummy=None)
+    whys = explained(on, result("r", "ann bo di", dq="cy"))
+    names = {f"id-{name}": name.title() for name in NAMES}
+    # σ(-1) = 27 % and σ(0) = 50 %; the third, Di, weighs 0.5, more than half of 0.73.
+    assert in_words(whys["ann"], names) == ["gained: Bo (27% to beat), Cy (27%), Di (50%)"]
+    assert whys["cy"].status is EntrantStatus.DQ
+
+
+def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
+    why = explained(tally("thurstone-hurdle"), result("r", "ann bo", dnf="cy"))["cy"]
+    assert in_words(why, {}) == [f"{why.finish_chance:.0%} to finish"]
+
+
+# Size
+
+
+def test_a_race_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    on = tally("thurstone-hurdle")
+    race = large_race([f"p{number:03}" for number in range(200)])
+    changes = on.add(race).changes
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("rated again")
+
+    monkeypatch.setattr(type(on.model), "rate", refuse)
+    monkeypatch.setattr(type(on.model), "steps", refuse)
+    whys = explain_race(on.model, on.teams, race, changes)
+    assert list(whys) == [str(each.user_id) for each in outcome_of(race).entrants]
+
+
+def large_race(names: Sequence[str]) -> RaceResult:
+    return result("r", entrants=tuple(entrant(name, time=number) for number, name in enumerate(names, 1)))

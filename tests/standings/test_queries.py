@@ -31,7 +31,8 @@ RACES = [
 
 
 def merge(ledger: Ledger, races: list[RaceResult], plan: LeaderboardPlan = SIMPLE) -> Leaderboard:
-    Settler(ledger, Plans(plan)).merge(races, "import")
+    plans = Plans(SIMPLE, (plan,)) if plan.name else Plans(plan)
+    Settler(ledger, plans).merge(races, "import")
     board = ledger.leaderboard(CATEGORY, plan.name or GOAL)
     assert board is not None
     return board
@@ -250,7 +251,7 @@ def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
     assert report["ended_at"] == "2026-03-02T12:00:00+00:00"
     (on,) = report["leaderboards"]
     assert (on["leaderboard"], on["model"], on["sequence"], on["note"]) == (GOAL, "pairwise-elo", 2, None)
-    # Three equals: each is expected second, and every encounter was a toss-up.
+    # Three equals: each is expected second and as likely to beat as to be beaten.
     assert on["entrants"] == [
         {
             "standing": standing,
@@ -261,21 +262,23 @@ def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
             "change": after - 1000,
             "first_race": True,
             "parts": {},
-            "parts_in_words": [],
             "expected": 2.0,
             "actual": actual,
-            "moved_by": moved_by,
+            "finish_chance": None,
+            "pushed": [{"player": each, "beaten": after > 1000, "chance": 0.5} for each in pushed],
+            "opposed": None,
+            "reasons": [reason],
         }
-        for standing, name, after, actual, moved_by in (
-            ("1", "Cy", 1200, 1.0, ["beat Di (50% likely)", "beat Ed (50% likely)"]),
-            ("2", "Di", 1000, 2.0, ["behind Cy (50% likely)", "beat Ed (50% likely)"]),
-            ("DNF", "Ed", 800, 3.0, ["behind Cy (50% likely)", "behind Di (50% likely)"]),
+        for standing, name, after, actual, pushed, reason in (
+            ("1", "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)"),
+            ("2", "Di", 1000, 2.0, [], "under one point"),
+            ("DNF", "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)"),
         )
     ]
     text = shown(tables.race, report, width=240)
     assert "orb/b  Any Orb, ended 2026-03-02 12:00 UTC" in text
     assert "Cy (new)" in text
-    assert "beat Di (50% likely); beat Ed (50% likely)" in text
+    assert "gained: Di (50% to beat), Ed (50%)" in text
     assert json.loads(json.dumps(report)) == report
 
 

@@ -128,10 +128,10 @@ def test_a_race_page_tells_each_change_and_why(merge: Merge) -> None:
     view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
     shown = text(view, "races/orb/a.html")
     assert "Any Orb · ended 1 Mar 2026, 12:00 UTC · room on racetime.gg" in shown
-    assert re.search(r"2 Ann first race 1:00:00 \+\d+ 1000 → \d+ 1\.5 \+\d+ for finishing", shown)
-    assert "beat Bo (50% likely)" in shown
+    assert re.search(r"2 Ann first race 1:00:00 \+\d+ 1000 → \d+ 1\.5 finishing \+\d+", shown)
+    assert "gained: Bo (50% to beat)" in shown
     assert re.search(r"DNF Cy first race −\d+", shown)
-    assert re.search(r"DQ Di first race −\d+ .* not finishing", shown)
+    assert re.search(r"DQ Di first race −\d+ .*% to finish", shown)
     assert "Not rated, for their account was deleted: Gone (1)." in shown
 
 
