@@ -1,7 +1,8 @@
-"""Commands for the analyst: which model predicts this category best, and with which parameters."""
+"""`racebot evaluate` and `racebot iterate`: which model predicts this category best."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,42 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, utc
-from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
-from racebot.ledger.store import Ledger
-from racebot.races.outcome import TeamPolicy
+from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, tell, utc
+from racebot.cli.study_input import (
+    BoardName,
+    DaskAddress,
+    FieldSize,
+    File,
+    Goal,
+    Jobs,
+    Parameters,
+    entries_of,
+    history_of,
+    workers,
+)
+from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ratings import registry
-from racebot.ratings.parameters import declared, defaults, did_you_mean
-from racebot.settings.model import Settings
-from racebot.standings import backfill as past
-from racebot.study.objective import Objective
+from racebot.ratings.model import Carries
+from racebot.ratings.parameters import did_you_mean
 from racebot.study.presets import PRESETS, Preset
 
-# What needs scipy's optimisation and statistics is imported where it is used: the worker, which shares this
-# command line, would be half as large again.
+# See racebot.cli.study_input for why.
 if TYPE_CHECKING:
     from racebot.study.evaluate import Entry, Evaluation, Report
     from racebot.study.history import History
     from racebot.study.replay import Earlier
-    from racebot.study.tuning import Progress as Generation, Tuned
 
 ALL_PRESETS = "published"
-
-File = Annotated[
-    Path | None,
-    typer.Argument(
-        help="An archive or JSON saved from the site; the ledger is read if left out.", show_default=False
-    ),
-]
-BoardName = Annotated[
-    str | None,
-    typer.Option("--leaderboard", help="The leaderboard of the ledger to study, if it has several."),
-]
-Goal = Annotated[str | None, typer.Option(help="Only this goal's races, of a file that holds several goals.")]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--param", help="name=value, for every model that has it; or LABEL:name=value for one."),
-]
 
 
 @app.command()
@@ -76,24 +67,31 @@ def evaluate(
         typer.Option(
             min=0,
             max=1,
-            help="How much of an earlier rating's distance to a newcomer's is kept; 0.9 if left out.",
+            help="How much of an earlier rating's distance to a newcomer's to keep; 0.9 by default.",
         ),
     ] = None,
     carry_races: Annotated[
-        float | None, typer.Option(min=0, help="The most earlier races still counted; all if left out.")
+        float | None, typer.Option(min=0, help="The most earlier races to count; all by default.")
     ] = None,
+    field: FieldSize = None,
     plot: Annotated[
         Path | None,
         typer.Option(
             help="Write plots beside this name: ratings and misordered pairs over time, and reliability."
         ),
     ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv."),
+    ] = None,
+    jobs: Jobs = -1,
+    dask: DaskAddress = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay models over past races, predicting each race before rating it, and compare them.
+    """Compare models on past races: each race is predicted, then rated, in order.
 
-    Races before --since train the models without being judged.
+    Races before --since only train the models.
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
@@ -103,15 +101,19 @@ def evaluate(
 
     settings = load_settings(database=database)
     _check_plot(plot)
+    _check_folder("--predictions", predictions)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    entries += _entries(settings, keys, param or [], taken=presets)
-    history = _history(settings, file, leaderboard, goal, utc(until))
+    entries += entries_of(settings, keys, param or [], taken=presets)
+    history = history_of(settings, file, leaderboard, goal, until=utc(until), size=field)
     if earlier is None and (carry is not None or carry_races is not None):
-        raise SettingsError("--carry and --carry-races are for an earlier season: give it by --earlier")
-    before = None if earlier is None else _history(settings, earlier, None, goal, None)
-    season = None if before is None else Earlier(before, 0.9 if carry is None else carry, carry_races)
+        raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
+    season = None
+    if earlier is not None:
+        before = history_of(settings, earlier, None, goal)
+        season = Earlier(before, 0.9 if carry is None else carry, carry_races)
+        entries = _carrying(entries)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -120,85 +122,99 @@ def evaluate(
         console=notices,
     ) as progress:
         tasks = {entry.label: progress.add_task(entry.label, total=len(history)) for entry in entries}
-        report = judge(
-            history,
-            entries,
-            since=utc(since),
-            earlier=season,
-            progress=lambda label, races: progress.update(tasks[label], completed=races),
-        )
+        with workers(jobs, dask):
+            report = judge(
+                history,
+                entries,
+                since=utc(since),
+                earlier=season,
+                progress=lambda label, races: progress.update(tasks[label], completed=races),
+            )
     if not report.races:
-        raise PayloadError("no race left to judge: choose an earlier --since")
+        raise PayloadError("no race is left to judge: choose an earlier --since")
     if as_json:
         print_json([_entry_json(each, report, presets.get(each.label)) for each in report.evaluations])
     else:
         study_tables.evaluation(console, report, presets)
     if plot is not None:
         for path in _draw(history, report, season, plot):
-            notices.print(f"written: {path}", markup=False)
+            tell(f"written: {path}", to=notices)
+    if predictions is not None:
+        for path in _write_predictions(history, report, season, predictions):
+            tell(f"written: {path}", to=notices)
 
 
 @app.command()
-def tune(
-    model: Annotated[str, typer.Argument(help="The rating model's key.")],
+def iterate(
     file: File = None,
     param: Parameters = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Search only this parameter; may be given several times.")
-    ] = None,
-    objective: Annotated[Objective, typer.Option(help="What to make small.")] = Objective.LOG_LOSS,
     share: Annotated[
-        float, typer.Option(min=0.1, max=0.9, help="Share of the races that the search sees; the rest judge.")
-    ] = 0.7,
-    candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
-    generations: Annotated[int, typer.Option(min=1, max=1000, help="Generations at most.")] = 40,
-    seed: Annotated[int, typer.Option(help="The same seed finds the same.")] = 1,
+        float, typer.Option(min=0.1, max=1, help="Share of the races to rate; the rest judge the ratings.")
+    ] = 1.0,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    field: FieldSize = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search a model's parameters on earlier races, and judge them on later ones.
+    """Rate a whole history in several passes with iterated-elo, with the factors of a CSV file.
 
-    Example: racebot tune trueskill season-1.json
+    Example: racebot iterate games.csv --param passes=3
     """
-    import numpy as np  # noqa: PLC0415
-
     from racebot.cli import study_tables  # noqa: PLC0415
-    from racebot.study.tuning import tune as search  # noqa: PLC0415
+    from racebot.study.iterated import iterate as rate, model_of  # noqa: PLC0415
 
     settings = load_settings(database=database)
-    (entry,) = _entries(settings, [model], param or [])
-    history = _history(settings, file, leaderboard, goal, None)
-    with Progress(
-        TextColumn("generation"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("best {task.fields[best]}"),
-        TimeElapsedColumn(),
-        console=notices,
-    ) as progress:
-        task = progress.add_task("search", total=generations, best="…")
-
-        def advance(generation: Generation) -> None:
-            progress.update(task, completed=generation.generation, best=f"{generation.best:.4f}")
-
-        tuned = search(
-            history,
-            entry.model,
-            entry.parameters,
-            search=only,
-            objective=objective,
-            share=share,
-            candidates=candidates,
-            generations=generations,
-            rng=np.random.default_rng(seed),
-            progress=advance,
-        )
+    given = dict(assignment.partition("=")[::2] for assignment in param or [])
+    model = model_of(given)
+    history = history_of(settings, file, leaderboard, goal, size=field)
+    found = rate(history, model, _factors(file), share)
     if as_json:
-        print_json(_tuned_json(tuned))
+        print_json(found.as_json())
     else:
-        study_tables.tuned(console, tuned, _differing(tuned))
+        study_tables.iterated(console, found)
+
+
+def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
+    from racebot.races.csv_file import read_csv  # noqa: PLC0415
+
+    if file is None or file.suffix.lower() != ".csv":
+        return {}
+    return read_csv(file, category="", goal=file.stem).factors
+
+
+def _carrying(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose model can carry ratings over; the others are named and skipped."""
+    kept = []
+    for entry in entries:
+        if isinstance(registry.create(entry.model, entry.parameters), Carries):
+            kept.append(entry)
+        else:
+            tell(f"{entry.label}: skipped, because {entry.model} cannot carry ratings over", to=notices)
+    if not kept:
+        raise ModelError("--earlier: none of these models can carry ratings over")
+    return kept
+
+
+def _write_predictions(
+    history: History, report: Report, earlier: Earlier | None, path: Path
+) -> tuple[Path, Path]:
+    """Write each pair's and each entrant's forecast, and return the two files."""
+    from racebot.study.predictions import EntrantForecast, PairForecast, forecasts  # noqa: PLC0415
+
+    models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
+    pairs, entrants = (path.with_name(f"{path.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
+    with (
+        pairs.open("w", encoding="utf-8", newline="") as pair_file,
+        entrants.open("w", encoding="utf-8", newline="") as entrant_file,
+    ):
+        pair_rows, entrant_rows = csv.writer(pair_file), csv.writer(entrant_file)
+        pair_rows.writerow(PairForecast._fields)
+        entrant_rows.writerow(EntrantForecast._fields)
+        for of_pairs, of_entrants in forecasts(history, models, report.since, earlier):
+            pair_rows.writerows(of_pairs)
+            entrant_rows.writerows(of_entrants)
+    return pairs, entrants
 
 
 def _presets(names: Iterable[str]) -> dict[str, Preset]:
@@ -214,88 +230,16 @@ def _presets(names: Iterable[str]) -> dict[str, Preset]:
     return chosen
 
 
-def _entries(
-    settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
-) -> list[Entry]:
-    """Models with the parameters that were given for them; the configured one starts from its own.
-
-    Args:
-        settings: for the configured model's parameters.
-        models: each a model's key, or LABEL=KEY.
-        assignments: name=value for every model that has it, LABEL:name=value for one.
-        taken: labels that are not free.
-
-    Raises:
-        ModelError: an unknown model, a label twice, an assignment that is none, or one that no model takes.
-    """
-    from racebot.study.evaluate import Entry  # noqa: PLC0415
-
-    keys: dict[str, str] = {}
-    for model in models:
-        label, _, key = model.rpartition("=")
-        label = label or (f"{key} (model)" if key in taken else key)
-        if label in keys or label in taken:
-            raise ModelError(
-                f"--model {model}: there is a {label!r} already: name it, as in --model tie={key}"
-            )
-        registry.create(key)
-        keys[label] = key
-    parameters = {
-        label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
-    }
-    names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
-    for assignment in assignments:
-        name, sign, value = assignment.partition("=")
-        only, _, name = name.rpartition(":")
-        if not sign or not name:
-            raise ModelError(f"--param {assignment!r} is not of the form name=value or MODEL:name=value")
-        takers = [label for label in keys if only in {"", label} and name in names[label]]
-        if not takers:
-            known = dict.fromkeys(each for label in keys for each in names[label])
-            raise ModelError(
-                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
-                f"they have: {', '.join(known)}"
-            )
-        for label in takers:
-            parameters[label][name] = value
-    for label, given in parameters.items():
-        registry.create(keys[label], given)
-    return [Entry(label, keys[label], given) for label, given in parameters.items()]
+def _check_folder(option: str, path: Path | None) -> None:
+    """Refuse a file in a folder that does not exist, before the work begins."""
+    if path is not None and not path.parent.is_dir():
+        raise SettingsError(f"{option} {path}: there is no folder {path.parent}: create it")
 
 
 def _check_plot(path: Path | None) -> None:
-    """See before the work that the plots can be written."""
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise SettingsError(f"--plot {path}: there is no folder {path.parent}")
-    if path.suffix.lower() not in {"", ".png", ".svg", ".pdf"}:
+    _check_folder("--plot", path)
+    if path is not None and path.suffix.lower() not in {"", ".png", ".svg", ".pdf"}:
         raise SettingsError(f"--plot {path}: name a .png, .svg or .pdf file")
-
-
-def _history(
-    settings: Settings, file: Path | None, leaderboard: str | None, goal: str | None, until: datetime | None
-) -> History:
-    """The recorded races to study, from a file or from the ledger."""
-    from racebot.study.history import History  # noqa: PLC0415
-
-    if file is not None:
-        if leaderboard is not None:
-            raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-        results = past.read_races(file, category="", goal=goal)
-        teams = settings.team_races
-    else:
-        with Ledger.open(settings.database, create=False) as ledger:
-            boards = [b for b in ledger.leaderboards() if leaderboard in {None, b.name}]
-            if len(boards) != 1:
-                names = ", ".join(board.name for board in ledger.leaderboards()) or "none"
-                raise NoSuchEntryError(f"say which leaderboard with --leaderboard; the ledger has: {names}")
-            results = [stored.result for stored in ledger.races_of(boards[0])]
-            teams = TeamPolicy(boards[0].teams)
-    history = History.of((r for r in results if until is None or r.ended_at < until), teams)
-    if not len(history):
-        raise PayloadError(f"{file or settings.database}: no recorded race that can be rated")
-    return history
 
 
 def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -> dict[str, Any]:
@@ -317,29 +261,6 @@ def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -
             if evaluation.label in {each["first"], each["second"]}
         ],
     }
-
-
-def _tuned_json(tuned: Tuned) -> dict[str, Any]:
-    return {
-        "model": tuned.model,
-        "objective": tuned.objective.value,
-        "parameters": dict(tuned.parameters),
-        "earlier": {"races": tuned.earlier_races, "start": tuned.earlier_start, "tuned": tuned.earlier_tuned},
-        "later": {
-            "races": tuned.later_races,
-            "start": tuned.later_start,
-            "tuned": tuned.later_tuned,
-            "difference": tuned.difference,
-            "standard_error": tuned.standard_error,
-            "recommended": tuned.recommended,
-        },
-        "evaluations": tuned.evaluations,
-    }
-
-
-def _differing(tuned: Tuned) -> Mapping[str, Any]:
-    usual = defaults(registry.MODELS[tuned.model])
-    return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}
 
 
 def _draw(history: History, report: Report, earlier: Earlier | None, path: Path) -> list[Path]:

@@ -1,22 +1,25 @@
-"""Evaluations and tunings as tables for people."""
+"""Tables of evaluations and searches."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.settings.write import as_text
 from racebot.study.evaluate import Report
+from racebot.study.iterated import Iterated
 from racebot.study.presets import Preset
-from racebot.study.tuning import Tuned
+from racebot.study.tuning import Candidate, Tuned
+from racebot.text.safe import printable
 
 MOST_COMPARED = 6
-"""With more models the table of their pairs is left to `--json`."""
+"""With more models, only `--json` has the comparison of every two."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
@@ -32,11 +35,12 @@ COMPLAINTS = {
     "winner_losses": "Winner loses",
     "unequal_ties": "Unequal",
     "order_dependent": "Order",
+    "late_losses": "Late losses",
 }
 
 
 def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
-    """Everything an evaluation found, the best figure of each column marked."""
+    """Print an evaluation, with the best figure of each column marked."""
     document = report.as_json()
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
     console.print(
@@ -50,14 +54,15 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
     _figures(console, "All players, ranks", rows, RANKS)
     _figures(
         console,
-        "What players must never see (counts)",
+        "Unfair-looking results (counts, best at 0)",
         {each["label"]: each["complaints"] for each in entries},
         COMPLAINTS,
     )
     console.print(
-        "DNF, Last: players who did not finish, or came last, and gained points. Winner: winners who "
-        "lost some. Unequal: equal ratings, equal place, different changes. Order: changes that hang on "
-        "the listing order."
+        "DNF gains, Last gains: players who did not finish, or came last, and gained points. Winner "
+        "loses: winners who lost points. Unequal: equal ratings, equal place, different changes. Order: "
+        "changes that depend on the listing order. Late losses: finishers who would have lost less by "
+        "giving up."
     )
     views = [name for name in entries[0]["views"] if name != "all"]
     _figures(
@@ -82,47 +87,87 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
 
 
 def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None:
-    """What a search found, and lines that put it to use."""
+    """Print what a search found, and the lines that put it to use."""
     table = _table(f"{result.model}, {result.objective.value}")
     table.add_column("Races")
-    for heading in ("", "Before", "Tuned", "Difference"):
+    for heading in ("", "Before", "Tuned", "Difference", "Misordered", "Log loss"):
         table.add_column(heading, justify="right")
-    table.add_row(
-        "earlier, searched",
-        str(result.earlier_races),
-        f"{result.earlier_start:.4f}",
-        f"{result.earlier_tuned:.4f}",
-        f"{result.earlier_tuned - result.earlier_start:+.4f}",
-    )
-    table.add_row(
-        "later, judged",
-        str(result.later_races),
-        f"{result.later_start:.4f}",
-        f"{result.later_tuned:.4f}",
-        f"{result.difference:+.4f} ± {result.standard_error:.4f}",
-    )
+    for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
+        before, after = part.start_pairs, part.tuned_pairs
+        table.add_row(
+            name,
+            str(part.races),
+            f"{part.start:.4f}",
+            f"{part.tuned:.4f}",
+            f"{part.difference:+.4f} ± {part.standard_error:.4f}",
+            f"{before.misordered:.4f} → {after.misordered:.4f}",
+            f"{before.log_loss:.4f} → {after.log_loss:.4f}",
+        )
     console.print(table, end="\n\n")
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from: keep them.")
         return
     if result.recommended:
-        verdict = "Better on races that the search did not see, by more than one standard error: recommended."
-    elif result.difference < 0:
         verdict = (
-            "Better on races that the search did not see, but by less than one standard error: "
+            "Better on races that the search did not see, by more than two standard errors: recommended."
+        )
+    elif result.later.difference < 0:
+        verdict = (
+            "Better on races that the search did not see, but by less than two standard errors: "
             "not recommended."
         )
     else:
         verdict = "Not better on races that the search did not see: not recommended."
     console.print(verdict)
-    pairs = "; ".join(f"{name}={_assigned(value)}" for name, value in differing.items())
     inline = ", ".join(f"{name} = {_toml(value)}" for name, value in differing.items())
     for title, text in (
-        ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={pairs}"),
+        ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={as_text(differing)}"),
         ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
     ):
-        console.print(title if result.recommended else f"{title[:-1]}, all the same:")
+        console.print(title if result.recommended else f"{title[:-1]}, if you want them anyway:")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def ranking(console: Console, order: Sequence[Candidate]) -> None:
+    """Print tuned models, best first, and say which suits the category."""
+    table = _table("Which model suits this category (later races, after tuning)")
+    table.add_column("Model")
+    for heading in ("Misordered", "Log loss", "Behind the best"):
+        table.add_column(heading, justify="right")
+    for each in order:
+        figures = each.tuned.later.tuned_pairs
+        behind = f"{each.behind:+.4f} ± {each.standard_error:.4f}" if each is not order[0] else "–"
+        table.add_row(each.tuned.model, f"{figures.misordered:.4f}", f"{figures.log_loss:.4f}", behind)
+    console.print(table, end="\n\n")
+    best, level = order[0].tuned.model, [c.tuned.model for c in order[1:] if not c.clearly_behind]
+    if level:
+        console.print(
+            f"{best} predicts best here, but {', '.join(level)} cannot be told apart from it: "
+            "the difference is below two standard errors.",
+            markup=False,
+        )
+    else:
+        console.print(f"{best} suits this category best, by more than two standard errors.", markup=False)
+
+
+def iterated(console: Console, found: Iterated, count: int = 30) -> None:
+    """Print the best players and factors of an iterated rating."""
+    for title, rows in (("Players", found.players), ("Factors", found.factors)):
+        if not rows:
+            continue
+        more = f", best {count}" if len(rows) > count else ""
+        table = _table(f"{title}, {found.races} races{more}")
+        table.add_column("Name")
+        table.add_column("Rating", justify="right")
+        table.add_column("Races", justify="right")
+        for row in rows[:count]:
+            table.add_row(escape(printable(row.name)), f"{row.rating:.0f}", str(row.races))
+        console.print(table, end="\n\n")
+    if found.misordered is not None:
+        console.print(
+            f"{found.judged} later races: {_number(found.misordered)} misordered, "
+            f"log loss {_number(found.log_loss)}"
+        )
 
 
 def _table(title: str) -> Table:
@@ -177,7 +222,7 @@ def _figures(
 def _comparisons(console: Console, comparisons: list[dict[str, Any]]) -> None:
     if not comparisons:
         return
-    table = _table("Two at a time")
+    table = _table("In pairs")
     table.add_column("First")
     table.add_column("Second")
     for heading in ("Betting", "Split right", "Misordered", "Challenged"):
@@ -193,8 +238,9 @@ def _comparisons(console: Console, comparisons: list[dict[str, Any]]) -> None:
         )
     console.print(table, end="\n\n")
     console.print(
-        "Betting: points the first wins from the second. Split right: pairs in which they saw different "
-        "winners. Challenged: misordered pairs in the fifth of the races that the other finds tightest."
+        "Betting: points the first wins from the second. Split right: pairs in which they predicted "
+        "different winners. Challenged: misordered pairs in the fifth of the races that the other "
+        "finds tightest."
     )
 
 
@@ -215,12 +261,6 @@ def _number(value: float | None, digits: int = 4) -> str:
         if abs(value) >= 100
         else f"{value:.{digits}f}"
     )
-
-
-def _assigned(value: Any) -> str:
-    if value is None:
-        return "none"
-    return " ".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
 
 
 def _toml(value: Any) -> str:

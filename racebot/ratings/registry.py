@@ -40,7 +40,7 @@ MODELS: dict[str, type[Any]] = {model.key: model for model in _CLASSES}
 
 OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
-    "it is there for studies in Python, as racebot.ratings.models.iterated_elo"
+    "use `racebot iterate`"
 }
 """Models that are no rating system for races as they come, and why."""
 

@@ -1,4 +1,4 @@
-"""Replaying models over a history and judging them, each alone and two at a time."""
+"""Replays models over a history and judges them, each alone and in pairs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
 from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import Complaints
+from racebot.study.cores import in_parallel, spread
 from racebot.study.history import History
 from racebot.study.metrics import (
     BINS,
@@ -37,7 +38,7 @@ from racebot.study.replay import Earlier, at_start, replay
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model to be judged, by its key and the parameters that differ from its defaults."""
+    """A model to judge: its label, its key, and the parameters that differ from its defaults."""
 
     label: str
     model: str
@@ -46,13 +47,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ViewRules:
-    """Whom the views of the best and of the most frequent players count (evaluation-metrics §V).
+    """The players and races that the views of the best and the most frequent players count.
+
+    Source: Dehpanah et al., "Evaluation metrics for free-for-all games", §V.
 
     Attributes:
-        players: how many players each of the two views has; the source took 1,000 of two million.
-        best_races: the best are sought among those with more races than that, and judged on so many of
-            their first.
-        frequent_races: the most frequent are judged on so many of their first races.
+        players: number of players in each of the two views; the source took 1,000 of two million.
+        best_races: the best players have more races than this, and are judged on this many first races.
+        frequent_races: the most frequent players are judged on this many first races.
     """
 
     players: int = 20
@@ -62,16 +64,16 @@ class ViewRules:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a model's replay came to.
+    """The figures of one model.
 
     Attributes:
         label: of the entry.
         model: key of the model.
         parameters: all of them.
-        complaints: what players must never see.
+        complaints: counts of changes that players complain about.
         views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
-        known: the same with players in their first race left out.
-        reliability: of the chances given to all judged pairs.
+        known: the same, leaving out players in their first race.
+        reliability: of the odds of all judged pairs.
     """
 
     label: str
@@ -84,24 +86,24 @@ class Evaluation:
 
     @property
     def figures(self) -> Figures:
-        """Those of all players."""
+        """The figures of all players."""
         return self.views["all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models against each other, on the same races.
+    """Two models compared on the same races.
 
     Attributes:
-        first: label of the one.
+        first: label of one model.
         second: label of the other.
-        betting: points that the first won from the second (terra-mystica).
-        first_right: pairs in which the two saw different winners and the first was right.
-        second_right: likewise the second.
-        first_misordered: share of misordered pairs in all races.
-        second_misordered: likewise of the second.
-        first_challenged: the first's share in the races that the second named tightest (TrueSkill §4.1).
-        second_challenged: the second's in those that the first named.
+        betting: points that the first won from the second by betting on every pair.
+        first_right: pairs in which the two predicted different winners and the first was right.
+        second_right: pairs in which they did and the second was right.
+        first_misordered: the first's share of misordered pairs in all races.
+        second_misordered: the second's share.
+        first_challenged: the first's share in the races that the second finds tightest (TrueSkill §4.1).
+        second_challenged: the second's share in the races that the first finds tightest.
     """
 
     first: str
@@ -117,14 +119,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that an evaluation found.
+    """The result of an evaluation.
 
     Attributes:
-        races: judged races.
-        players: players of the whole history.
-        since: judged are races that ended then or later; None for all.
-        evaluations: one for each entry.
-        comparisons: one for each pair of entries.
+        races: number of judged races.
+        players: number of players in the whole history.
+        since: only races that ended then or later were judged; None for all.
+        evaluations: one per entry.
+        comparisons: one per pair of entries.
     """
 
     races: int
@@ -134,17 +136,17 @@ class Report:
     comparisons: tuple[Comparison, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The report as JSON has it: a figure of which there is no case is null."""
+        """Return the report ready for JSON; a figure without any case is null."""
         plain: dict[str, Any] = _plain(asdict(self))
         return plain
 
 
 @runtime_checkable
 class NamesTightness(Protocol):
-    """A model with a match quality of its own, as TrueSkill has."""
+    """A model with its own match quality, as TrueSkill has."""
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
-        """Higher for a closer race: shape [...], from states [..., n, k]."""
+        """Return the match quality, higher for a closer race: shape [...], from states [..., n, k]."""
         ...
 
 
@@ -160,18 +162,17 @@ def evaluate(
     """Replay every entry over a history and judge it.
 
     Args:
-        history: races, of which those before `since` only train.
-        entries: models; their labels should differ.
+        history: races; those before `since` only train the models.
+        entries: models with different labels.
         since: judge races that ended then or later; by default all.
-        earlier: an earlier history to carry ratings over from; its races are not judged, and its players
-            count as new in their first race of this one. By default everybody starts afresh.
-        rules: whom the views count.
-        progress: told the entry's label and the races replayed so far, after each race.
+        earlier: an earlier history to carry ratings over from. Its races are not judged, and its players
+            count as new in their first race of this one. By default everybody starts as a newcomer.
+        rules: the players and races of the views.
+        progress: called with an entry's label and the races replayed so far.
 
     Raises:
-        ModelError: an entry that is no model, that cannot rate a race of the history, or that cannot carry
-            ratings over.
-        PayloadError: an earlier history that is not over when this one begins.
+        ModelError: an unknown model, a model that cannot rate a race, or one that cannot carry ratings over.
+        PayloadError: the earlier history ends after this one begins.
     """
     if earlier is not None and len(earlier.history) and len(history):
         last, begin = earlier.history.races[-1].ended_at, history.races[0].ended_at
@@ -182,7 +183,7 @@ def evaluate(
             )
     whole = Field.of(history)
     first = len(history) - len(history.between(since))
-    runs = [_run(history, entry, first, earlier, progress) for entry in entries]
+    runs = _runs(history, entries, first, earlier, progress)
     return Report(
         races=len(history) - first,
         players=len(history.players),
@@ -197,11 +198,29 @@ class _Run:
     """One entry's replay. `tightness` has shape [races], and is NaN where a race is not judged."""
 
     entry: Entry
-    model: RatingModel
+    parameters: Mapping[str, Any]
     predictions: Predictions
     tightness: FloatArray
     complaints: Complaints
     final: FloatArray
+
+
+def _runs(
+    history: History,
+    entries: Sequence[Entry],
+    first: int,
+    earlier: Earlier | None,
+    progress: Callable[[str, int], None] | None,
+) -> list[_Run]:
+    """Every entry's replay. Other processes report progress only when an entry is done."""
+    if not in_parallel() or len(entries) < 2:
+        return [_run(history, entry, first, earlier, progress) for entry in entries]
+    runs = []
+    for run in spread(_run, [(history, entry, first, earlier) for entry in entries]):
+        runs.append(run)
+        if progress is not None:
+            progress(run.entry.label, len(history))
+    return runs
 
 
 def _run(
@@ -209,7 +228,7 @@ def _run(
     entry: Entry,
     first: int,
     earlier: Earlier | None,
-    progress: Callable[[str, int], None] | None,
+    progress: Callable[[str, int], None] | None = None,
 ) -> _Run:
     model = create(entry.model, entry.parameters)
     table = at_start(model, history, earlier)
@@ -227,12 +246,14 @@ def _run(
             progress(entry.label, number + 1)
     predictions = Predictions(np.concatenate(ratings), np.concatenate(probabilities))
     if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
-        raise ModelError(f"{entry.label}: the ratings of {entry.model} run away with these parameters")
-    return _Run(entry, model, predictions, tightness, complaints, model.rating(table))
+        raise ModelError(
+            f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
+        )
+    return _Run(entry, as_json(model), predictions, tightness, complaints, model.rating(table))
 
 
 def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
-    """How close a model expects a race to be: by its own measure, or by how near the ratings are."""
+    """Return how close a model expects a race to be: its match quality, or the mean distance of ratings."""
     if isinstance(model, NamesTightness):
         return float(model.match_quality(before, team))
     rating = model.rating(before)
@@ -244,7 +265,7 @@ def _judge(history: History, whole: Field, run: _Run, first: int, rules: ViewRul
     return Evaluation(
         label=run.entry.label,
         model=run.entry.model,
-        parameters=as_json(run.model),
+        parameters=run.parameters,
         complaints=run.complaints,
         views=_views(history, whole, run.predictions, run.final, first, rules),
         known=_views(history, part.field, run.predictions.of(part), run.final, first, rules),

@@ -18,28 +18,28 @@ from racebot.study.history import History
 from racebot.study.objective import Objective
 from racebot.study.tuning import Progress, Tally, Tuned, dimensions, standard_error, tally, tune
 
-PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS]
+PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
 
 def searched(season: History, **changed: Any) -> dict[str, Any]:
     settings = {
         "search": ["sigma", "beta"],
-        "candidates": 10,
-        "generations": 3,
-        "rng": np.random.default_rng(3),
+        "share": 0.7,
     }
-    return {"history": season, "key": "trueskill", **settings, **changed}
+    size = {name: changed.pop(name) for name in ("candidates", "generations") if name in changed}
+    effort = Effort(**{"candidates": 10, "generations": 3, "seed": 3, **size})
+    return {"history": season, "key": "trueskill", "effort": effort, **settings, **changed}
 
 
 @pytest.mark.parametrize("objective", PAIRS)
 def test_a_search_is_no_worse_than_where_it_started(season: History, objective: Objective) -> None:
     found = tune(**searched(season, objective=objective))
     assert found.searched == ("sigma", "beta")
-    assert (found.earlier_races, found.later_races) == (105, 45)
+    assert (found.earlier.races, found.later.races) == (105, 45)
     assert found.evaluations == 40
     # Rounding to four digits may cost a pair.
-    assert found.earlier_tuned <= found.earlier_start + 0.001
-    assert found.standard_error > 0
+    assert found.earlier.tuned <= found.earlier.start + 0.001
+    assert found.later.standard_error > 0
     assert found.parameters["tau"] == TrueSkill().tau
     assert 1 <= found.parameters["sigma"] <= 12
 
@@ -49,17 +49,19 @@ def test_figures_are_those_of_a_replay_with_ratings_carried_over(
     season: History, objective: Objective
 ) -> None:
     found = tune(**searched(season, objective=objective, generations=1))
-    since = season.races[found.earlier_races].ended_at
+    since = season.races[found.earlier.races].ended_at
     earlier, _ = season.split(0.7)
     entries = [Entry("start", "trueskill"), Entry("tuned", "trueskill", found.parameters)]
-    name = "misordered" if objective is Objective.MISORDERED else "log_loss"
 
     def figures(history: History, since=None) -> list[float]:
-        return [getattr(e.figures, name) for e in evaluate(history, entries, since=since).evaluations]
+        found = [e.figures for e in evaluate(history, entries, since=since).evaluations]
+        wrong = 0.0 if objective is Objective.LOG_LOSS else 1.0
+        loss = 0.0 if objective is Objective.MISORDERED else 1.0
+        return [wrong * each.misordered + loss * each.log_loss for each in found]
 
-    assert figures(earlier) == pytest.approx([found.earlier_start, found.earlier_tuned])
-    assert figures(season, since) == pytest.approx([found.later_start, found.later_tuned])
-    assert found.difference == pytest.approx(found.later_tuned - found.later_start)
+    assert figures(earlier) == pytest.approx([found.earlier.start, found.earlier.tuned])
+    assert figures(season, since) == pytest.approx([found.later.start, found.later.tuned])
+    assert found.later.difference == pytest.approx(found.later.tuned - found.later.start)
 
 
 def test_the_later_part_has_no_influence_on_the_search(season: History) -> None:
@@ -78,8 +80,8 @@ def test_the_later_part_has_no_influence_on_the_search(season: History) -> None:
     changed = replace(season, races=earlier.races + other)
     one, two = tune(**searched(season)), tune(**searched(changed))
     assert one.parameters == two.parameters
-    assert one.earlier_tuned == two.earlier_tuned
-    assert one.later_tuned != two.later_tuned
+    assert one.earlier.tuned == two.earlier.tuned
+    assert one.later.tuned != two.later.tuned
 
 
 def test_progress_is_told_after_each_generation(season: History) -> None:
@@ -102,18 +104,17 @@ def test_the_start_is_among_the_candidates(season: History) -> None:
 
 def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
     """Figures before the search are .5 on both parts."""
+    def part(races: int, tuned: float, error: float) -> Judged:
+        none = PairFigures(0.0, 0.0)
+        return Judged(races, 0.5, tuned, error, none, none, Tally(np.zeros(races), np.ones(races, int)))
+
     return Tuned(
         model="trueskill",
         parameters={},
         searched=("sigma",),
         objective=Objective.LOG_LOSS,
-        earlier_races=70,
-        later_races=30,
-        earlier_start=0.5,
-        earlier_tuned=earlier,
-        later_start=0.5,
-        later_tuned=later,
-        standard_error=standard_error,
+        earlier=part(70, earlier, 0.0),
+        later=part(30, later, standard_error),
         evaluations=1,
     )
 
@@ -121,15 +122,15 @@ def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> 
 @pytest.mark.parametrize(
     ("earlier", "later", "error", "recommended"),
     [
-        (0.4, 0.375, 0.0625, True),
-        (0.4, 0.375, 0.125, False),  # better by one standard error, and not by more
-        (0.4, 0.375, 0.25, False),
+        (0.4, 0.375, 0.03125, True),
+        (0.4, 0.375, 0.0625, False),  # better by two standard errors, and not by more
+        (0.4, 0.375, 0.125, False),
         (0.4, 0.5, 0.0, False),
         (0.4, 0.75, 0.125, False),
-        (0.5, 0.375, 0.0625, False),  # nothing that the search saw speaks for them
+        (0.5, 0.375, 0.03125, False),  # nothing that the search saw speaks for them
     ],
 )
-def test_only_what_is_better_by_more_than_a_standard_error_is_recommended(
+def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
     earlier: float, later: float, error: float, recommended: bool
 ) -> None:
     assert outcome_of_a_search(earlier, later, error).recommended is recommended
@@ -143,12 +144,10 @@ def test_where_a_search_starts_far_off_its_find_is_recommended(season: History) 
         "thurstone-hurdle",
         start,
         search=["newcomer_spread"],
-        candidates=12,
-        generations=2,
-        rng=np.random.default_rng(5),
+        effort=Effort(12, 2, 5),
     )
-    assert found.objective is Objective.LOG_LOSS
-    assert found.later_start == pytest.approx(math.log(2), abs=0.01)
+    assert found.objective is Objective.JOINT
+    assert found.later.start_pairs.log_loss == pytest.approx(math.log(2), abs=0.01)
     assert found.recommended
     assert found.parameters["newcomer_spread"] >= 0.5
 
@@ -161,16 +160,14 @@ def test_the_chance_to_finish_is_searched_apart_from_the_ratings(season: History
         "thurstone-hurdle",
         start,
         objective=Objective.FINISHES,
-        candidates=24,
-        generations=15,
-        rng=np.random.default_rng(2),
+        effort=Effort(24, 15, 2),
     )
     assert set(found.searched) == {"finish_level", "finish_width"}
     assert found.parameters["level"] == 1.0
     assert found.recommended
-    earlier, _ = season.split(0.7)
+    earlier, _ = season.split(0.5)
     best = fit_finishes(earlier, "thurstone-hurdle", {"level": 1.0})
-    assert found.earlier_tuned == pytest.approx(best.log_loss, abs=2e-4)
+    assert found.earlier.tuned == pytest.approx(best.log_loss, abs=2e-4)
     # No other search sees the forecast.
     apart = tune(**searched(season, key="thurstone-hurdle", search=None, generations=1))
     assert not {"finish_level", "finish_width"} & set(apart.searched)
@@ -183,7 +180,7 @@ def test_finishes_are_tallied_entrant_by_entrant(season: History) -> None:
     chance = ndtr(1.34 / np.hypot(3.09, 1.65))
     out = first.races[0].outcome.unfinished
     found = tally(model, first, Objective.FINISHES)
-    assert found.pairs.tolist() == [out.size]
+    assert found.cases.tolist() == [out.size]
     assert found.cost[0] == pytest.approx(-np.log(np.where(out, 1 - chance, chance)).sum())
 
 
@@ -208,7 +205,7 @@ def test_dimensions_are_what_the_model_declares() -> None:
 
 def test_lists_of_numbers_are_searched_entry_by_entry(season: History) -> None:
     found = tune(
-        season, "plackett-luce", search=["rates"], candidates=6, generations=2, rng=np.random.default_rng(1)
+        season, "plackett-luce", search=["rates"], effort=Effort(6, 2)
     )
     assert len(found.parameters["rates"]) == 3
     assert found.parameters["knots"] == [0.0, 1.0, 2.0]
@@ -218,7 +215,7 @@ def test_lists_of_numbers_are_searched_entry_by_entry(season: History) -> None:
     ("search", "message"),
     [
         (["sigmma"], "no parameter 'sigmma' .did you mean 'sigma'"),
-        (["mu"], "no range is known in which to search mu"),
+        (["mu"], "mu has no range to search in"),
         ({"mu": (30.0, 20.0)}, "the range 30 to 20 of mu is empty"),
         ([], "no parameters to search"),
     ],
@@ -241,7 +238,7 @@ def test_candidates_are_tallied_as_if_alone(season: History, objective: Objectiv
     for candidate in range(2):
         alone = tally(TrueSkill(sigma=sigma[candidate]), part, objective)
         np.testing.assert_allclose(together.cost[:, candidate], alone.cost, rtol=1e-6, atol=1e-9)
-        np.testing.assert_array_equal(together.pairs, alone.pairs)
+        np.testing.assert_array_equal(together.cases, alone.cases)
 
 
 def test_the_standard_error_of_a_difference() -> None:
@@ -252,5 +249,29 @@ def test_the_standard_error_of_a_difference() -> None:
     before = Tally(np.full(400, 4.0), pairs)
     after = Tally(4.0 + change, pairs)
     expected = np.std(change / 10) / np.sqrt(400)
-    assert standard_error(before, after, rng) == pytest.approx(expected, rel=0.1)
-    assert standard_error(before, before, rng) == 0
+    assert standard_error(before, after) == pytest.approx(expected, rel=0.1)
+    assert standard_error(before, before) == 0
+
+
+def test_pairs_of_one_race_are_not_independent() -> None:
+    """A race whose 100 pairs all turn out alike says no more than a race of one pair."""
+    cases = np.tile([100, 1], 200)
+    change = np.tile([1.0, -1.0], 200)
+    before = Tally(np.zeros(400), cases)
+    error = standard_error(before, Tally(change * cases, cases))
+    # Cochran's estimate by hand: residuals of both kinds of race are ±(1 - R²)^½-like sums.
+    ratio = (100 - 1) / 101
+    rest = 200 * ((100 - 100 * ratio) ** 2 + (-1 - ratio) ** 2)
+    assert error == pytest.approx(math.sqrt(400 / 399 * rest) / (200 * 101))
+
+
+def test_tuned_models_are_ranked_with_paired_standard_errors(season: History) -> None:
+    models = [tune(season, key, effort=Effort(12, 2)) for key in ("previous-rank", "thurstone-hurdle")]
+    best, second = ranked(models)
+    assert best.tuned.model == "thurstone-hurdle"
+    assert (best.behind, best.standard_error, best.clearly_behind) == (0, 0, False)
+    assert second.behind == pytest.approx(second.tuned.later.tuned - best.tuned.later.tuned)
+    assert second.clearly_behind
+    assert second.standard_error == pytest.approx(
+        standard_error(best.tuned.later.tally, second.tuned.later.tally)
+    )

@@ -1,0 +1,168 @@
+"""The races, models and options that the study commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import declared, did_you_mean
+from racebot.settings.model import Settings
+from racebot.standings import backfill as past
+
+# What needs scipy's optimisation and statistics is imported where it is used: the worker shares this command
+# line, and would be half as large again.
+if TYPE_CHECKING:
+    from racebot.study.evaluate import Entry
+    from racebot.study.history import History
+
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        help="An archive, JSON saved from the site, or a .csv file; by default the ledger is read.",
+        show_default=False,
+    ),
+]
+BoardName = Annotated[
+    str | None,
+    typer.Option("--leaderboard", help="The leaderboard of the ledger to study, if it has several."),
+]
+Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="name=value, for every model that has it; or LABEL:name=value for one."),
+]
+FieldSize = Annotated[
+    str | None,
+    typer.Option(
+        "--field", help="Only races with this many rated entrants, such as 2, or a range such as 2-5."
+    ),
+]
+Jobs = Annotated[
+    int, typer.Option(min=-1, help="Processes to use; -1 for one per core.", show_default="one per core")
+]
+DaskAddress = Annotated[
+    str | None,
+    typer.Option("--dask", help="Use a Dask cluster: its scheduler's address, such as tcp://10.0.0.1:8786."),
+]
+
+
+def entries_of(
+    settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
+) -> list[Entry]:
+    """Return models with their parameters; the configured model starts from its configured parameters.
+
+    Args:
+        settings: for the configured model's parameters.
+        models: each a model's key, or LABEL=KEY.
+        assignments: name=value for every model that has it, LABEL:name=value for one.
+        taken: labels that are not free.
+
+    Raises:
+        ModelError: an unknown model, a label given twice, an unreadable assignment, or one that no model
+            takes.
+    """
+    from racebot.study.evaluate import Entry  # noqa: PLC0415
+
+    keys: dict[str, str] = {}
+    for model in models:
+        label, _, key = model.rpartition("=")
+        label = label or (f"{key} (model)" if key in taken else key)
+        if label in keys or label in taken:
+            raise ModelError(
+                f"--model {model}: the label {label!r} is taken: add one, as in --model tie={key}"
+            )
+        registry.create(key)
+        keys[label] = key
+    parameters: dict[str, dict[str, Any]] = {
+        label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
+    }
+    names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        only, _, name = name.rpartition(":")
+        if not sign or not name:
+            raise ModelError(f"--param {assignment!r} is not of the form name=value or LABEL:name=value")
+        takers = [label for label in keys if only in {"", label} and name in names[label]]
+        if not takers:
+            known = dict.fromkeys(each for label in keys for each in names[label])
+            raise ModelError(
+                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
+                f"they have: {', '.join(known)}"
+            )
+        for label in takers:
+            parameters[label][name] = value
+    for label, given in parameters.items():
+        registry.create(keys[label], given)
+    return [Entry(label, keys[label], given) for label, given in parameters.items()]
+
+
+def history_of(
+    settings: Settings,
+    file: Path | None,
+    leaderboard: str | None,
+    goal: str | None,
+    *,
+    until: datetime | None = None,
+    size: str | None = None,
+) -> History:
+    """Return the recorded races to study, from a file or from the ledger.
+
+    Raises:
+        NoSuchEntryError: the ledger has no such leaderboard, or several.
+        PayloadError: the file cannot be read, or no race is left.
+    """
+    from racebot.study.history import History  # noqa: PLC0415
+
+    if file is not None:
+        if leaderboard is not None:
+            raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
+        results = past.read_races(file, category="", goal=goal)
+        teams = settings.team_races
+    else:
+        with Ledger.open(settings.database, create=False) as ledger:
+            boards = [b for b in ledger.leaderboards() if leaderboard in {None, b.name}]
+            if len(boards) != 1:
+                names = ", ".join(board.name for board in ledger.leaderboards()) or "none"
+                raise NoSuchEntryError(f"choose one with --leaderboard; the ledger has: {names}")
+            results = [stored.result for stored in ledger.races_of(boards[0])]
+            teams = TeamPolicy(boards[0].teams)
+    history = History.of((r for r in results if until is None or r.ended_at < until), teams)
+    if size is not None:
+        history = history.of_sizes(*_sizes(size))
+    if not len(history):
+        raise PayloadError(f"{file or settings.database}: no recorded race that can be rated")
+    return history
+
+
+def workers(jobs: int, dask: str | None) -> AbstractContextManager[None]:
+    """Return the context in which studies use these processes.
+
+    Raises:
+        SettingsError: no Dask scheduler answers.
+    """
+    from racebot.study.cores import cores  # noqa: PLC0415
+
+    return cores(jobs or 1, dask)
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    low, sign, high = text.partition("-")
+    try:
+        least = int(low)
+        most = int(high) if sign else least
+    except ValueError:
+        least, most = 0, -1
+    if not 2 <= least <= most:
+        raise SettingsError(
+            f"--field {text}: not a size of races: write a number such as 2, or a range such as 2-5"
+        )
+    return least, most

@@ -1,0 +1,172 @@
+"""`racebot tune`: search a model's parameters, and compare models that were tuned in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, tell
+from racebot.cli.study_input import (
+    BoardName,
+    DaskAddress,
+    FieldSize,
+    File,
+    Goal,
+    Jobs,
+    Parameters,
+    entries_of,
+    history_of,
+    workers,
+)
+from racebot.errors import SettingsError
+from racebot.ratings import registry
+from racebot.ratings.parameters import defaults
+from racebot.study.objective import Objective
+
+# See racebot.cli.study_input for why.
+if TYPE_CHECKING:
+    from racebot.study.evaluate import Entry
+    from racebot.study.history import History
+    from racebot.study.search import Effort, Progress as Generation
+    from racebot.study.tuning import Candidate, Judged, Tuned
+
+
+@app.command()
+def tune(
+    model: Annotated[str, typer.Argument(help="The rating model's key.")],
+    file: File = None,
+    param: Parameters = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Search only this parameter; may be given several times.")
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(help="Tune this model in the same way and compare; may be given several times."),
+    ] = None,
+    objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
+    share: Annotated[
+        float, typer.Option(min=0.1, max=0.9, help="Share of the races that the search sees; the rest judge.")
+    ] = 0.5,
+    candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
+    generations: Annotated[int, typer.Option(min=1, max=1000, help="Most generations.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Write recommended parameters into .env or racebot.toml."),
+    ] = False,
+    leaderboard: BoardName = None,
+    goal: Goal = None,
+    field: FieldSize = None,
+    jobs: Jobs = -1,
+    dask: DaskAddress = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search a model's parameters on earlier races, and judge them on later ones.
+
+    Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
+    """
+    from racebot.cli import study_tables  # noqa: PLC0415
+    from racebot.study.search import Effort  # noqa: PLC0415
+    from racebot.study.tuning import ranked  # noqa: PLC0415
+
+    settings = load_settings(database=database)
+    if only and compare:
+        raise SettingsError("--only and --compare exclude each other: models have different parameters")
+    entries = entries_of(settings, [model, *(compare or [])], param or [])
+    history = history_of(settings, file, leaderboard, goal, size=field)
+    effort = Effort(candidates, generations, seed)
+    with workers(jobs, dask):
+        found = [_search(history, entry, only, objective, share, effort) for entry in entries]
+    order = ranked(found) if compare else []
+    if as_json:
+        documents = [_as_json(each) for each in found]
+        print_json(
+            {"models": documents, "ranking": [_ranking(each) for each in order]} if compare else documents[0]
+        )
+    else:
+        for each in found:
+            study_tables.tuned(console, each, _differing(each))
+        if compare:
+            study_tables.ranking(console, order)
+    best = order[0].tuned if compare else found[0]
+    if write and not best.recommended:
+        tell("Nothing written: the search found nothing to recommend.", to=notices)
+    elif write:
+        from racebot.settings.write import write_model  # noqa: PLC0415 - tomlkit takes long to import
+
+        path = write_model(Path(), settings.config, best.model, _differing(best), leaderboard)
+        tell(f"{path}: {best.model} and its parameters written; restart the bot to use them", to=notices)
+
+
+def _search(
+    history: History, entry: Entry, only: list[str] | None, objective: Objective, share: float, effort: Effort
+) -> Tuned:
+    from racebot.study.tuning import tune as search  # noqa: PLC0415
+
+    with Progress(
+        TextColumn("{task.description}, generation"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("best {task.fields[best]}"),
+        TimeElapsedColumn(),
+        console=notices,
+    ) as progress:
+        task = progress.add_task(entry.label, total=effort.generations, best="…")
+
+        def advance(generation: Generation) -> None:
+            progress.update(task, completed=generation.generation, best=f"{generation.best:.4f}")
+
+        return search(
+            history,
+            entry.model,
+            entry.parameters,
+            search=only,
+            objective=objective,
+            share=share,
+            effort=effort,
+            progress=advance,
+        )
+
+
+def _as_json(tuned: Tuned) -> dict[str, Any]:
+    return {
+        "model": tuned.model,
+        "objective": tuned.objective.value,
+        "parameters": dict(tuned.parameters),
+        "earlier": _part(tuned.earlier),
+        "later": {**_part(tuned.later), "recommended": tuned.recommended},
+        "evaluations": tuned.evaluations,
+    }
+
+
+def _part(judged: Judged) -> dict[str, Any]:
+    return {
+        "races": judged.races,
+        "start": judged.start,
+        "tuned": judged.tuned,
+        "difference": judged.difference,
+        "standard_error": judged.standard_error,
+        "start_misordered": judged.start_pairs.misordered,
+        "start_log_loss": judged.start_pairs.log_loss,
+        "tuned_misordered": judged.tuned_pairs.misordered,
+        "tuned_log_loss": judged.tuned_pairs.log_loss,
+    }
+
+
+def _ranking(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "model": candidate.tuned.model,
+        "behind": candidate.behind,
+        "standard_error": candidate.standard_error,
+        "clearly_behind": candidate.clearly_behind,
+    }
+
+
+def _differing(tuned: Tuned) -> Mapping[str, Any]:
+    usual = defaults(registry.MODELS[tuned.model])
+    return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}

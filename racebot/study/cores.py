@@ -1,0 +1,63 @@
+"""Spread independent calls over processor cores, or over a Dask cluster, with joblib.
+
+Calls are divided the same way wherever they run, so a result does not depend on the number of cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import joblib
+
+from racebot.errors import SettingsError
+
+T = TypeVar("T")
+
+
+@contextmanager
+def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
+    """Run every `spread` inside the block on this many cores, or on a cluster.
+
+    Args:
+        jobs: number of processes; -1 for one per core.
+        dask: address of a Dask scheduler such as `tcp://10.0.0.1:8786`; it replaces `jobs`.
+
+    Raises:
+        SettingsError: Dask is not installed, or no scheduler answers at this address.
+    """
+    if dask is None:
+        with joblib.parallel_config(backend="loky", n_jobs=jobs):
+            yield
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra of the package
+    except ImportError:
+        raise SettingsError("--dask needs an extra of racebot: pip install 'racebot[dask]'") from None
+    try:
+        client = Client(dask, timeout=10, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"--dask {dask}: no scheduler answers ({error}): correct the address") from None
+    with client, joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield
+
+
+def in_parallel() -> bool:
+    """Return whether `spread` uses other processes here."""
+    return bool(joblib.effective_n_jobs(joblib.Parallel().n_jobs) != 1)
+
+
+def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[T]:
+    """Call a function with each tuple of arguments, and yield the results in order.
+
+    Outside a `cores` block, the calls run one after another in this process.
+
+    Args:
+        function: a function of a module, so that other processes can import it.
+        calls: the arguments of each call.
+    """
+    if in_parallel() and len(calls) > 1:
+        yield from joblib.Parallel(return_as="generator")(joblib.delayed(function)(*call) for call in calls)
+    else:
+        yield from (function(*call) for call in calls)

@@ -1,0 +1,183 @@
+"""Fits a model to a category's own history, and keeps the fit only if it is clearly better.
+
+Few races show the scale of a category's odds; many show how fast its ratings should move. So from 100 races
+only the odds are fitted, and from 300 races every parameter that moves ratings as well. Fitted on the first
+half of the races and judged on the second, a fit is kept if it gains more than two paired standard errors,
+and then made again on all races.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from racebot.errors import ModelError
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.parameters import as_json, declared
+from racebot.ratings.registry import create
+from racebot.study.calibration import fit_finishes, of_pairs
+from racebot.study.history import History
+from racebot.study.metrics import log_loss, observed_pairs
+from racebot.study.objective import Objective
+from racebot.study.replay import newcomers, replay
+from racebot.study.search import Dimension, Effort, Progress, dimensions, search
+from racebot.study.tuning import ERRORS_REQUIRED, Judged, judged
+
+ODDS_FROM = 100
+"""Races from which the scale of the odds is fitted."""
+EVERYTHING_FROM = 300
+"""Races from which all parameters that move ratings are fitted as well."""
+ODDS = ("odds_scale", "odds_doubt")
+FORECAST = ("finish_level", "finish_width")
+EFFORT = Effort(candidates=96, generations=40)
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The result of a fit.
+
+    Attributes:
+        model: key of the model.
+        races: races of the history.
+        parameters: all parameters, fitted on all races if the fit was kept; otherwise as before.
+        fitted: names of the parameters that were fitted.
+        judged: the second half, before the fit and with a fit on the first half.
+        calibration: expected calibration error of the odds on the second half, before and after.
+        kept: whether the fit gains more than two standard errors on the second half.
+    """
+
+    model: str
+    races: int
+    parameters: Mapping[str, Any]
+    fitted: tuple[str, ...]
+    judged: Judged
+    calibration: tuple[float, float]
+    kept: bool
+
+
+def fit(
+    history: History,
+    key: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    fixed: Collection[str] = (),
+    effort: Effort = EFFORT,
+    progress: Callable[[str, Progress], None] | None = None,
+) -> Fit:
+    """Fit a model to a history.
+
+    Args:
+        history: the races.
+        key: of the model.
+        parameters: the parameters in use; the fit starts from them and must beat them.
+        fixed: names of parameters to leave as they are.
+        effort: the size of a search over all parameters.
+        progress: called with the part of the history and the state of its search.
+
+    Raises:
+        ModelError: fewer than `ODDS_FROM` races, or a model with nothing to fit.
+    """
+    if len(history) < ODDS_FROM:
+        raise ModelError(f"{len(history)} races are too few to fit a model to: wait for {ODDS_FROM}")
+    start = create(key, parameters)
+    names = [f.name for f in declared(type(start)) if f.metadata["search"]]
+    odds = [name for name in ODDS if name in names and name not in fixed]
+    moving = [
+        d
+        for d in dimensions(key, parameters)
+        if d.parameter not in {*ODDS, *FORECAST, *fixed} and d.parameter != "lapse"
+    ]
+    if len(history) < EVERYTHING_FROM:
+        moving = []
+    if not (odds or moving):
+        raise ModelError(f"{key} has no parameters to fit to {len(history)} races")
+    first, second = history.split(0.5)
+
+    def best(part: History, title: str, moving: Sequence[Dimension], given: Mapping[str, Any]) -> Any:
+        """The parameters that suit a part of the history."""
+        found = dict(given)
+        if moving:
+            space = [*moving, *(d for d in dimensions(key, found) if d.parameter in odds)]
+            told = None if progress is None else lambda state: progress(title, state)
+            found = search(part, key, found, space, Objective.JOINT, effort, told).parameters
+        if odds:
+            found |= _fitted_odds(part, key, found, odds)
+        return found
+
+    before = as_json(start)
+    tried = ([moving] if moving else []) + ([[]] if odds else [])
+    for searched in tried:
+        fitted = create(key, best(first, "first half", searched, before))
+        _, later = judged(start, fitted, first, second, Objective.JOINT)
+        if kept := later.difference < -ERRORS_REQUIRED * later.standard_error:
+            break
+    calibration = _calibration(start, first, second), _calibration(fitted, first, second)
+    found = before
+    if kept:
+        found = best(history, "all races", searched, as_json(fitted))
+        found |= _fitted_finishes(history, key, found, fixed)
+    changed = tuple(name for name, value in found.items() if value != before[name])
+    return Fit(key, len(history), found, changed, later, calibration, kept)
+
+
+def _fitted_odds(
+    history: History, key: str, parameters: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, float]:
+    """The odds parameters with the smallest log loss. They move no rating, so one replay serves."""
+    space = [d for d in dimensions(key, parameters) if d.parameter in names]
+    model = create(key, parameters)
+    better, worse = _pair_states(model, history)
+
+    def cost(x: FloatArray) -> float:
+        values = dict(zip((d.parameter for d in space), x.tolist(), strict=True))
+        scaled = create(key, {**parameters, **values})
+        return float(np.mean(log_loss(scaled.win_probability(better, worse))))
+
+    found = minimize(
+        cost,
+        np.array([min(max(d.start, d.low), d.high) for d in space]),
+        method="Nelder-Mead",
+        bounds=Bounds([d.low for d in space], [d.high for d in space]),
+    )
+    return {d.parameter: float(f"{v:.{_DIGITS}g}") for d, v in zip(space, found.x.tolist(), strict=True)}
+
+
+def _fitted_finishes(
+    history: History, key: str, parameters: Mapping[str, Any], fixed: Collection[str]
+) -> dict[str, float]:
+    """The parameters of the finish forecast, for models that have them."""
+    if not set(FORECAST) <= set(parameters) or set(FORECAST) & set(fixed):
+        return {}
+    try:
+        found = fit_finishes(history, key, parameters)
+    except ModelError:  # everybody finished, or nobody did
+        return {}
+    return {
+        "finish_level": float(f"{found.level:.{_DIGITS}g}"),
+        "finish_width": float(f"{found.width:.{_DIGITS}g}"),
+    }
+
+
+def _pair_states(
+    model: RatingModel, history: History, table: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """States of the better and the worse placed player of every observed pair: shapes [pairs, k]."""
+    better, worse = [], []
+    for step in replay(model, history, table):
+        first, second = observed_pairs(step.race.outcome)
+        better.append(step.before[first])
+        worse.append(step.before[second])
+    return np.concatenate(better), np.concatenate(worse)
+
+
+def _calibration(model: RatingModel, first: History, second: History) -> float:
+    """Expected calibration error of the odds on the second part."""
+    table = newcomers(model, first)
+    for _ in replay(model, first, table):
+        pass
+    return of_pairs(model.win_probability(*_pair_states(model, second, table))).error

@@ -1,0 +1,125 @@
+"""Rates a whole history with iterated Elo, and judges the ratings on later races."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from racebot.ratings.model import FloatArray
+from racebot.ratings.models.iterated_elo import IteratedElo, Match, Ratings
+from racebot.ratings.parameters import as_json, from_mapping
+from racebot.study.history import History, PastRace
+from racebot.study.metrics import log_loss, misordered, observed_pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A player or a factor with its rating."""
+
+    name: str
+    rating: float
+    races: int
+
+
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """The ratings after all passes, the highest first.
+
+    Attributes:
+        parameters: of the model.
+        races: races that were rated.
+        players: all players who raced.
+        factors: what they raced with; empty if the races name no factors.
+        judged: later races that judge the ratings.
+        misordered: share of misordered pairs in them; None if there are none.
+        log_loss: mean over their pairs, in nats; None if there are none.
+    """
+
+    parameters: Mapping[str, Any]
+    races: int
+    players: tuple[Rated, ...]
+    factors: tuple[Rated, ...]
+    judged: int
+    misordered: float | None
+    log_loss: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything ready for JSON."""
+        return asdict(self)
+
+
+def model_of(parameters: Mapping[str, Any]) -> IteratedElo:
+    """Return the model with these parameters; numbers may be text.
+
+    Raises:
+        ModelError: an unknown name, or a value that the parameter cannot take.
+    """
+    return IteratedElo(**from_mapping(IteratedElo, parameters))
+
+
+def iterate(
+    history: History,
+    model: IteratedElo,
+    factors: Mapping[tuple[str, str], str] | None = None,
+    share: float = 1.0,
+) -> Iterated:
+    """Rate the first races of a history, and judge the ratings on the rest.
+
+    Args:
+        history: the races.
+        model: the model.
+        factors: what each player raced with, by race name and player; a race counts its factors only if
+            every entrant has one.
+        share: of the races to rate.
+    """
+    named = factors or {}
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(named.values()))}
+    earlier, later = history.split(share)
+    matches = [_match(history, race, named, numbers) for race in earlier.races]
+    ratings = model.fit(matches, len(history.players), len(numbers))
+    wrong, loss = [], []
+    for race in later.races:
+        match = _match(history, race, named, numbers)
+        strength = _strengths(model, ratings, match)
+        better, worse = observed_pairs(race.outcome)
+        wrong.append(misordered(strength[better], strength[worse]))
+        loss.append(log_loss(model.win_probability(strength[better], strength[worse])))
+    raced = earlier.races_of_players()
+    used = np.zeros(len(numbers), dtype=np.intp)
+    for match in matches:
+        if match.factors is not None:
+            np.add.at(used, match.factors, 1)
+    return Iterated(
+        parameters=as_json(model),
+        races=len(earlier),
+        players=_ranked(history.names, ratings.players, raced.tolist()),
+        factors=_ranked(tuple(numbers), ratings.factors, used.tolist()),
+        judged=len(later),
+        misordered=float(np.mean(np.concatenate(wrong))) if wrong else None,
+        log_loss=float(np.mean(np.concatenate(loss))) if loss else None,
+    )
+
+
+def _match(
+    history: History, race: PastRace, factors: Mapping[tuple[str, str], str], numbers: Mapping[str, int]
+) -> Match:
+    chosen = [factors.get((race.name, history.players[player])) for player in race.players.tolist()]
+    known = [numbers[name] for name in chosen if name is not None]
+    complete = len(known) == len(chosen) > 0
+    return Match(race.players, race.outcome, np.array(known, dtype=np.intp) if complete else None)
+
+
+def _strengths(model: IteratedElo, ratings: Ratings, match: Match) -> FloatArray:
+    players: FloatArray = ratings.players[match.players]
+    if match.factors is None:
+        return players
+    strengths: FloatArray = players + model.factor_weight * ratings.factors[match.factors]
+    return strengths
+
+
+def _ranked(names: tuple[str, ...], ratings: FloatArray, races: list[int]) -> tuple[Rated, ...]:
+    rows = [Rated(*row) for row in zip(names, ratings.tolist(), races, strict=True) if row[2]]
+    return tuple(sorted(rows, key=lambda row: -row.rating))

@@ -1,0 +1,94 @@
+"""Objectives race by race, and standard errors of differences between two models on the same races."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from racebot.races.outcome import IntArray
+from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.study.history import History
+from racebot.study.metrics import log_loss, misordered, observed_pairs
+from racebot.study.objective import Objective
+from racebot.study.replay import Step, replay
+
+
+class Tally(NamedTuple):
+    """An objective race by race.
+
+    Attributes:
+        cost: shape [races], or [races, candidates]; sum over the race's pairs, or entrants.
+        cases: shape [races]; number of them.
+    """
+
+    cost: FloatArray
+    cases: IntArray
+
+    def mean(self) -> FloatArray:
+        """Return the mean over all cases of all races: shape [], or [candidates]."""
+        mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()
+        return mean
+
+
+def tally(
+    model: RatingModel, history: History, objective: Objective, table: FloatArray | None = None
+) -> Tally:
+    """Replay a history and return the objective of every race.
+
+    Args:
+        model: with single parameters or with arrays of candidates.
+        history: the races.
+        objective: the figure.
+        table: states to start from, updated in place; see `replay`.
+    """
+    return tallies(model, history, [objective], table)[0]
+
+
+def tallies(
+    model: RatingModel, history: History, objectives: Sequence[Objective], table: FloatArray | None = None
+) -> list[Tally]:
+    """Replay a history once and return each objective; the arguments are those of `tally`."""
+    costs: list[list[FloatArray]] = [[] for _ in objectives]
+    cases: list[list[int]] = [[] for _ in objectives]
+    for step in replay(model, history, table):
+        for number, objective in enumerate(objectives):
+            cost = _costs(model, step, objective)
+            costs[number].append(cost.sum(axis=-1))
+            cases[number].append(cost.shape[-1])
+    return [Tally(np.array(c), np.array(n, dtype=np.intp)) for c, n in zip(costs, cases, strict=True)]
+
+
+def standard_error(before: Tally, after: Tally) -> float:
+    """Return the standard error of the difference of two means over the same races.
+
+    Races are independent draws, pairs within one are not. This is the usual estimate for a ratio of sums
+    (W. G. Cochran, Sampling Techniques, third edition, §6.4).
+
+    Args:
+        before: of one model, shape [races].
+        after: of the other.
+    """
+    races, cases = before.cases.size, before.cases.sum()
+    if races < 2 or not cases:
+        return float("nan")
+    difference = after.cost - before.cost
+    rest = difference - difference.sum() / cases * before.cases
+    return float(np.sqrt(races / (races - 1) * np.sum(rest**2)) / cases)
+
+
+def _costs(model: RatingModel, step: Step, objective: Objective) -> FloatArray:
+    """The objective of each observed pair of a race, or of each entrant: shape [..., cases]."""
+    before = step.before
+    if objective is Objective.FINISHES and isinstance(model, PredictsFinish):
+        chance = model.finish_probability(before)
+        return log_loss(np.where(step.race.outcome.unfinished, 1.0 - chance, chance))
+    better, worse = observed_pairs(step.race.outcome)
+    cost: FloatArray = np.zeros(1)
+    if objective is not Objective.LOG_LOSS:
+        rating = model.rating(before)
+        cost = cost + misordered(rating[..., better], rating[..., worse])
+    if objective is not Objective.MISORDERED:
+        cost = cost + log_loss(model.win_probability(before[..., better, :], before[..., worse, :]))
+    return cost

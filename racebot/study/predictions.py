@@ -1,0 +1,105 @@
+"""Forecasts of every pair and every entrant of a history, as rows for a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from racebot.ratings.forecast import expected_places, finish_chances, win_chances
+from racebot.ratings.model import RatingModel
+from racebot.study.evaluate import NamesTightness
+from racebot.study.history import History
+from racebot.study.metrics import observed_pairs, ranks
+from racebot.study.replay import Earlier, Step, at_start, replay
+
+
+class PairForecast(NamedTuple):
+    """Two entrants of a race with different places, and the odds before the race."""
+
+    model: str
+    race: str
+    ended_at: str
+    better: str
+    worse: str
+    better_rating: float
+    worse_rating: float
+    probability: float
+    """Probability given to what happened: that the better placed player would be placed better."""
+
+
+class EntrantForecast(NamedTuple):
+    """One entrant of a race, with the forecast before the race and the result."""
+
+    model: str
+    race: str
+    ended_at: str
+    player: str
+    place: float
+    """Entrants who share a place get the mean of the places they occupy."""
+    finished: int
+    rating: float
+    points: int
+    win_chance: float
+    finish_chance: float
+    expected_place: float
+    match_quality: float | None
+    """Of the race as a whole; only for models that define it."""
+
+
+def forecasts(
+    history: History,
+    models: Sequence[tuple[str, RatingModel]],
+    since: datetime | None = None,
+    earlier: Earlier | None = None,
+) -> Iterator[tuple[list[PairForecast], list[EntrantForecast]]]:
+    """Yield the pairs and the entrants of each race, model by model.
+
+    Args:
+        history: the races, each predicted before it is rated.
+        models: labels and models.
+        since: leave out races that ended before.
+        earlier: an earlier history to carry ratings over from.
+    """
+    for label, model in models:
+        for step in replay(model, history, at_start(model, history, earlier)):
+            if since is None or step.race.ended_at >= since:
+                yield list(_pairs(history, label, model, step)), list(_entrants(history, label, model, step))
+
+
+def _pairs(history: History, label: str, model: RatingModel, step: Step) -> Iterator[PairForecast]:
+    better, worse = observed_pairs(step.race.outcome)
+    rating = model.rating(step.before).tolist()
+    chances = model.win_probability(step.before[better], step.before[worse]).tolist()
+    ids = [history.players[player] for player in step.race.players.tolist()]
+    ended_at = step.race.ended_at.isoformat()
+    for a, b, chance in zip(better.tolist(), worse.tolist(), chances, strict=True):
+        yield PairForecast(label, step.race.name, ended_at, ids[a], ids[b], rating[a], rating[b], chance)
+
+
+def _entrants(history: History, label: str, model: RatingModel, step: Step) -> Iterator[EntrantForecast]:
+    outcome = step.race.outcome
+    quality = (
+        float(model.match_quality(step.before, outcome.team)) if isinstance(model, NamesTightness) else None
+    )
+    columns = (
+        step.race.players.tolist(),
+        ranks(outcome.group).tolist(),
+        (~outcome.unfinished).tolist(),
+        model.rating(step.before).tolist(),
+        model.points(step.before).tolist(),
+        win_chances(model, step.before).tolist(),
+        finish_chances(model, step.before).tolist(),
+        expected_places(model, step.before).tolist(),
+    )
+    for player, place, finished, *forecast in zip(*columns, strict=True):
+        yield EntrantForecast(
+            label,
+            step.race.name,
+            step.race.ended_at.isoformat(),
+            history.players[player],
+            place,
+            int(finished),
+            *forecast,
+            quality,
+        )

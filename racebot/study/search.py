@@ -1,0 +1,240 @@
+"""Searches a model's parameters by differential evolution over a history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy.optimize import Bounds, OptimizeResult, differential_evolution
+
+from racebot.errors import ModelError
+from racebot.ratings.model import FloatArray
+from racebot.ratings.parameters import as_json, declared, did_you_mean
+from racebot.ratings.registry import create
+from racebot.study.cores import spread
+from racebot.study.history import History
+from racebot.study.objective import Objective
+from racebot.study.paired import tally
+from racebot.study.replay import newcomers
+
+TOGETHER = 64
+"""Candidates that are replayed at once, whatever the number of cores: results must not depend on it."""
+_DIGITS = 4
+"""Significant digits of a found parameter: users see the values that were judged."""
+_ALIKE = 1e-5
+"""A search ends when the objective's standard deviation over the candidates is less."""
+
+
+class Dimension(NamedTuple):
+    """One number to search.
+
+    Attributes:
+        parameter: its name.
+        entry: position, if the parameter is a list of numbers; None if it is a single one.
+        low: smallest value to try.
+        high: largest value to try.
+        start: value before the search.
+    """
+
+    parameter: str
+    entry: int | None
+    low: float
+    high: float
+    start: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of a search after a generation.
+
+    Attributes:
+        generation: generations done.
+        generations: generations at most.
+        best: the best value of the objective so far.
+        parameters: the parameters with this value.
+    """
+
+    generation: int
+    generations: int
+    best: float
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The size of a search.
+
+    Attributes:
+        candidates: parameter sets in a generation, approximately.
+        generations: most generations; the search ends earlier once all candidates are alike.
+        seed: the same seed finds the same parameters.
+    """
+
+    candidates: int = 256
+    generations: int = 40
+    seed: int = 1
+
+
+class Found(NamedTuple):
+    """The result of a search: all parameters, the searched ones rounded, and how many sets were tried."""
+
+    parameters: dict[str, Any]
+    evaluations: int
+
+
+def dimensions(
+    key: str,
+    parameters: Mapping[str, Any] | None = None,
+    search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
+) -> list[Dimension]:
+    """Return the numbers that a search of this model varies.
+
+    Args:
+        key: of the model.
+        parameters: those that differ from the defaults; the search starts from them.
+        search: names to vary, in the ranges given here or declared by the model. By default all with a
+            declared range, except those that are switched off (None).
+
+    Raises:
+        ModelError: a name that the model does not have, a name without a range, or an empty range.
+    """
+    model = create(key, parameters)
+    declarations = {declaration.name: declaration for declaration in declared(type(model))}
+    if search is None:
+        search = [
+            name
+            for name, declaration in declarations.items()
+            if declaration.metadata["search"] and getattr(model, name) is not None
+        ]
+    found = []
+    for name in search:
+        if name not in declarations:
+            raise ModelError(f"{key} has no parameter {name!r}{did_you_mean(name, declarations)}")
+        given = search[name] if isinstance(search, Mapping) else declarations[name].metadata["search"]
+        if given is None:
+            raise ModelError(f"{key}: {name} has no range to search in")
+        low, high = given
+        if not low < high:
+            raise ModelError(f"{key}: the range {low:g} to {high:g} of {name} is empty")
+        value = getattr(model, name)
+        if isinstance(value, tuple):
+            found += [Dimension(name, i, low, high, float(v)) for i, v in enumerate(value)]
+        else:
+            found.append(
+                Dimension(name, None, low, high, (low + high) / 2 if value is None else float(value))
+            )
+    return found
+
+
+def search(
+    history: History,
+    key: str,
+    parameters: Mapping[str, Any],
+    space: Sequence[Dimension],
+    objective: Objective,
+    effort: Effort,
+    progress: Callable[[Progress], None] | None = None,
+) -> Found:
+    """Find the parameters with the smallest objective over a history, everybody starting as a newcomer.
+
+    Args:
+        history: the races.
+        key: of the model.
+        parameters: those that differ from the defaults; the search starts from them.
+        space: the numbers to vary, at least one.
+        objective: the figure to minimize.
+        effort: the size of the search.
+        progress: called after each generation.
+    """
+    start = create(key, parameters)
+    tried = 0
+
+    def cost(x: FloatArray) -> FloatArray:
+        nonlocal tried
+        tried += x.shape[1]
+        parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
+        calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
+        return np.concatenate(list(spread(_cost, calls)))
+
+    done = 0
+
+    def report(intermediate_result: OptimizeResult) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            best = named(start, space, _rounded(intermediate_result.x, space))
+            progress(Progress(done, effort.generations, float(intermediate_result.fun), best))
+
+    found = differential_evolution(
+        cast(Any, cost),  # vectorized, it takes and returns one number for each candidate
+        Bounds([d.low for d in space], [d.high for d in space]),
+        x0=np.array([min(max(d.start, d.low), d.high) for d in space]),
+        vectorized=True,
+        updating="deferred",
+        popsize=max(math.ceil(effort.candidates / len(space)), 1),
+        maxiter=effort.generations,
+        tol=0.0,
+        atol=_ALIKE,
+        polish=False,
+        rng=np.random.default_rng(effort.seed),
+        callback=report,
+    )
+    best = create(key, {**parameters, **named(start, space, _rounded(found.x, space))})
+    return Found(as_json(best), tried)
+
+
+def effective(
+    history: History,
+    key: str,
+    parameters: Mapping[str, Any],
+    space: Sequence[Dimension],
+    objective: Objective,
+) -> list[Dimension]:
+    """Return the dimensions that change the objective; a search would move the others at random."""
+    if not space:
+        return []
+    ends = np.array([[d.start, *(d.start for _ in range(2 * len(space)))] for d in space])
+    for i, dimension in enumerate(space):
+        ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
+    found = _cost(key, dict(parameters), list(space), ends, history, objective)
+    return [
+        d for i, d in enumerate(space) if not np.allclose(found[1 + 2 * i : 3 + 2 * i], found[0], rtol=1e-9)
+    ]
+
+
+def named(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:
+    """Return all parameters of the model, the searched ones taken from x: shape [dimensions, ...]."""
+    values = {declaration.name: getattr(start, declaration.name) for declaration in declared(type(start))}
+    for dimension, value in zip(space, x, strict=True):
+        if dimension.entry is None:
+            values[dimension.parameter] = value
+        else:
+            entries = list(values[dimension.parameter])
+            entries[dimension.entry] = value
+            values[dimension.parameter] = tuple(entries)
+    return values
+
+
+def _cost(
+    key: str,
+    parameters: dict[str, Any],
+    space: list[Dimension],
+    x: FloatArray,
+    history: History,
+    objective: Objective,
+) -> FloatArray:
+    """The objective of each candidate, infinite where its ratings diverge: shape [candidates]."""
+    start = create(key, parameters)
+    model = type(start)(**named(start, space, x))
+    table = newcomers(model, history)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = tally(model, history, objective, table).mean()
+    return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
+
+
+def _rounded(x: FloatArray, space: Sequence[Dimension]) -> FloatArray:
+    rounded = [float(f"{value:.{_DIGITS}g}") for value in x]
+    return np.array([min(max(v, d.low), d.high) for v, d in zip(rounded, space, strict=True)])
