@@ -36,8 +36,8 @@ from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
 from racebot.study.history import History
 from racebot.study.objective import Objective
+from racebot.study.paired import tally
 from racebot.study.replay import replay
-from racebot.study.tuning import tally
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),

@@ -28,8 +28,8 @@ from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.registry import create
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
-from racebot.study.objective import Objective
 from racebot.study.replay import replay
+from racebot.study.search import Effort
 from racebot.study.tuning import tune
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -233,11 +233,7 @@ def tuned(simulated: Simulated) -> RatingModel:
     found = tune(
         simulated.history,
         "thurstone-hurdle",
-        objective=Objective.LOG_LOSS,
-        share=0.5,
-        candidates=96,
-        generations=15,
-        rng=np.random.default_rng(1),
+        effort=Effort(96, 15),
     )
     return create(found.model, found.parameters)
 

@@ -1,7 +1,7 @@
 """Races from a plain CSV file, one line per entrant, for games that are not on racetime.gg.
 
 The first line names the columns: `race`, `ended_at`, `player`, and `time` or `place`; `team` and `factor` are
-optional. Lines of one race need not be adjacent. docs/operating.md shows an example.
+optional. Lines of one race need not be adjacent. docs/study.md shows an example.
 """
 
 from __future__ import annotations

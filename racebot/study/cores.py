@@ -32,11 +32,12 @@ def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
             yield
         return
     try:
-        from distributed import Client  # noqa: PLC0415 - an extra of the package
+        import distributed  # noqa: PLC0415 - an extra of the package
     except ImportError:
         raise SettingsError("--dask needs an extra of racebot: pip install 'racebot[dask]'") from None
     try:
-        client = Client(dask, timeout=10, set_as_default=True)
+        connect: Any = distributed.Client  # it has no annotations
+        client = connect(dask, timeout=10, set_as_default=True)
     except (OSError, ValueError) as error:
         raise SettingsError(f"--dask {dask}: no scheduler answers ({error}): correct the address") from None
     with client, joblib.parallel_config(backend="dask", n_jobs=-1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import RatingModel
@@ -82,7 +82,7 @@ def _entrants(history: History, label: str, model: RatingModel, step: Step) -> I
     quality = (
         float(model.match_quality(step.before, outcome.team)) if isinstance(model, NamesTightness) else None
     )
-    columns = (
+    columns: tuple[list[Any], ...] = (
         step.race.players.tolist(),
         ranks(outcome.group).tolist(),
         (~outcome.unfinished).tolist(),
@@ -92,14 +92,18 @@ def _entrants(history: History, label: str, model: RatingModel, step: Step) -> I
         finish_chances(model, step.before).tolist(),
         expected_places(model, step.before).tolist(),
     )
-    for player, place, finished, *forecast in zip(*columns, strict=True):
+    for player, place, finished, rating, points, win, finish, expected in zip(*columns, strict=True):
         yield EntrantForecast(
-            label,
-            step.race.name,
-            step.race.ended_at.isoformat(),
-            history.players[player],
-            place,
-            int(finished),
-            *forecast,
-            quality,
+            model=label,
+            race=step.race.name,
+            ended_at=step.race.ended_at.isoformat(),
+            player=history.players[player],
+            place=place,
+            finished=int(finished),
+            rating=rating,
+            points=points,
+            win_chance=win,
+            finish_chance=finish,
+            expected_place=expected,
+            match_quality=quality,
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -38,7 +41,16 @@ def refuse(*arguments: object) -> BaseException:
 
 def test_two_models_side_by_side(season: Path) -> None:
     text = run("evaluate", season, "--model", "plackett-luce", "--model", "trueskill")
-    for word in ("plackett-luce", "trueskill", "Misordered", "Log loss", "DNF gains", "Two at a time", "*"):
+    for word in (
+        "plackett-luce",
+        "trueskill",
+        "Misordered",
+        "Log loss",
+        "DNF gains",
+        "Late losses",
+        "In pairs",
+        "*",
+    ):
         assert word in text
 
 
@@ -91,7 +103,7 @@ def test_a_parameter_may_be_for_one_model_alone(season: Path) -> None:
         (["--model", "plackett-luce", "--param", "rates"], "not of the form name=value"),
         (["--model", "plackett-luce", "--param", "rates=fast"], "rates='fast' is not a list of numbers"),
         (["--preset", "thurston"], "did you mean 'thurstone'?"),
-        (["--model", "trueskill", "--model", "trueskill"], "there is a 'trueskill' already"),
+        (["--model", "trueskill", "--model", "trueskill"], "the label 'trueskill' is taken"),
         (["--model", "iterated-elo"], "whole history at once"),
     ],
 )
@@ -146,13 +158,17 @@ def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> Non
 
 
 def test_a_search_that_found_nothing_better_gives_nothing_to_paste(season: Path) -> None:
-    """In this season giving up is no matter of chance, as the default has it."""
-    arguments = ("tune", "thurstone-hurdle", season, "--only", "lapse", "--generations", 1, "--candidates", 8)
+    """Searched again from its own optimum."""
+    arguments = ("tune", "elo-ffa", season, "--candidates", 16)
     tuned = json.loads(run(*arguments, "--json"))
-    assert tuned["parameters"]["lapse"] == 0.0
-    text = run(*arguments)
-    assert "nothing better" in text
-    assert "RACEBOT_PARAMETERS" not in text
+    given = [f"--param={name}={value}" for name, value in tuned["parameters"].items()]
+    again = json.loads(run(*arguments, *given, "--json"))
+    assert again["earlier"]["difference"] == pytest.approx(0, abs=1e-4)
+    assert not again["later"]["recommended"]
+    if again["earlier"]["difference"] >= 0:
+        text = run(*arguments, *given)
+        assert "nothing better" in text
+        assert "RACEBOT_PARAMETERS" not in text
 
 
 def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path: Path) -> None:
@@ -165,7 +181,7 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
     assert kept != fresh
     assert forgotten == pytest.approx(fresh)
     error = refuse("evaluate", season, "--carry", 0.5)
-    assert "give it by --earlier" in str(error)
+    assert "give it with --earlier" in str(error)
     error = refuse("evaluate", earlier, "--earlier", season)
     assert isinstance(error, PayloadError)
     assert "the earlier season still had a race on 2025-01-24" in str(error)
@@ -220,3 +236,107 @@ def test_what_the_objective_does_not_see_is_not_searched(season: Path) -> None:
         )
     )
     assert tuned["parameters"]["conservative"] == 2.0, "it is for show alone, and changes no probability"
+
+
+def test_models_that_cannot_carry_over_are_skipped_with_a_line(season: Path, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps(archive(40, seed=4, year=2024)))
+    both = ["--model", "previous-rank", "--model", "thurstone-hurdle", "--earlier", earlier, "--json"]
+    result = runner.invoke(app, ["evaluate", str(season), *map(str, both)], catch_exceptions=False)
+    assert [entry["model"] for entry in json.loads(result.stdout)] == ["thurstone-hurdle"]
+    assert "previous-rank: skipped" in result.stderr
+    error = refuse("evaluate", season, "--model", "previous-rank", "--earlier", earlier)
+    assert isinstance(error, ModelError)
+
+
+@pytest.mark.parametrize(("field", "sizes"), [("2", {2}), ("3-4", {3, 4})])
+def test_races_can_be_chosen_by_size(season: Path, tmp_path: Path, field: str, sizes: set[int]) -> None:
+    run("evaluate", season, "--model=elo-ffa", "--field", field, "--predictions", tmp_path / "p.csv")
+    with (tmp_path / "p-entrants.csv").open() as file:
+        races = Counter(row["race"] for row in csv.DictReader(file))
+    assert set(races.values()) == sizes
+
+
+@pytest.mark.parametrize("field", ["1", "3-2", "two", "2-"])
+def test_a_size_that_is_none_is_refused(season: Path, field: str) -> None:
+    assert isinstance(refuse("evaluate", season, "--field", field), SettingsError)
+
+
+def test_two_player_elo_can_be_judged_on_duels(season: Path) -> None:
+    (entry,) = json.loads(run("evaluate", season, "--model=elo-exponential", "--field=2", "--json"))
+    assert entry["races"] > 0
+
+
+def test_every_forecast_is_written(season: Path, tmp_path: Path) -> None:
+    models = ["--model=trueskill", "--model=thurstone-hurdle"]
+    entries = json.loads(run("evaluate", season, *models, "--predictions", tmp_path / "p.csv", "--json"))
+    with (tmp_path / "p-pairs.csv").open() as file:
+        pairs = [row for row in csv.DictReader(file) if row["model"] == "trueskill"]
+    assert len(pairs) == entries[0]["pairs"]
+    loss = [-math.log(float(row["probability"])) for row in pairs]
+    assert sum(loss) / len(loss) == pytest.approx(entries[0]["log_loss"])
+    with (tmp_path / "p-entrants.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    quality = {row["model"]: row["match_quality"] for row in rows}
+    assert 0 < float(quality["trueskill"]) < 1
+    assert quality["thurstone-hurdle"] == ""
+    first = [row for row in rows if row["race"] == rows[0]["race"] and row["model"] == "trueskill"]
+    assert sum(float(row["win_chance"]) for row in first) == pytest.approx(1)
+    assert isinstance(refuse("evaluate", season, "--predictions", "nowhere/p.csv"), SettingsError)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve games in which Ann beats Bo, always with the Giants."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "games.csv"
+    lines = [
+        f"g{day},2026-01-{day + 1:02d},{player},{place},{factor}"
+        for day in range(12)
+        for player, place, factor in (("Ann", 1, "Giants"), ("Bo", 2, "Witches"))
+    ]
+    path.write_text("race,ended_at,player,place,factor\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_a_csv_file_is_evaluated_tuned_and_imported(table: Path) -> None:
+    (entry,) = json.loads(run("evaluate", table, "--model=elo-exponential", "--json"))
+    assert (entry["races"], entry["pairs"]) == (12, 12)
+    run("tune", "plackett-luce", table, "--only=rates", "--generations=1", "--candidates=8")
+    run("import", table)
+    (board,) = json.loads(run("leaderboard", "--json"))
+    assert (board["leaderboard"], [p["name"] for p in board["players"]][:1]) == ("games", ["Ann"])
+    table.write_text(table.read_text() + "g99,2026-01-01,Cy,first,\n")
+    for command in (["evaluate", table], ["tune", "trueskill", table], ["import", table]):
+        assert "games.csv, line 26, column place: " in str(refuse(*command))
+
+
+def test_iterated_elo_rates_players_and_factors(table: Path) -> None:
+    found = json.loads(run("iterate", table, "--param=minimum_games=0", "--share=0.5", "--json"))
+    assert [row["name"] for row in found["players"]] == ["Ann", "Bo"]
+    assert [row["name"] for row in found["factors"]] == ["Giants", "Witches"]
+    assert found["factors"][0]["races"] == 6
+    assert (found["judged"], found["misordered"]) == (6, 0.0)
+    text = run("iterate", table)
+    assert "Giants" in text
+
+
+def test_several_models_are_tuned_in_the_same_way_and_compared(season: Path) -> None:
+    quick = ["--generations=2", "--candidates=8", "--compare=multielo"]
+    found = json.loads(run("tune", "thurstone-hurdle", season, *quick, "--json"))
+    assert [each["model"] for each in found["models"]] == ["thurstone-hurdle", "multielo"]
+    best, second = found["ranking"]
+    assert (best["behind"], best["standard_error"]) == (0, 0)
+    assert second["standard_error"] > 0
+    assert "suits this category" in run("tune", "thurstone-hurdle", season, *quick)
+
+
+def test_recommended_parameters_are_written(season: Path, tmp_path: Path) -> None:
+    start = ["--param=newcomer_spread=0.5", "--param=lasting_spread=0.5", "--only=newcomer_spread"]
+    quick = ["--generations=3", "--candidates=8", "--share=0.3"]
+    (tmp_path / ".env").write_text("# the bot\nRACEBOT_LOG_LEVEL=info\n")
+    arguments = ["tune", "thurstone-hurdle", season, *start, *quick, "--write"]
+    recommended = json.loads(run(*arguments, "--json"))["later"]["recommended"]
+    text = (tmp_path / ".env").read_text()
+    assert text.startswith("# the bot\nRACEBOT_LOG_LEVEL=info\n")
+    assert ("RACEBOT_PARAMETERS" in text) == recommended

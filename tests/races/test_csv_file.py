@@ -118,3 +118,11 @@ def test_unreadable_files_are_refused(path: Path) -> None:
         read_csv(path, category="", goal="")
     with pytest.raises(PayloadError, match="No such file"):
         read_csv(path.with_name("none.csv"), category="", goal="")
+
+
+def test_the_example_of_the_documentation_can_be_read(path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+    example = text.split("```csv\n")[1].split("```")[0]
+    first, second = races(path, example)
+    assert [(e.name, e.finished) for e in first.entrants] == [("Ann", True), ("Bo", True), ("Cy", False)]
+    assert len(second.entrants) == 2

@@ -16,18 +16,20 @@ from racebot.study.calibration import fit_finishes
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.objective import Objective
-from racebot.study.tuning import Progress, Tally, Tuned, dimensions, standard_error, tally, tune
+from racebot.study.paired import Tally, standard_error, tally
+from racebot.study.search import Effort, Progress, dimensions
+from racebot.study.tuning import Judged, PairFigures, Tuned, ranked, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
 
 def searched(season: History, **changed: Any) -> dict[str, Any]:
-    settings = {
+    settings: dict[str, Any] = {
         "search": ["sigma", "beta"],
         "share": 0.7,
     }
     size = {name: changed.pop(name) for name in ("candidates", "generations") if name in changed}
-    effort = Effort(**{"candidates": 10, "generations": 3, "seed": 3, **size})
+    effort = replace(Effort(10, 3, 3), **size)
     return {"history": season, "key": "trueskill", "effort": effort, **settings, **changed}
 
 
@@ -98,12 +100,13 @@ def test_the_start_is_among_the_candidates(season: History) -> None:
     told: list[Progress] = []
     tune(**searched(season, parameters=start, generations=1, progress=told.append))
     earlier, _ = season.split(0.7)
-    at_start = tally(create("trueskill", start), earlier, Objective.LOG_LOSS).mean()
+    at_start = tally(create("trueskill", start), earlier, Objective.JOINT).mean()
     assert told[0].best <= at_start
 
 
 def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
     """Figures before the search are .5 on both parts."""
+
     def part(races: int, tuned: float, error: float) -> Judged:
         none = PairFigures(0.0, 0.0)
         return Judged(races, 0.5, tuned, error, none, none, Tally(np.zeros(races), np.ones(races, int)))
@@ -204,9 +207,7 @@ def test_dimensions_are_what_the_model_declares() -> None:
 
 
 def test_lists_of_numbers_are_searched_entry_by_entry(season: History) -> None:
-    found = tune(
-        season, "plackett-luce", search=["rates"], effort=Effort(6, 2)
-    )
+    found = tune(season, "plackett-luce", search=["rates"], effort=Effort(6, 2))
     assert len(found.parameters["rates"]) == 3
     assert found.parameters["knots"] == [0.0, 1.0, 2.0]
 
@@ -266,12 +267,12 @@ def test_pairs_of_one_race_are_not_independent() -> None:
 
 
 def test_tuned_models_are_ranked_with_paired_standard_errors(season: History) -> None:
-    models = [tune(season, key, effort=Effort(12, 2)) for key in ("previous-rank", "thurstone-hurdle")]
+    models = [tune(season, key, effort=Effort(12, 2)) for key in ("multielo", "thurstone-hurdle")]
     best, second = ranked(models)
     assert best.tuned.model == "thurstone-hurdle"
     assert (best.behind, best.standard_error, best.clearly_behind) == (0, 0, False)
     assert second.behind == pytest.approx(second.tuned.later.tuned - best.tuned.later.tuned)
-    assert second.clearly_behind
+    assert second.clearly_behind == (second.behind > 2 * second.standard_error)
     assert second.standard_error == pytest.approx(
         standard_error(best.tuned.later.tally, second.tuned.later.tally)
     )
