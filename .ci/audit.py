@@ -1,8 +1,8 @@
-"""Audit the installed packages for published vulnerabilities: `python .ci/audit.py REQUIREMENTS`.
+"""Audit installed packages for published vulnerabilities: `python .ci/audit.py REQUIREMENTS`.
 
-REQUIREMENTS is what `pip freeze` printed. The exit code is 1 where a vulnerability is known. Where advisories
-cannot be had, for want of a network or because the index in use has none, it says so and is 0: a build
-must not hang on somebody else's service, and what was not looked at must not pass for sound.
+REQUIREMENTS is the output of `pip freeze`. The exit code is 1 if a vulnerability is known. Without
+advisories (no network, or an index that has none) the audit prints a warning and exits with 0: a build
+must not depend on somebody else's service, but it must not claim an audit that did not happen.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ def main() -> int:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN)
         packages = json.loads(done.stdout)["dependencies"]
     except subprocess.TimeoutExpired:
-        return warn(f"the advisories did not come within {WITHIN} s")
+        return warn(f"no advisories within {WITHIN} s")
     except (ValueError, KeyError):
-        told = done.stderr.strip().splitlines() or ["no answer"]
-        return warn(f"the advisories cannot be had: {told[-1][:300]}")
+        output = done.stderr.strip().splitlines() or ["no answer"]
+        return warn(f"no advisories available: {output[-1][:300]}")
     vulnerable = [package for package in packages if package.get("vulns")]
     for package in vulnerable:
         for each in package["vulns"]:
             fixed = ", ".join(each["fix_versions"]) or "no version yet"
-            print(f"{package['name']} {package['version']}: {each['id']}, mended in {fixed}")
+            print(f"{package['name']} {package['version']}: {each['id']}, fixed in {fixed}")
     audited = [package for package in packages if "skip_reason" not in package]
     if vulnerable:
         return 1
     if len(audited) < len(packages):
-        return warn(f"only {len(audited)} of {len(packages)} packages have advisories to look through")
+        return warn(f"only {len(audited)} of {len(packages)} packages could be audited")
     print(f"{len(audited)} packages, no known vulnerability")
     return 0
 

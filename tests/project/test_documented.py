@@ -21,7 +21,8 @@ from racebot.web.openapi import description
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / ".env.example").read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+MODELS_PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
 GROUP = get_command(app)
 assert isinstance(GROUP, TyperGroup)
 COMMANDS = {name: command.help or "" for name, command in GROUP.commands.items()}
@@ -43,7 +44,7 @@ def test_each_setting_is_documented_once() -> None:
 def test_no_setting_is_mentioned_that_does_not_exist() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= known
-    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", README)) <= known
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", REFERENCE)) <= known
 
 
 def test_documented_defaults_are_the_defaults(folder: Path) -> None:
@@ -65,8 +66,8 @@ def test_only_what_must_be_filled_in_is_not_commented_out() -> None:
     assert active == ["RACEBOT_CATEGORY=", "RACEBOT_CLIENT_ID=", "RACEBOT_CLIENT_SECRET="]
 
 
-def test_racebot_toml_of_the_readme_loads(folder: Path) -> None:
-    (example,) = re.findall(r"^```toml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def test_documented_racebot_toml_loads(folder: Path) -> None:
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", REFERENCE, re.MULTILINE | re.DOTALL)
     (folder / "racebot.toml").write_text(example, encoding="utf-8")
     settings = load(folder)
     written = tomllib.loads(example)
@@ -79,19 +80,18 @@ def test_racebot_toml_of_the_readme_loads(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_help_with_an_example_and_is_in_the_readme(command: str) -> None:
+def test_each_command_is_documented_with_an_example_in_its_help(command: str) -> None:
     assert f"Example: racebot {command}" in COMMANDS[command]
-    assert re.search(rf"^\| `{command}\b", README, re.MULTILINE), "README's table of commands lacks it"
+    assert re.search(rf"^\| `{command}\b", REFERENCE, re.MULTILINE), "docs/reference.md lacks it"
 
 
-def test_readme_names_no_command_that_does_not_exist() -> None:
-    table = re.findall(r"^\| `([a-z-]+)", README.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
+def test_no_command_is_documented_that_does_not_exist() -> None:
+    table = re.findall(r"^\| `([a-z-]+)", REFERENCE.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
     assert sorted(table) == sorted(COMMANDS)
 
 
-def test_readme_says_what_each_model_is() -> None:
-    section = README.split("## Choosing a model")[1].split("\n## ")[0]
-    headings = re.findall(r"^(?:\*\*|\| )(`.*?)(?:\*\*| \|)", section, re.MULTILINE)
+def test_each_model_is_described() -> None:
+    headings = re.findall(r"^(?:\*\*|\| )(`.*?)(?:\*\*| \|)", MODELS_PAGE, re.MULTILINE)
     named = {word for word in re.findall(r"`(.*?)`", " ".join(headings)) if "=" not in word}
     assert named == set(MODELS)
 
@@ -117,7 +117,7 @@ def test_commands_and_settings_for_pages_exist() -> None:
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known
 
 
-def test_each_metric_is_in_the_readme() -> None:
+def test_each_metric_is_documented() -> None:
     kinds = {"counter": "_total"}
     names = {family.name + kinds.get(family.type, "") for family in REGISTRY.collect()}
-    assert names == set(re.findall(r"`(racebot_\w+)`", README))
+    assert names == set(re.findall(r"`(racebot_\w+)`", REFERENCE))

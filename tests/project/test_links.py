@@ -47,5 +47,5 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_a_link_that_leads_nowhere_is_seen() -> None:
-    text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#commands) [d](docs/chat.md#for-moderators) [e](https://f.g)"
+    text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#try-it) [d](docs/chat.md#for-moderators) [e](https://f.g)"
     assert broken(ROOT / "README.md", text) == ["docs/none.md", "docs/chat.md#nothing"]
