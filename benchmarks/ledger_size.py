@@ -169,15 +169,24 @@ def _chat(
 
 
 def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:
-    listings = {board.key: LISTING}
+
+    def report(player: str) -> Callable[[], object]:
+        return lambda: queries.player_report(ledger, player, lambda _: LISTING)
+
     middling = world.names[len(world.names) // 2]
-    yield "leaderboard, whole, as data", timed(lambda: queries.leaderboard(ledger, board, LISTING), 3)
-    yield "leaderboard, first 10", timed(lambda: queries.first_of(ledger, board, LISTING, 10), 100)
-    yield "player, with the last 20 races", timed(lambda: queries.player(ledger, middling, listings), 100)
-    yield "the busiest player likewise", timed(lambda: queries.player(ledger, world.names[0], listings), 100)
-    yield "race, explained", timed(lambda: queries.race(ledger, name), 20)
+    yield "leaderboard, whole, as data", timed(lambda: queries.leaderboard_report(ledger, board, LISTING), 3)
+    yield "leaderboard, first 10", timed(lambda: queries.top_players(ledger, board, LISTING, 10), 100)
+    yield (
+        "player, with the last 20 races",
+        timed(report(middling), 100),
+    )
+    yield (
+        "the busiest player likewise",
+        timed(report(world.names[0]), 100),
+    )
+    yield "race, explained", timed(lambda: queries.race_report(ledger, name), 20)
     yield "race by its slug alone", timed(lambda: ledger.find_race(name.partition("/")[2]), 20)
-    yield "biggest movers of four weeks", timed(lambda: queries.movers(ledger, board), 3)
+    yield "biggest movers of four weeks", timed(lambda: queries.biggest_movers(ledger, board), 3)
 
 
 # As commands

@@ -155,9 +155,9 @@ class Answers:
 
     def _place(self, board: Leaderboard, standing: Standing) -> str:
         listing = self._listing(board)
-        placed = queries.place_of(self._ledger, board, standing, listing)
-        if placed["place"] is not None:
-            return self._texts.rating_place.format(**placed)
+        placing = queries.placing_of(self._ledger, board, standing, listing)
+        if placing.place is not None:
+            return self._texts.rating_place.format(place=placing.place, listed=placing.listed)
         if standing.finishes < listing.minimum_finishes:
             return self._texts.rating_too_few.format(
                 finishes=standing.finishes, needed=listing.minimum_finishes
@@ -169,7 +169,7 @@ class Answers:
         texts = self._texts
         length = int(argument) if argument.isdecimal() and argument.isascii() else LEADERBOARD_LENGTH
         players = (
-            queries.first_of(
+            queries.top_players(
                 self._ledger, board, self._listing(board), min(max(length, 1), LONGEST_LEADERBOARD)
             )
             if board.id is not None

@@ -27,6 +27,7 @@ from racebot.ledger.store import Ledger
 from racebot.observe import logs
 from racebot.settings import sources
 from racebot.settings.model import Settings
+from racebot.text.format import to_json
 from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
@@ -104,8 +105,8 @@ def tell(text: str, *, to: Console | None = None) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print JSON in which only what cannot be seen is spelt out."""
-    text = json.dumps(document, ensure_ascii=False, indent=2)
+    """Print a value as JSON, with invisible characters escaped."""
+    text = to_json(document, indent=2)
     seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     sys.stdout.write("".join(seen) + "\n")
 

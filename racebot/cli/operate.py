@@ -90,7 +90,7 @@ def backfill(
             _tell_merge(report)
         for board in ledger.leaderboards():
             _show_best(ledger, board, settings)
-            tables.movers(console, queries.movers(ledger, board), queries.MOVERS_WINDOW.days)
+            tables.print_movers(console, queries.biggest_movers(ledger, board), queries.MOVERS_WINDOW.days)
 
 
 async def _backfill(
@@ -267,5 +267,5 @@ def _tell_merge(report: MergeReport) -> None:
 
 def _show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
     listing = settings.listing(board)
-    best = queries.leaderboard(ledger, board, listing, limit=count)
-    tables.leaderboard(console, best, queries.listed_count(ledger, board, listing))
+    best = queries.leaderboard_report(ledger, board, listing, limit=count)
+    tables.print_leaderboard(console, best, queries.listed_count(ledger, board, listing))

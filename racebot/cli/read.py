@@ -20,10 +20,10 @@ from racebot.ledger.store import Ledger
 from racebot.standings import queries
 
 
-@app.command()
-def leaderboard(
-    name: Annotated[str | None, typer.Argument(help="One leaderboard; all of them if left out.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="How many players to show.")] = None,
+@app.command("leaderboard")
+def show_leaderboards(
+    name: Annotated[str | None, typer.Argument(help="A leaderboard's name; all of them if left out.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -34,19 +34,24 @@ def leaderboard(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
-        found = [queries.leaderboard(ledger, board, listing, limit=limit) for board, listing in boards]
+        reports = [
+            queries.leaderboard_report(
+                ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
+            )
+            for board, listing in boards
+        ]
         listed = [queries.listed_count(ledger, board, listing) for board, listing in boards]
     if as_json:
-        print_json(found)
+        print_json(reports)
         return
-    for report, count in zip(found, listed, strict=True):
-        tables.leaderboard(console, report, count)
+    for report, count in zip(reports, listed, strict=True):
+        tables.print_leaderboard(console, report, count)
 
 
-@app.command()
-def player(
+@app.command("player")
+def show_player(
     name: Annotated[str, typer.Argument(help="A player's name, in any case, or id.")],
-    limit: Annotated[int, typer.Option(min=1, help="How many races to show.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of races to show.")] = 20,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,16 +61,17 @@ def player(
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        listings = {board.key: settings.listing(board) for board in ledger.leaderboards()}
-        report = queries.player(ledger, name, listings, limit)
+        report = queries.player_report(
+            ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
+        )
     if as_json:
         print_json(report)
     else:
-        tables.player(console, report)
+        tables.print_player(console, report)
 
 
-@app.command()
-def race(
+@app.command("race")
+def show_race(
     name: Annotated[str, typer.Argument(help="A race's name, with or without its category.")],
     database: Database = None,
     as_json: AsJson = False,
@@ -76,8 +82,8 @@ def race(
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        report = queries.race(ledger, name)
+        report = queries.race_report(ledger, name)
     if as_json:
         print_json(report)
     else:
-        tables.race(console, report)
+        tables.print_race(console, report)

@@ -76,7 +76,8 @@ def demo(
     console.print()
     with Ledger.open(database, create=False) as ledger:
         for board in ledger.leaderboards():
-            tables.leaderboard(console, queries.leaderboard(ledger, board, queries.Listing()))
+            report = queries.leaderboard_report(ledger, board, queries.Listing())
+            tables.print_leaderboard(console, report)
     console.print(f"The same again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -9,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
 from racebot.text.format import signed
 from racebot.text.safe import printable
 
@@ -16,41 +19,45 @@ STATUS_LINES = 20
 """Entries of a kind that `status` shows."""
 
 
-def leaderboard(console: Console, report: dict[str, Any], listed: int | None = None) -> None:
-    """A leaderboard of all who are listed, or of the first of so many."""
+def print_leaderboard(console: Console, report: LeaderboardReport, listed: int | None = None) -> None:
+    """Print a leaderboard.
+
+    Args:
+        console: where to print.
+        report: the leaderboard, perhaps with its first players only.
+        listed: number of listed players; those of the report if None.
+    """
     table = Table(
-        title=f"{_safe(report['leaderboard'])} ({report['model']})", title_justify="left", box=SIMPLE_HEAD
+        title=f"{_safe(report.leaderboard)} ({report.model})", title_justify="left", box=SIMPLE_HEAD
     )
     for heading in ("", "Points", "Races", "Finished", "Won"):
         table.add_column(heading, justify="right")
     table.add_column("Player")
-    for entry in report["players"]:
+    for player in report.players:
         table.add_row(
-            str(entry["place"]),
-            str(entry["points"]),
-            str(entry["races"]),
-            str(entry["finishes"]),
-            str(entry["wins"]),
-            _safe(entry["name"]),
+            str(player.place),
+            str(player.points),
+            str(player.races),
+            str(player.finishes),
+            str(player.wins),
+            _safe(player.name),
         )
     console.print(table)
-    shown = len(report["players"])
+    shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
-    console.print(f"{report['races']} races rated, {listed or shown} players{rest}")
+    console.print(f"{report.races} races rated, {listed or shown} players{rest}")
 
 
-def movers(console: Console, report: list[dict[str, Any]], days: int) -> None:
-    """The biggest changes of late."""
+def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
+    """Print the biggest changes of points in the last days."""
     table = Table(
         title=f"Biggest movers of the last {days} days of races", title_justify="left", box=SIMPLE_HEAD
     )
     table.add_column("Player")
     for heading in ("From", "To", "Change"):
         table.add_column(heading, justify="right")
-    for entry in report:
-        table.add_row(
-            _safe(entry["name"]), str(entry["before"]), str(entry["after"]), signed(entry["change"])
-        )
+    for mover in movers:
+        table.add_row(_safe(mover.name), str(mover.before), str(mover.after), signed(mover.change))
     console.print(table)
 
 
@@ -113,60 +120,60 @@ def _ago(seconds: float) -> str:
     return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'} ago"
 
 
-def player(console: Console, report: dict[str, Any]) -> None:
-    """A player's standings and last races."""
-    console.print(f"[bold]{_safe(report['name'])}[/bold] ({_safe(report['id'])})")
-    if not report["leaderboards"]:
-        console.print("has raced, but no race of theirs has been rated yet")
-    for board in report["leaderboards"]:
-        place = f"place {board['place']} of {board['listed']}" if board["place"] else "not listed"
+def print_player(console: Console, report: PlayerReport) -> None:
+    """Print a player's standings and last races."""
+    console.print(f"[bold]{_safe(report.name)}[/bold] ({_safe(report.id)})")
+    if not report.leaderboards:
+        console.print("has raced, but none of these races has been rated yet")
+    for board in report.leaderboards:
+        place = f"place {board.place} of {board.listed}" if board.place else "not listed"
         console.print(
-            f"\n{_safe(board['leaderboard'])}: [bold]{board['points']}[/bold] points, {place}, "
-            f"{board['races']} races, {board['finishes']} finished, {board['wins']} won"
+            f"\n{_safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
+            f"{board.races} races, {board.finishes} finished, {board.wins} won"
         )
         table = Table(box=SIMPLE_HEAD)
         for heading in ("Ended", "Race"):
             table.add_column(heading)
         for heading in ("Place", "Before", "After", "Change"):
             table.add_column(heading, justify="right")
-        for race in board["history"]:
+        for race in board.history:
             table.add_row(
-                race["ended_at"][:16].replace("T", " "),
-                _safe(race["race"]),
-                f"{race['place'] or 'DNF'} of {race['entrants']}",
-                str(race["before"]),
-                str(race["after"]),
-                signed(race["change"]),
+                _minute(race.ended_at),
+                _safe(race.race),
+                f"{race.place or 'DNF'} of {race.entrants}",
+                str(race.before),
+                str(race.after),
+                signed(race.change),
             )
         console.print(table)
 
 
-def race(console: Console, report: dict[str, Any]) -> None:
-    """What a race did to each entrant, and why."""
-    ended = report["ended_at"][:16].replace("T", " ")
-    console.print(f"[bold]{_safe(report['race'])}[/bold]  {_safe(report['goal'])}, ended {ended} UTC")
-    if not report["leaderboards"]:
+def print_race(console: Console, report: RaceReport) -> None:
+    """Print what a race did to each rating, and why."""
+    ended = _minute(report.ended_at)
+    console.print(f"[bold]{_safe(report.race)}[/bold]  {_safe(report.goal)}, ended {ended} UTC")
+    if not report.leaderboards:
         console.print("is stored, but counts on no leaderboard")
-    for board in report["leaderboards"]:
-        console.print(f"\n{_safe(board['leaderboard'])} ({board['model']}), race {board['sequence']}")
-        if board["note"]:
-            console.print(f"changed nothing: {board['note']}")
+    for board in report.leaderboards:
+        console.print(f"\n{_safe(board.leaderboard)} ({board.model}), race {board.sequence}")
+        if board.note:
+            console.print(f"changed nothing: {board.note}")
             continue
         table = Table(box=SIMPLE_HEAD)
         table.add_column("", justify="right")
         table.add_column("Player", overflow="fold", ratio=2)
         for heading in ("Points", "Change", "Expected", "Actual"):
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("What moved it", ratio=3)
-        for entry in board["entrants"]:
+        table.add_column("Reasons", ratio=3)
+        for entrant in board.entrants:
             table.add_row(
-                entry["standing"],
-                _safe(entry["name"]) + (" (new)" if entry["first_race"] else ""),
-                f"{entry['before']}→{entry['after']}",
-                signed(entry["change"]),
-                f"{entry['expected']:.1f}",
-                f"{entry['actual']:g}",
-                _safe("; ".join(entry["reasons"])),
+                entrant.standing,
+                _safe(entrant.name) + (" (new)" if entrant.first_race else ""),
+                f"{entrant.before}→{entrant.after}",
+                signed(entrant.change),
+                f"{entrant.expected:.1f}",
+                f"{entrant.actual:g}",
+                _safe("; ".join(entrant.reasons)),
             )
         console.print(table)
         console.print(
@@ -175,6 +182,10 @@ def race(console: Console, report: dict[str, Any]) -> None:
         )
 
 
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
 def _safe(text: str) -> str:
-    """Text from users, without terminal control characters or markup."""
+    """Return text from users without terminal control characters or markup."""
     return escape(printable(text))

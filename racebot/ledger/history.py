@@ -1,24 +1,28 @@
-"""What pages ask of the ledger beyond what commands do: spans of races, opponents, all of a history.
+"""Queries for pages: lists of races, opponents, whole histories.
 
-Where a player's races are looked up the index is named, and joins are in the order written (CROSS JOIN):
-SQLite by itself reads the whole leaderboard, since that comes in order.
-
-Times are given and returned as the ledger keeps them: ISO 8601 text in UTC, which sorts as time.
+Where a player's races are looked up, the index is named and joins run in the order written (CROSS JOIN):
+SQLite's own plan reads the whole leaderboard, because that is already sorted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import Field
 from sqlite_utils.db import Database
 
+from racebot.ledger.rows import moment_of, state_of, text_of
 
-class Earlier(NamedTuple):
-    """How a player stood before the first of some races, and what these races then added.
 
-    `races` is 0 for one who had not raced. `last_race_at` is the end of the last race before, or empty.
+@dataclass(frozen=True, slots=True)
+class StandingBefore:
+    """A player's standing before some races, and what these races added.
+
+    `races` is 0 for a player who had not raced; `last_race_at` is then None.
     """
 
     player: str
@@ -26,40 +30,48 @@ class Earlier(NamedTuple):
     points: int
     races: int
     finishes_since: int
-    last_race_at: str
+    last_race_at: datetime | None
 
 
-class RaceRow(NamedTuple):
-    """A rated race in a list: `entrants` and `finishers` count rated entrants, `winners` are their names."""
+@dataclass(frozen=True, slots=True)
+class NamedPlayer:
+    """A player's id and current name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRow:
+    """A rated race in a list. `entrants` and `finishers` count the rated entrants."""
 
     race: str
     sequence: int
-    ended_at: str
-    note: str | None
+    ended_at: datetime
+    note: Annotated[str | None, Field(description="Why no rating changed")]
     entrants: int
     finishers: int
-    winners: tuple[tuple[str, str], ...]
+    winners: tuple[NamedPlayer, ...]
 
 
-class PlayedRow(NamedTuple):
-    """One race of a player. `place` is None for a race not finished; `entrants` are those rated."""
+@dataclass(frozen=True, slots=True)
+class PlayedRace:
+    """One rated race of a player. `entrants` counts the rated entrants."""
 
     race: str
     sequence: int
-    ended_at: str
-    place: int | None
+    ended_at: datetime
+    place: Annotated[int | None, Field(description="null if the player did not finish")]
     entrants: int
     before: int
     after: int
     races_before: int
-
-    @property
-    def change(self) -> int:
-        return self.after - self.before
+    change: int
 
 
-class OpponentRow(NamedTuple):
-    """How a player fared against another. Races that decided nothing between them count as met only."""
+@dataclass(frozen=True, slots=True)
+class OpponentRecord:
+    """A player's record against another. Races that ranked neither above the other only count as met."""
 
     id: str
     name: str
@@ -69,23 +81,28 @@ class OpponentRow(NamedTuple):
     points: int
 
 
-class ChangeRow(NamedTuple):
-    """One change of a rating, as the ledger lists them."""
+@dataclass(frozen=True, slots=True)
+class RatingChange:
+    """One change of a rating, in the order of the leaderboard."""
 
     sequence: int
     race: str
-    ended_at: str
+    ended_at: datetime
     player: str
     name: str
-    place: int | None
+    place: Annotated[int | None, Field(description="null if the player did not finish")]
     before: int
     after: int
     races_before: int
-    parts: str
+    parts: Annotated[
+        Mapping[str, int],
+        Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
+    ]
+    change: int
 
 
 class EntryRow(NamedTuple):
-    """One entrant of a rated race, with what the model knew before it."""
+    """One rated entrant, with the model's state before the race."""
 
     sequence: int
     place: int | None
@@ -101,18 +118,18 @@ class PageQueries:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def last_sequence(self, leaderboard: int, moment: str) -> int:
-        """Sequence of the last race that counted at or before a moment; 0 if none did."""
+    def last_sequence(self, leaderboard: int, moment: datetime) -> int:
+        """Return the sequence number of the last race that counted by a moment; 0 if none did."""
         rows = self._all(
             "SELECT max(sequence) FROM rated JOIN races ON races.name = race"
             " WHERE leaderboard = ? AND counted_at <= ?",
             leaderboard,
-            moment,
+            text_of(moment),
         )
         return int(rows[0][0] or 0)
 
-    def earlier(self, leaderboard: int, sequence: int) -> list[Earlier]:
-        """How those who raced after a sequence number stood before that."""
+    def standings_before(self, leaderboard: int, sequence: int) -> list[StandingBefore]:
+        """Return the standings after a sequence number of everybody who has raced since."""
         rows = self._all(
             "SELECT player, state_before, points_before, races_before, count(place), min(sequence), ("
             "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"
@@ -124,11 +141,19 @@ class PageQueries:
             sequence,
         )
         return [
-            Earlier(row[0], tuple(json.loads(row[1])), row[2], row[3], row[4], row[6] or "") for row in rows
+            StandingBefore(
+                player=row[0],
+                state=state_of(row[1]),
+                points=row[2],
+                races=row[3],
+                finishes_since=row[4],
+                last_race_at=moment_of(row[6]) if row[6] else None,
+            )
+            for row in rows
         ]
 
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
-        """Rated races, the newest first."""
+        """Return rated races, newest first."""
         rows = self._all(
             "SELECT rated.race, sequence, ended_at, note,"
             " (SELECT count(*) FROM changes AS c"
@@ -146,34 +171,39 @@ class PageQueries:
         )
         return [
             RaceRow(
-                row[0],
-                row[1],
-                row[2],
-                row[3],
-                row[4],
-                row[5],
-                tuple((player, name) for player, name in json.loads(row[6])),
+                race=row[0],
+                sequence=row[1],
+                ended_at=moment_of(row[2]),
+                note=row[3],
+                entrants=row[4],
+                finishers=row[5],
+                winners=tuple(NamedPlayer(*winner) for winner in json.loads(row[6])),
             )
             for row in rows
         ]
 
-    def played(self, leaderboard: int, player: str) -> list[PlayedRow]:
-        """All rated races of a player, oldest first."""
+    def played(self, leaderboard: int, player: str) -> list[PlayedRace]:
+        """Return all rated races of a player, oldest first."""
+        return self.last_played(leaderboard, player, -1)[::-1]
+
+    def last_played(self, leaderboard: int, player: str, limit: int) -> list[PlayedRace]:
+        """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         rows = self._all(
             "SELECT rated.race, sequence, ended_at, place,"
             " (SELECT count(*) FROM changes AS c"
             "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence),"
-            " points_before, points_after, races_before"
+            " points_before, points_after, races_before, points_after - points_before"
             " FROM changes AS mine INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? AND player = ? ORDER BY sequence",
+            " WHERE leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
             leaderboard,
             player,
+            limit,
         )
-        return [PlayedRow(*row) for row in rows]
+        return [PlayedRace(row[0], row[1], moment_of(row[2]), *row[3:]) for row in rows]
 
-    def opponents(self, leaderboard: int, player: str) -> list[OpponentRow]:
-        """Everybody whom a player raced, the most met first."""
+    def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
+        """Return everybody a player has raced, the most met first."""
         rows = self._all(
             "SELECT players.id, players.name, met, ahead, behind, standings.points FROM ("
             "  SELECT other.player AS id, count(*) AS met,"
@@ -188,25 +218,38 @@ class PageQueries:
             leaderboard,
             player,
         )
-        return [OpponentRow(*row) for row in rows]
+        return [OpponentRecord(*row) for row in rows]
 
-    def changes(
-        self, leaderboard: int, after: int = 0, limit: int = -1, player: str | None = None
-    ) -> Iterator[ChangeRow]:
-        """Changes of the races after a sequence number, in order: of `limit` races, or of all."""
+    def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
+        """Yield the changes of the races after a sequence number, of `limit` races or of all if it is -1."""
         rows = self._db.execute(
             "SELECT sequence, rated.race, ended_at, player, players.name, place, points_before,"
             " points_after, races_before, parts FROM ("
             "  SELECT * FROM rated WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
             " ) AS rated JOIN changes USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
-            " JOIN shown_players AS players ON players.id = player WHERE ?4 IS NULL OR player = ?4"
+            " JOIN shown_players AS players ON players.id = player"
             " ORDER BY sequence, place IS NULL, place, player",
-            (leaderboard, after, limit, player),
+            (leaderboard, after, limit),
         )
-        return (ChangeRow(*row) for row in rows)
+        return (
+            RatingChange(
+                sequence=row[0],
+                race=row[1],
+                ended_at=moment_of(row[2]),
+                player=row[3],
+                name=row[4],
+                place=row[5],
+                before=row[6],
+                after=row[7],
+                races_before=row[8],
+                parts=dict(json.loads(row[9])),
+                change=row[7] - row[6],
+            )
+            for row in rows
+        )
 
     def entries(self, leaderboard: int, races: int) -> Iterator[EntryRow]:
-        """Entrants of the last so many races of the sequence, in order."""
+        """Yield the entrants of the last races of the sequence, in order."""
         rows = self._db.execute(
             "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
             " WHERE leaderboard = ?1 AND sequence > ("
@@ -216,14 +259,15 @@ class PageQueries:
         )
         return (EntryRow(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows)
 
-    def players(self) -> list[tuple[str, str]]:
-        """Id and name of all who are on any leaderboard, by id."""
-        return self._all(
+    def players(self) -> list[NamedPlayer]:
+        """Return all players with a rating, by id."""
+        rows = self._all(
             "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings) ORDER BY id"
         )
+        return [NamedPlayer(*row) for row in rows]
 
     def race_names(self) -> list[str]:
-        """Names of all races that count on any leaderboard."""
+        """Return the names of all races that count on a leaderboard."""
         return [row[0] for row in self._all("SELECT DISTINCT race FROM rated ORDER BY race")]
 
     def _all(self, sql: str, *values: Any) -> list[Any]:

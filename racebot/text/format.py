@@ -1,8 +1,38 @@
-"""Numbers as people write them."""
+"""Numbers as people write them, and values as JSON."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
 
 
 def signed(change: int) -> str:
     """Write a change of points with its sign: +12, −5, ±0."""
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Write a value as JSON: dataclasses as objects, times as ISO 8601.
+
+    Args:
+        value: anything `json.dumps` takes, or dataclasses and datetimes, nested in any way.
+        indent: spaces for each level; None writes everything on one line.
+    """
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, default=_jsonable)
+
+
+def _jsonable(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: getattr(value, name) for name in _field_names(type(value))}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -1,4 +1,4 @@
-"""Where each page is: paths relative to the pages' root, and links from one to another.
+"""The address of every page: routes, paths relative to the pages' root, and links between pages.
 
 Every link is relative, so that the same pages work at any place of any host, and from a folder.
 """
@@ -9,17 +9,15 @@ import base64
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 from racebot.ledger.rows import Leaderboard
 
-FRONT = "index.html"
-ALL_DATA = "api/leaderboards.json"
-OPENAPI = "api/openapi.json"
 NO_JEKYLL = ".nojekyll"
-"""Tells GitHub's pages to publish files as they are."""
+"""Tells GitHub Pages to publish the files as they are."""
 PAGE_SIZE = 250
 """Players on one page of a leaderboard."""
 
@@ -27,17 +25,17 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 
 def segment(text: str) -> str:
-    """Any text as one part of a path that every file system and host takes, `~` marking what is encoded."""
+    """Encode any text as one segment of a path that every file system and host accepts."""
     if _PLAIN.fullmatch(text):
         return text
     return "~" + base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
 
 
 def text_of(part: str) -> str:
-    """What `segment` was given.
+    """Decode the text that `segment` encoded.
 
     Raises:
-        ValueError: nothing that it makes.
+        ValueError: `segment` never returns this.
     """
     if not part.startswith("~"):
         return part
@@ -46,67 +44,134 @@ def text_of(part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a route: the expression that matches it, and the functions that write and read it."""
+
+    expression: str
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+_FIELDS = {
+    "board": _Field("[^/]+/[^/]+", str, str),
+    "player": _Field("[^/]+", segment, text_of),
+    "race": _Field(
+        ".+",
+        lambda name: "/".join(map(segment, name.split("/"))),
+        lambda path: "/".join(map(text_of, path.split("/"))),
+    ),
+    "number": _Field("[0-9]{1,6}", str, int),
+}
+
+
+@dataclass(frozen=True)
+class Route:
+    """The addresses of one kind of page, such as `races/{race}.html`.
+
+    Attributes:
+        pattern: a path with fields: `board` is the stem of a `BoardAddress`, `player` an id, `race` a name,
+            `number` a page.
+        query: query parameters that the page understands; all others are ignored.
+    """
+
+    pattern: str
+    query: frozenset[str] = frozenset()
+    _expression: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = re.split(r"\{(\w+)\}", self.pattern)
+        parts[::2] = map(re.escape, parts[::2])
+        parts[1::2] = [f"(?P<{name}>{_FIELDS[name].expression})" for name in parts[1::2]]
+        object.__setattr__(self, "_expression", re.compile("".join(parts)))
+
+    def path(self, **values: Any) -> str:
+        """Return the path with these values in its fields."""
+        return self.pattern.format(**{name: _FIELDS[name].write(value) for name, value in values.items()})
+
+    def match(self, path: str) -> dict[str, Any] | None:
+        """Return the values of the fields in a path; None if it is not one of this route's."""
+        found = self._expression.fullmatch(path)
+        if found is None:
+            return None
+        try:
+            return {name: _FIELDS[name].read(text) for name, text in found.groupdict().items()}
+        except ValueError:
+            return None
+
+    def known(self, query: Mapping[str, str]) -> dict[str, str]:
+        """Return the parameters of a query that the page understands, in a fixed order."""
+        return {name: query[name] for name in sorted(self.query) if name in query}
+
+
+_PARTS = frozenset({"page", "per_page"})
+
+FRONT = Route("index.html")
+RACE = Route("races/{race}.html")
+PLAYER_ON_BOARD = Route("players/{player}/{board}.html")
+PLAYER = Route("players/{player}.html")
+BOARD_PAGE = Route("leaderboards/{board}/page-{number}.html")
+RACES_PAGE = Route("leaderboards/{board}/races-{number}.html")
+RACES = Route("leaderboards/{board}/races.html")
+EXPLAINED = Route("leaderboards/{board}/explained.html")
+BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page"}))
+
+OPENAPI = Route("api/openapi.json")
+ALL_DATA = Route("api/leaderboards.json")
+RACE_DATA = Route("api/races/{race}.json")
+FIND_PLAYERS = Route("api/players.json", frozenset({"name"}))
+PLAYER_DATA = Route("api/players/{player}.json")
+PLAYER_ON_BOARD_DATA = Route("api/leaderboards/{board}/players/{player}.json")
+RACES_DATA = Route("api/leaderboards/{board}/races.json", _PARTS)
+CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
+CHANGES_SHEET = Route("api/leaderboards/{board}/changes.csv")
+SHEET = Route("api/leaderboards/{board}.csv")
+DATA = Route("api/leaderboards/{board}.json", _PARTS)
+
+
+@dataclass(frozen=True, slots=True)
 class BoardAddress:
-    """Where the pages of one leaderboard are: `stem` is its category and its name as they stand in paths."""
+    """Addresses of one leaderboard's pages. `stem` is its category and name as written in paths."""
 
     stem: str
 
     def page(self, number: int = 1) -> str:
-        stem = f"leaderboards/{self.stem}"
-        return f"{stem}.html" if number == 1 else f"{stem}/page-{number}.html"
+        return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, number=number)
 
     @property
     def explained(self) -> str:
-        return f"leaderboards/{self.stem}/explained.html"
+        return EXPLAINED.path(board=self.stem)
 
-    def races(self, number: int = 1) -> str:
-        return f"leaderboards/{self.stem}/races{'' if number == 1 else f'-{number}'}.html"
+    def races(self, number: int | None = None) -> str:
+        """Return the address of a page of older races; of the newest races if `number` is None."""
+        if number is None:
+            return RACES.path(board=self.stem)
+        return RACES_PAGE.path(board=self.stem, number=number)
 
     def player(self, player: str) -> str:
-        return f"players/{segment(player)}/{self.stem}.html"
+        return PLAYER_ON_BOARD.path(player=player, board=self.stem)
 
     @property
     def data(self) -> str:
-        return f"api/leaderboards/{self.stem}.json"
+        return DATA.path(board=self.stem)
 
     @property
     def races_data(self) -> str:
-        return f"api/leaderboards/{self.stem}/races.json"
-
-    @property
-    def changes_data(self) -> str:
-        return f"api/leaderboards/{self.stem}/changes.json"
+        return RACES_DATA.path(board=self.stem)
 
     def player_data(self, player: str) -> str:
-        return f"api/leaderboards/{self.stem}/players/{segment(player)}.json"
+        return PLAYER_ON_BOARD_DATA.path(board=self.stem, player=player)
 
     @property
     def sheet(self) -> str:
-        return f"api/leaderboards/{self.stem}.csv"
+        return SHEET.path(board=self.stem)
 
     @property
     def changes_sheet(self) -> str:
-        return f"api/leaderboards/{self.stem}/changes.csv"
-
-
-def player(player_id: str) -> str:
-    return f"players/{segment(player_id)}.html"
-
-
-def player_data(player_id: str) -> str:
-    return f"api/players/{segment(player_id)}.json"
-
-
-def race(name: str) -> str:
-    return f"races/{_name(name)}.html"
-
-
-def race_data(name: str) -> str:
-    return f"api/races/{_name(name)}.json"
+        return CHANGES_SHEET.path(board=self.stem)
 
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
-    """An address for each leaderboard, in their order; a number tells apart those that would share one."""
+    """Give each leaderboard an address of its own, in their order; equal names get a number."""
     taken: set[str] = set()
     addresses = []
     for board in boards:
@@ -119,12 +184,8 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 
 def link(source: str, target: str) -> str:
-    """A link to `target` on the page at `source`, both paths from the root."""
+    """Return a link to `target` for the page at `source`, both paths from the root."""
     return quote(posixpath.relpath(target, posixpath.dirname(source) or "."))
-
-
-def _name(race_name: str) -> str:
-    return "/".join(segment(part) for part in race_name.split("/"))
 
 
 def _slug(text: str) -> str:

@@ -1,185 +1,306 @@
-"""The same as data: what each address below `api/` answers, as JSON or CSV.
+"""The data API: the types that each address below `api/` returns, as JSON or CSV.
 
-What is served may be asked for in pages; an export holds the whole of each list in one file.
+A server returns parts of long lists; an export holds each list whole, in one file.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any
 
-from racebot.ledger.history import ChangeRow
-from racebot.web import addresses, leaderboards, openapi, players, races
-from racebot.web.openapi import MOST_PER_PAGE, PER_PAGE
+from pydantic import Field
+
+from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace, RaceRow, RatingChange
+from racebot.standings.queries import (
+    LeaderboardReport,
+    PlayerStanding,
+    RaceOnBoard,
+    RaceReport,
+)
+from racebot.standings.queries.records import extended
 from racebot.web.view import Board, View
 
+PER_PAGE = 100
+MOST_PER_PAGE = 1000
 MOST_FOUND = 50
-"""Players that a search by name gives at most."""
+"""Players that a search by name returns at most."""
+RACES_IN_A_PIECE = 500
+"""Races whose changes are read at once for a CSV file."""
+ROWS_IN_A_PIECE = 1000
 
-JSON = "application/json"
-CSV = "text/csv; charset=utf-8"
+Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
 
 
 class BadQueryError(ValueError):
-    """A query asks for what there cannot be; the text says what is wrong."""
+    """A query that the API does not understand; the text says what is wrong."""
 
 
-class Slice(NamedTuple):
-    """A part of a list, and what says which: `page` from 1, `pages` of `per_page` items, `total` items."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error, as problem details for HTTP APIs: https://www.rfc-editor.org/rfc/rfc9457."""
+
+    title: str
+    status: int
+    detail: str = ""
+    type: str = "about:blank"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a list: `page` of `pages`, each of `per_page` items, `total` items in all."""
 
     page: int
     per_page: int
+    pages: int
     total: int
-
-    @classmethod
-    def of(cls, query: Mapping[str, str], total: int, *, whole: bool) -> Slice:
-        if whole:
-            return cls(1, max(total, 1), total)
-        per_page = _number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-        return cls(_number(query, "page", 1), per_page, total)
 
     @property
     def offset(self) -> int:
         return (self.page - 1) * self.per_page
 
-    def document(self) -> dict[str, int]:
-        return {**self._asdict(), "pages": max(1, -(-self.total // self.per_page))}
+
+@dataclass(frozen=True, slots=True)
+class BoardSummary:
+    """A leaderboard in short."""
+
+    id: Id
+    leaderboard: str
+    category: str
+    goals: Sequence[str]
+    model: str
+    races: int
+    last_race_at: datetime | None
+    listed: int
 
 
-def all_leaderboards(view: View) -> dict[str, Any]:
-    """Every leaderboard, in short."""
-    found = []
-    for board in view.boards:
-        report = view.once(leaderboards.report, board)
-        facts = {
-            key: report[key] for key in ("leaderboard", "category", "goals", "model", "races", "last_race_at")
-        }
-        found.append({"id": board.address.stem, **facts, "listed": len(report["players"])})
-    return {"leaderboards": found}
+@dataclass(frozen=True, slots=True)
+class Leaderboards:
+    """Every leaderboard."""
+
+    leaderboards: Sequence[BoardSummary]
 
 
-def leaderboard(view: View, board: Board, query: Mapping[str, str], *, whole: bool) -> dict[str, Any]:
-    """A leaderboard and a part of its players."""
-    report = view.once(leaderboards.report, board)
-    part = Slice.of(query, len(report["players"]), whole=whole)
-    shown = report["players"][part.offset : part.offset + part.per_page]
-    return {"id": board.address.stem, **report, **part.document(), "players": shown}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardPart(LeaderboardReport):
+    """A leaderboard and a part of its listed players."""
+
+    id: Id
+    page: int
+    per_page: int
+    pages: int
+    total: int
 
 
-def races_of(view: View, board: Board, query: Mapping[str, str], *, whole: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class RacesPart(Part):
     """A part of a leaderboard's races, newest first."""
-    part = Slice.of(query, view.ledger.rated_count(board.stored), whole=whole)
-    found = leaderboards.races(view, board, part.per_page, part.offset)
-    return {"id": board.address.stem, **part.document(), "races": found}
+
+    id: Id
+    races: Sequence[RaceRow]
 
 
-def changes(view: View, board: Board, query: Mapping[str, str]) -> dict[str, Any]:
-    """Changes in the order in which they count, from after a race of the sequence.
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of ratings, in order. Ask again with `after` set to `next` to read on."""
 
-    `next` is what to ask for `after` to go on; asked later, it gives what has come since.
-    """
-    after = _number(query, "after", 0, least=0)
-    limit = _number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
-    rows = list(view.ledger.pages.changes(board.key, after, limit))
-    return {
-        "id": board.address.stem,
-        "after": after,
-        "next": rows[-1].sequence if rows else after,
-        "changes": [_change(row) for row in rows],
-    }
+    id: Id
+    after: int
+    next: int
+    changes: Sequence[RatingChange]
 
 
-def player_on(view: View, board: Board, player: str) -> dict[str, Any] | None:
-    """A player on one leaderboard, with all of their races and opponents."""
-    found = players.standing(view, board, player)
-    if found is None:
-        return None
-    return {
-        "board": board.address.stem,
-        **found,
-        "history": players.history(view, board, player),
-        "opponents": players.opponents(view, board, player),
-    }
+@dataclass(frozen=True, slots=True)
+class StandingOnBoard(PlayerStanding):
+    """A player's standing on one leaderboard."""
+
+    board: Id
 
 
-def player(view: View, player_id: str) -> dict[str, Any] | None:
-    """A player on every leaderboard."""
-    found = players.standings(view, player_id)
-    if not found:
-        return None
-    standings = [{"board": board.address.stem, **standing} for board, standing in found]
-    return {"id": player_id, "name": standings[0]["name"], "leaderboards": standings}
+@dataclass(frozen=True, slots=True)
+class PlayerOnBoard(StandingOnBoard):
+    """A player's standing on one leaderboard with all races, oldest first, and opponents, most met first."""
+
+    history: Sequence[PlayedRace]
+    opponents: Sequence[OpponentRecord]
 
 
-def find_players(view: View, query: Mapping[str, str]) -> dict[str, Any]:
-    """Players whose name has a text in it, in any case."""
-    wanted = query.get("name", "").strip().casefold()
-    if not wanted:
-        raise BadQueryError("name: give a part of the name to look for")
-    found = [
-        {"id": player_id, "name": name}
-        for player_id, name in view.ledger.pages.players()
-        if wanted in name.casefold()
-    ]
-    found.sort(key=lambda each: (len(each["name"]), each["name"]))
-    return {"players": found[:MOST_FOUND], "total": len(found)}
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player on every leaderboard, the last raced first."""
+
+    id: str
+    name: str
+    leaderboards: Sequence[StandingOnBoard]
 
 
-def race(view: View, name: str) -> dict[str, Any] | None:
-    """A race, its result, and what it did on each leaderboard."""
-    found = races.report(view, name)
-    if found is None:
-        return None
-    for board, part in races.boards(view, found):
-        part["board"] = board.address.stem
-    return found
+@dataclass(frozen=True, slots=True)
+class FoundPlayers:
+    """Players whose name contains a text, the shortest names first."""
+
+    players: Sequence[NamedPlayer]
+    total: int
 
 
-def leaderboard_sheet(view: View, board: Board) -> bytes:
-    """A leaderboard as CSV: one line for each listed player."""
-    columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
-    report = view.once(leaderboards.report, board)
-    return _sheet(columns, ([entry[column] for column in columns] for entry in report["players"]))
+@dataclass(frozen=True, slots=True)
+class RatedOnBoard(RaceOnBoard):
+    """What a race did on one leaderboard. `note` says why no rating changed, if none did."""
+
+    board: Id
 
 
-def changes_sheet(view: View, board: Board) -> bytes:
-    """A leaderboard's whole ledger as CSV: one line for each change, in the order in which they count."""
-    columns = [*ChangeRow._fields[:-1], "change"]
-    rows = view.ledger.pages.changes(board.key)
-    return _sheet(columns, ([*row[:-1], row.after - row.before] for row in rows))
+@dataclass(frozen=True, slots=True)
+class RatedRace(RaceReport):
+    """A race, its result, and what it did on every leaderboard that it counts on."""
+
+    leaderboards: Sequence[RatedOnBoard]
 
 
-def as_json(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-
-
-def problem(status: int, title: str, detail: str = "") -> bytes:
-    """An error as RFC 9457 has it."""
-    return as_json(
-        {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {})}
+def all_leaderboards(view: View) -> Leaderboards:
+    """Return every leaderboard in short."""
+    reports = [(board, view.report(board)) for board in view.boards]
+    return Leaderboards(
+        [
+            BoardSummary(
+                id=board.address.stem,
+                leaderboard=report.leaderboard,
+                category=report.category,
+                goals=report.goals,
+                model=report.model,
+                races=report.races,
+                last_race_at=report.last_race_at,
+                listed=len(report.players),
+            )
+            for board, report in reports
+        ]
     )
 
 
+def leaderboard(view: View, board: Board, query: Mapping[str, str], *, served: bool) -> LeaderboardPart:
+    """Return a leaderboard and a part of its players."""
+    report = view.report(board)
+    part = _part(query, len(report.players), served=served)
+    players = report.players[part.offset : part.offset + part.per_page]
+    found = extended(LeaderboardPart, report, id=board.address.stem, **asdict(part))
+    return replace(found, players=players)
+
+
+def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool) -> RacesPart:
+    """Return a part of a leaderboard's races, newest first."""
+    part = _part(query, view.ledger.rated_count(board.stored), served=served)
+    races = view.ledger.pages.races(board.key, part.per_page, part.offset)
+    return extended(RacesPart, part, id=board.address.stem, races=races)
+
+
+def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
+    """Return the changes of the races after one of the leaderboard's sequence, in order."""
+    after = _number(query, "after", 0, least=0)
+    limit = _number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
+    rows = list(view.ledger.pages.changes(board.key, after, limit))
+    return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
+
+
+def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | None:
+    """Return a player on one leaderboard, with all races and opponents."""
+    standing = view.standing(board, player)
+    if standing is None:
+        return None
+    return extended(
+        PlayerOnBoard,
+        standing,
+        board=board.address.stem,
+        history=view.history(board, player),
+        opponents=view.opponents(board, player),
+    )
+
+
+def player(view: View, player_id: str) -> Player | None:
+    """Return a player on every leaderboard."""
+    standings = view.standings(player_id)
+    if not standings:
+        return None
+    on_boards = [
+        extended(StandingOnBoard, standing, board=board.address.stem) for board, standing in standings
+    ]
+    return Player(player_id, on_boards[0].name, on_boards)
+
+
+def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
+    """Return players whose name contains a text, in any case.
+
+    Raises:
+        BadQueryError: the query has no such text.
+    """
+    wanted = query.get("name", "").strip().casefold()
+    if not wanted:
+        raise BadQueryError("name: a part of a player's name is required")
+    found = [each for each in view.ledger.pages.players() if wanted in each.name.casefold()]
+    found.sort(key=lambda each: (len(each.name), each.name))
+    return FoundPlayers(found[:MOST_FOUND], len(found))
+
+
+def race(view: View, name: str) -> RatedRace | None:
+    """Return a race, its result, and what it did on each leaderboard."""
+    report = view.race(name)
+    if report is None:
+        return None
+    on_boards = [
+        extended(RatedOnBoard, part, board=board.address.stem)
+        for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
+    ]
+    return replace(extended(RatedRace, report), leaderboards=on_boards)
+
+
+def leaderboard_sheet(view: View, board: Board) -> Iterator[bytes]:
+    """Yield a leaderboard as CSV: one line for each listed player."""
+    columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
+    rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
+    return _sheet(columns, rows)
+
+
+def changes_sheet(view: View, board: Board) -> Iterator[bytes]:
+    """Yield all changes of a leaderboard as CSV, in order, reading a few hundred races at a time."""
+    columns = (
+        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before", "change"
+    )  # fmt: skip
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        after = 0
+        while found := list(view.ledger.pages.changes(board.key, after, RACES_IN_A_PIECE)):
+            yield from (tuple(getattr(each, name) for name in columns) for each in found)
+            after = found[-1].sequence
+
+    return _sheet(columns, rows())
+
+
 def harmless(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: text that could be one has an apostrophe before it."""
+    """Return a cell that no spreadsheet runs as a formula: text that could be one gets an apostrophe."""
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
         return f"'{value}"
-    return value
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _sheet(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
+def _sheet(columns: Iterable[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(columns)
-    writer.writerows([harmless(value) for value in row] for row in rows)
-    return file.getvalue().encode(errors="replace")
+    yield file.getvalue().encode()
+    while piece := list(islice(rows, ROWS_IN_A_PIECE)):
+        file.seek(0)
+        file.truncate()
+        writer.writerows([harmless(value) for value in row] for row in piece)
+        yield file.getvalue().encode(errors="replace")
 
 
-def _change(row: ChangeRow) -> dict[str, Any]:
-    return {**row._asdict(), "change": row.after - row.before, "parts": dict(json.loads(row.parts))}
+def _part(query: Mapping[str, str], total: int, *, served: bool) -> Part:
+    if not served:
+        return Part(page=1, per_page=max(total, 1), pages=1, total=total)
+    per_page = _number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
+    return Part(_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
 
 
 def _number(query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9) -> int:
@@ -187,62 +308,5 @@ def _number(query: Mapping[str, str], name: str, default: int, *, least: int = 1
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
-        raise BadQueryError(f"{name}: not a number from {least} to {most}")
+        raise BadQueryError(f"{name}: must be a number from {least} to {most}")
     return int(text)
-
-
-def answer(view: View, path: str, query: Mapping[str, str], *, whole: bool) -> tuple[bytes, str] | None:
-    """What belongs to an address below `api/`, with its media type; None where there is nothing.
-
-    Args:
-        view: the state of the ledger.
-        path: from the root, `.json` at its end or not.
-        query: what of it is asked for.
-        whole: whether lists come whole, whatever is asked for.
-
-    Raises:
-        BadQueryError: a query that cannot be answered.
-    """
-    sheet = path.endswith(".csv")
-    parts = path.removesuffix(".csv" if sheet else ".json").split("/")[1:]
-    if parts[:1] == ["leaderboards"] and len(parts) > 2:
-        board = view.board("/".join(parts[1:3]))
-        if board is None:
-            return None
-        rest = parts[3:]
-        if sheet:
-            made = {(): leaderboard_sheet, ("changes",): changes_sheet}.get(tuple(rest))
-            return None if made is None else (made(view, board), CSV)
-        found = _of_board(view, board, rest, query, whole=whole)
-    elif sheet:
-        return None
-    else:
-        match parts:
-            case ["openapi"]:
-                found = openapi.description(whole=whole)
-            case ["leaderboards"]:
-                found = all_leaderboards(view)
-            case ["players"] if not whole:
-                found = find_players(view, query)
-            case ["players", player_id]:
-                found = player(view, addresses.text_of(player_id))
-            case ["races", *names]:
-                found = race(view, "/".join(map(addresses.text_of, names)))
-            case _:
-                found = None
-    return None if found is None else (as_json(found), JSON)
-
-
-def _of_board(
-    view: View, board: Board, rest: list[str], query: Mapping[str, str], *, whole: bool
-) -> dict[str, Any] | None:
-    match rest:
-        case []:
-            return leaderboard(view, board, query, whole=whole)
-        case ["races"]:
-            return races_of(view, board, query, whole=whole)
-        case ["changes"] if not whole:
-            return changes(view, board, query)
-        case ["players", player_id]:
-            return player_on(view, board, addresses.text_of(player_id))
-    return None

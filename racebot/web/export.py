@@ -15,7 +15,9 @@ from pathlib import Path, PurePosixPath
 
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
-from racebot.web.site import Site
+from racebot.web.document import Document
+from racebot.web.inventory import paths
+from racebot.web.pages import Pages
 from racebot.web.view import Publication, View
 
 MANIFEST = ".racebot-pages"
@@ -64,12 +66,14 @@ def _export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
     kept: dict[str, None] = {}
     written = 0
     with ledger.snapshot():
-        site = Site(View(ledger, publication), served=False)
-        for path in site.paths():
-            document = site.document(path, {})
-            if document is not None:
+        view = View(ledger, publication)
+        pages = Pages(view, served=False)
+        for path in paths(view):
+            content = pages.document(path, {})
+            if content is not None:
                 kept[path] = None
-                written += _write(folder / path, document.body)
+                body = content.body if isinstance(content, Document) else b"".join(content.pieces())
+                written += _write(folder / path, body)
     # Old and new names together first: whatever is interrupted, nothing of ours is forgotten.
     _write_manifest(folder, {*before, *kept})
     removed = sum(_remove(folder, path) for path in before if path not in kept)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import urlencode
 
+from racebot.standings.queries import LeaderboardReport, ListedPlayer
 from racebot.web import templating
 from racebot.web.addresses import PAGE_SIZE, link
 from racebot.web.view import Board
 
 
-class Column(NamedTuple):
-    """A column of the table. `down` says whether its first order is from the greatest to the least."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table. `down` is True if its first order is from the highest to the lowest."""
 
     key: str
     label: str
@@ -31,21 +34,23 @@ COLUMNS = (
     Column("won", "Won", True, "wide"),
     Column("last", "Last race", True, "wide"),
 )
+_COLUMNS = {column.key: column for column in COLUMNS}
 
-_SORT_KEYS: dict[str, Any] = {
-    "place": lambda e: e["place"],
-    "player": lambda e: e["name"].casefold(),
-    "points": lambda e: e["points"],
-    "week": lambda e: e["moved"]["points"] if e["moved"] else 0,
-    "races": lambda e: e["races"],
-    "finished": lambda e: e["finishes"],
-    "won": lambda e: e["wins"],
-    "last": lambda e: e["last_race_at"],
+_SORT_KEYS: dict[str, Callable[[ListedPlayer], Any]] = {
+    "place": lambda player: player.place,
+    "player": lambda player: player.name.casefold(),
+    "points": lambda player: player.points,
+    "week": lambda player: player.moved.points if player.moved else 0,
+    "races": lambda player: player.races,
+    "finished": lambda player: player.finishes,
+    "won": lambda player: player.wins,
+    "last": lambda player: player.last_race_at,
 }
 
 
-class Choice(NamedTuple):
-    """What a reader asked for."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The search and order that a reader chose."""
 
     q: str
     sort: str
@@ -53,98 +58,99 @@ class Choice(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
-        """From a query; what it does not name, or names wrongly, is as by default."""
-        columns = {column.key: column for column in COLUMNS}
-        sort = query.get("sort", "place")
-        column = columns.get(sort, COLUMNS[0])
+        """Read a choice from a query; anything missing or unknown gets its default."""
+        column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
         down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
         return cls(query.get("q", "")[:100], column.key, down)
 
-    def query(self, **changes: Any) -> str:
-        """The query that asks for this, with changes, as part of a link."""
-        wanted = self._replace(**{k: v for k, v in changes.items() if k in self._fields})
-        column = next(c for c in COLUMNS if c.key == wanted.sort)
+    def query(self, page: int = 1) -> str:
+        """Return the query that asks for this choice, as part of a link."""
         pairs = {
-            "q": wanted.q,
-            "sort": "" if wanted.sort == "place" and not wanted.down else wanted.sort,
-            "order": "" if wanted.down == column.down else "down" if wanted.down else "up",
-            "page": "" if changes.get("page", 1) == 1 else changes["page"],
+            "q": self.q,
+            "sort": "" if self.sort == "place" and not self.down else self.sort,
+            "order": "" if self.down == _COLUMNS[self.sort].down else "down" if self.down else "up",
+            "page": "" if page == 1 else str(page),
         }
         text = urlencode({name: value for name, value in pairs.items() if value})
         return f"?{text}" if text else ""
 
+    def sorted_by(self, column: Column) -> Choice:
+        """Return the choice after a click on a column's heading."""
+        return replace(self, sort=column.key, down=not self.down if column.key == self.sort else column.down)
+
     @property
-    def plain(self) -> bool:
+    def default(self) -> bool:
         return not self.q and self.sort == "place" and not self.down
 
 
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """One entry of a pager. `number` is None for a gap."""
+
+    number: int | None
+    link: str = ""
+    current: bool = False
+
+
 def leaderboard_page(
-    board: Board, report: Mapping[str, Any], path: str, number: int, query: Mapping[str, str], served: bool
+    board: Board, report: LeaderboardReport, path: str, number: int, query: Mapping[str, str], served: bool
 ) -> bytes | None:
-    """One page of a leaderboard, or None where there is no such page.
+    """Render one page of a leaderboard.
 
     Args:
-        board: which.
-        report: of `leaderboards.report`.
+        board: the leaderboard.
+        report: its listed players.
         path: where the page is.
         number: of the page, from 1.
-        query: what a reader asked for: `q`, `sort`, `order` and, of such a choice, `page`.
-        served: whether a server can be asked.
+        query: the reader's choice: `q`, `sort`, `order` and, if any of these is set, `page`.
+        served: True if a server can search and sort.
+
+    Returns:
+        The page; None if there are not that many.
     """
     choice = Choice.of(query)
-    players = _chosen(report["players"], choice)
-    if not choice.plain:
-        number = int(query["page"]) if re.fullmatch(r"\d{1,6}", query.get("page", "")) else 1
+    players = _chosen(report.players, choice)
+    if not choice.default:
+        number = int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
-    first = board.address.page()
+    first = link(path, board.address.page())
 
     def page_link(page: int) -> str:
-        if choice.plain:
-            return link(path, board.address.page(page))
-        return link(path, first) + choice.query(page=page)
+        return link(path, board.address.page(page)) if choice.default else first + choice.query(page)
 
-    columns = [
-        {
-            **column._asdict(),
-            "link": (link(path, first) + choice.query(sort=column.key, down=_next_order(choice, column))),
-        }
-        for column in COLUMNS
-    ]
-    whole = len(report["players"]) <= PAGE_SIZE and choice.plain
+    everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
     return templating.render(
         "leaderboard.html",
         path,
         board=board,
         report=report,
         choice=choice,
-        columns=columns,
+        columns=[(column, first + choice.sorted_by(column).query()) for column in COLUMNS],
         players=players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
         matching=len(players),
         pages=pager(number, count, page_link),
         served=served,
-        live=whole or not served,
+        live=everybody_shown or not served,
         more=[page_link(n) for n in range(1, count + 1) if n != number] if not served else [],
     )
 
 
-def pager(number: int, count: int, page_link: Any) -> list[dict[str, Any]]:
-    """Links to the first, the last and the neighbouring pages, with gaps between them."""
+def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
+    """Return links to the first, the last and the neighbouring pages, with gaps between them."""
     near = sorted({1, count, *range(max(1, number - 2), min(count, number + 2) + 1)})
-    pages: list[dict[str, Any]] = []
+    pages: list[PageLink] = []
     for previous, page in zip([0, *near], near, strict=False):
         if page - previous > 1:
-            pages.append({"gap": True, "current": False})
-        pages.append({"gap": False, "current": page == number, "number": page, "link": page_link(page)})
+            pages.append(PageLink(None))
+        pages.append(PageLink(page, page_link(page), page == number))
     return pages
 
 
-def _next_order(choice: Choice, column: Column) -> bool:
-    return not choice.down if column.key == choice.sort else column.down
-
-
-def _chosen(players: Sequence[dict[str, Any]], choice: Choice) -> list[dict[str, Any]]:
+def _chosen(players: Sequence[ListedPlayer], choice: Choice) -> Sequence[ListedPlayer]:
+    if choice.default:
+        return players
     wanted = choice.q.strip().casefold()
-    found = [entry for entry in players if wanted in entry["name"].casefold()]
-    return found if choice.plain else sorted(found, key=_SORT_KEYS[choice.sort], reverse=choice.down)
+    found = [player for player in players if wanted in player.name.casefold()]
+    return sorted(found, key=_SORT_KEYS[choice.sort], reverse=choice.down)

@@ -23,9 +23,11 @@ from starlette.routing import Route
 
 from racebot.errors import LedgerError
 from racebot.ledger.store import Ledger
+from racebot.text.format import to_json
 from racebot.web import api, templating
 from racebot.web.api import BadQueryError
-from racebot.web.site import Document, Site
+from racebot.web.document import Document
+from racebot.web.pages import Pages
 from racebot.web.view import Publication, View
 
 log = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ class Renderer:
         self._database = database
         self._publication = publication
         self._ledger: Ledger | None = None
-        self._site: Site | None = None
+        self._site: Pages | None = None
         self._inode = self._version = 0
         self._documents: dict[tuple[str, tuple[tuple[str, str], ...]], Document | None] = {}
 
@@ -63,12 +65,15 @@ class Renderer:
             version = ledger.data_version()
             if self._site is None or version != self._version:
                 self._version = version
-                self._site = Site(View(ledger, self._publication), served=True)
+                self._site = Pages(View(ledger, self._publication), served=True)
                 self._documents.clear()
             if key not in self._documents:
                 if len(self._documents) >= KEPT:
                     del self._documents[next(iter(self._documents))]
-                self._documents[key] = self._site.document(path, query)
+                content = self._site.document(path, query)
+                if content is not None and not isinstance(content, Document):
+                    content = Document(b"".join(content.pieces()), content.media_type)
+                self._documents[key] = content
             return self._documents[key]
 
     def close(self) -> None:
@@ -182,13 +187,14 @@ def _refused(request: Request, error: Exception) -> Response:
 def _failed(request: Request, error: Exception) -> Response:
     """A fault of ours; what it is goes into the log alone."""
     del error
-    return _error(request.url.path.lstrip("/"), 500, "This page cannot be made: a fault of the program.")
+    return _error(request.url.path.lstrip("/"), 500, "Internal error.")
 
 
 def _error(path: str, status: int, text: str, detail: str = "") -> Response:
     """An error as a page, or for programs as a problem."""
     if path.startswith("api/"):
-        body, media_type = api.problem(status, text, detail), "application/problem+json"
+        body = to_json(api.Problem(text, status, detail)).encode()
+        media_type = "application/problem+json"
     else:
         body, media_type = templating.render("error.html", path, text=text), "text/html; charset=utf-8"
     return Response(body, status, media_type=media_type, headers=HEADERS)

@@ -1,28 +1,31 @@
-"""The ledger as pages need it: its leaderboards with their addresses, and what is worked out once for all."""
+"""The ledger as pages see it: leaderboards with their addresses, and a memory of expensive queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
 
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.history import OpponentRecord, PlayedRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.queries import Listing
+from racebot.standings import queries
+from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding, RaceReport
 from racebot.web.addresses import BoardAddress, board_addresses
 
-T = TypeVar("T")
+_REMEMBERED = 32
+"""Races and players. Page and data of one are mostly asked for together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the operator decided about the pages.
+    """The operator's settings for pages.
 
     Attributes:
-        listing: who is listed on a leaderboard.
-        provisional_races: a rating after fewer races is marked as provisional.
-        site: address of the races' site, for links to its rooms and users.
+        listing: which players a leaderboard lists.
+        provisional_races: ratings after fewer races are provisional.
+        site: address of the site, for links to race rooms and users.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -32,7 +35,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A leaderboard, where its pages are, and who is listed."""
+    """A stored leaderboard with its address and the players it lists."""
 
     stored: Leaderboard
     address: BoardAddress
@@ -57,7 +60,11 @@ class View:
     def __init__(self, ledger: Ledger, publication: Publication) -> None:
         self.ledger = ledger
         self.publication = publication
-        self._known: dict[tuple[Any, ...], Any] = {}
+        self._reports: dict[int, LeaderboardReport] = {}
+        self._standing = lru_cache(_REMEMBERED)(self._read_standing)
+        self._race = lru_cache(_REMEMBERED)(self._read_race)
+        self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
+        self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
 
     @cached_property
     def boards(self) -> list[Board]:
@@ -70,17 +77,68 @@ class View:
         ]
 
     def board(self, stem: str) -> Board | None:
-        """The leaderboard at an address."""
+        """Return the leaderboard at an address."""
         return next((board for board in self.boards if board.address.stem == stem), None)
 
+    def report(self, board: Board) -> LeaderboardReport:
+        """Return a leaderboard with its listed players."""
+        if board.key not in self._reports:
+            self._reports[board.key] = queries.leaderboard_report(
+                self.ledger,
+                board.stored,
+                board.listing,
+                provisional_races=self.publication.provisional_races,
+            )
+        return self._reports[board.key]
+
+    def standing(self, board: Board, player: str) -> PlayerStanding | None:
+        """Return a player's standing on a leaderboard; None if they have not raced there."""
+        return self._standing(board.key, player)
+
+    def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
+        """Return a player's standing on each leaderboard they have raced on, the last raced first."""
+        found = [
+            (board, standing)
+            for board in self.boards
+            if (standing := self.standing(board, player)) is not None
+        ]
+        return sorted(found, key=lambda pair: pair[1].last_race_at, reverse=True)
+
+    def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
+        """Return all rated races of a player on a leaderboard, oldest first."""
+        return self._history(board.key, player)
+
+    def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
+        """Return everybody a player has raced on a leaderboard, the most met first."""
+        return self._opponents(board.key, player)
+
+    def race(self, name: str) -> RaceReport | None:
+        """Return a race by its full name; None if it counts on no leaderboard."""
+        return self._race(name)
+
+    def boards_of(self, report: RaceReport) -> list[Board]:
+        """Return the leaderboards of a race, in the order of its report."""
+        by_name = {(board.category, board.name): board for board in self.boards}
+        return [by_name[report.category, part.leaderboard] for part in report.leaderboards]
+
     def provisional(self, races: int) -> bool:
-        """Whether a rating after so many races is still provisional."""
+        """Return True if a rating after this many races is provisional."""
         return races < self.publication.provisional_races
 
-    def once(self, work: Callable[[View, Board], T], board: Board) -> T:
-        """What `work` makes of a leaderboard, worked out once."""
-        key = (work, board.key)
-        if key not in self._known:
-            self._known[key] = work(self, board)
-        found: T = self._known[key]
-        return found
+    def _read_standing(self, key: int, player: str) -> PlayerStanding | None:
+        board = next(board for board in self.boards if board.key == key)
+        return queries.player_standing(
+            self.ledger,
+            board.stored,
+            board.listing,
+            player,
+            provisional_races=self.publication.provisional_races,
+        )
+
+    def _read_race(self, name: str) -> RaceReport | None:
+        try:
+            report = queries.race_report(self.ledger, name)
+        except NoSuchEntryError:
+            return None
+        # A slug alone finds its race, too, but is not the race's address.
+        return report if report.leaderboards and report.race == name else None

@@ -310,10 +310,10 @@ def life(data: bytes) -> None:
                 for row in ledger.outbox.of(found.name):
                     _fits(row.message.kind, row.message.body, found)
                 if ledger.race(found.name) is not None:
-                    queries.race(ledger, found.name)
+                    queries.race_report(ledger, found.name)
                 for board in ledger.leaderboards():
-                    queries.leaderboard(ledger, board, queries.Listing(1, 36_500))
-                    queries.movers(ledger, board)
+                    queries.leaderboard_report(ledger, board, queries.Listing(1, 36_500))
+                    queries.biggest_movers(ledger, board)
         raise _RollBack
 
 

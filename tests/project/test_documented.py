@@ -108,7 +108,7 @@ def test_addresses_of_data_are_those_of_the_description() -> None:
     words = {"CATEGORY": "{category}", "BOARD": "{board}", "PLAYER": "{player}", "RACE": "{race}"}
     listed = re.findall(r"^\| `/api(/\S*?)(?:\?[^`]*)?` \|", PAGES, re.MULTILINE)
     named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
-    assert named - {"/openapi.json"} == set(description(whole=False)["paths"])
+    assert named - {"/openapi.json"} == set(description(served=True)["paths"])
 
 
 def test_commands_and_settings_for_pages_exist() -> None:

@@ -12,7 +12,7 @@ from racebot.standings import queries
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import api, leaderboards, players, races
+from racebot.web import api
 from racebot.web.view import Publication, View
 
 
@@ -35,28 +35,28 @@ def test_leaderboards_movers_players_and_races_show_discriminators(ledger: Ledge
     board = ledger.leaderboard(CATEGORY, GOAL)
     assert board is not None
     expected = {*BOTH, "Bo"}
-    assert {entry["name"] for entry in queries.leaderboard(ledger, board, Listing())["players"]} == expected
-    assert {standing.name for _, standing in queries.first_of(ledger, board, Listing(), 3)} == expected
-    assert {entry["name"] for entry in queries.movers(ledger, board)} <= expected
-    assert queries.player(ledger, "eve#0002", {})["name"] == "Eve#0002"
-    (part,) = queries.race(ledger, "r")["leaderboards"]
-    assert {entry["name"] for entry in part["entrants"]} == expected
-    assert any("beat Eve#0002" in reason for entry in part["entrants"] for reason in entry["moved_by"])
+    report = queries.leaderboard_report(ledger, board, Listing())
+    assert {player.name for player in report.players} == expected
+    assert {standing.name for _, standing in queries.top_players(ledger, board, Listing(), 3)} == expected
+    assert {mover.name for mover in queries.biggest_movers(ledger, board)} <= expected
+    assert queries.player_report(ledger, "eve#0002", lambda _: Listing()).name == "Eve#0002"
+    (part,) = queries.race_report(ledger, "r").leaderboards
+    assert {entrant.name for entrant in part.entrants} == expected
+    assert any("Eve#0002 (" in reason for entrant in part.entrants for reason in entrant.reasons)
 
 
 def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     settled(ledger)
     view = View(ledger, Publication())
     (board,) = view.boards
-    assert {entry["name"] for entry in leaderboards.report(view, board)["players"]} == {*BOTH, "Bo"}
-    assert [winner["name"] for race in leaderboards.races(view, board, 1) for winner in race["winners"]] == [
-        "Eve#0001"
-    ]
-    assert {row["name"] for row in players.opponents(view, board, "id-bo")} == BOTH
-    report = races.report(view, RACE.name)
+    assert {player.name for player in view.report(board).players} == {*BOTH, "Bo"}
+    (row,) = ledger.pages.races(board.key, 1)
+    assert [winner.name for winner in row.winners] == ["Eve#0001"]
+    assert {opponent.name for opponent in view.opponents(board, "id-bo")} == BOTH
+    report = view.race(RACE.name)
     assert report is not None
-    assert {entry["name"] for entry in report["result"]} == {*BOTH, "Bo"}
-    assert {found["name"] for found in api.find_players(view, {"name": "eve"})["players"]} == BOTH
+    assert {entrant.name for entrant in report.result} == {*BOTH, "Bo"}
+    assert {player.name for player in api.find_players(view, {"name": "eve"}).players} == BOTH
 
 
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:

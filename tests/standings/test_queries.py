@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,13 +12,15 @@ from rich.console import Console
 
 from racebot.cli import tables
 from racebot.errors import NoSuchEntryError
+from racebot.ledger.history import PlayedRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings import queries
+from racebot.standings.explain import Opponent
 from racebot.standings.plan import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
+from racebot.standings.queries import LeaderboardReport, Listing, PlayerReport, RatedEntrant
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -43,8 +46,13 @@ def board(ledger: Ledger) -> Leaderboard:
     return merge(ledger, RACES)
 
 
-def rows(report: dict[str, Any]) -> list[tuple[int, str, int]]:
-    return [(p["place"], p["name"], p["points"]) for p in report["players"]]
+def everybody(board: Leaderboard) -> Listing:
+    del board
+    return Listing()
+
+
+def rows(report: LeaderboardReport) -> list[tuple[int, str, int]]:
+    return [(p.place, p.name, p.points) for p in report.players]
 
 
 def shown(print_: Any, *args: Any, width: int = 120) -> str:
@@ -58,7 +66,7 @@ def shown(print_: Any, *args: Any, width: int = 120) -> str:
 
 
 def test_a_leaderboard_by_place(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.leaderboard(ledger, board, Listing())
+    report = queries.leaderboard_report(ledger, board, Listing())
     assert rows(report) == [
         (1, "Cy", 1200),
         (2, "Ann", 1190),
@@ -66,20 +74,19 @@ def test_a_leaderboard_by_place(ledger: Ledger, board: Leaderboard) -> None:
         (4, "Bo", 810),
         (5, "Ed", 800),
     ]
-    assert (report["leaderboard"], report["category"], report["goals"]) == (GOAL, CATEGORY, [GOAL])
-    assert (report["model"], report["races"]) == ("pairwise-elo", 4)
-    assert report["parameters"]["rates"] == [0.2]
-    ann = report["players"][1]
-    assert (ann["id"], ann["races"], ann["finishes"], ann["wins"]) == ("id-ann", 2, 2, 2)
-    assert ann["state"] == [ann["rating"]]
-    assert ann["last_race_at"] == "2026-03-03T12:00:00+00:00"
-    assert json.loads(json.dumps(report)) == report
+    assert (report.leaderboard, report.category, report.goals) == (GOAL, CATEGORY, (GOAL,))
+    assert (report.model, report.races) == ("pairwise-elo", 4)
+    assert report.parameters["rates"] == [0.2]
+    ann = report.players[1]
+    assert (ann.id, ann.races, ann.finishes, ann.wins) == ("id-ann", 2, 2, 2)
+    assert ann.state == (ann.rating,)
+    assert ann.last_race_at == RACES[2].ended_at
 
 
 def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann bo"), result("b", "cy di"), result("c", "fay ed gus", after=1)])
     # Fay 1200, Ed 1000, Gus 800; Ann and Cy 1100; Bo and Di 900.
-    assert rows(queries.leaderboard(ledger, board, Listing())) == [
+    assert rows(queries.leaderboard_report(ledger, board, Listing())) == [
         (1, "Fay", 1200),
         (2, "Ann", 1100),
         (2, "Cy", 1100),
@@ -91,51 +98,51 @@ def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
 
 
 def test_players_with_few_finishes_are_not_listed(ledger: Ledger, board: Leaderboard) -> None:
-    assert rows(queries.leaderboard(ledger, board, Listing(minimum_finishes=2))) == [
+    assert rows(queries.leaderboard_report(ledger, board, Listing(minimum_finishes=2))) == [
         (1, "Ann", 1190),
         (2, "Bo", 810),
     ]
-    named = [row[1] for row in rows(queries.leaderboard(ledger, board, Listing(minimum_finishes=1)))]
+    named = [row[1] for row in rows(queries.leaderboard_report(ledger, board, Listing(minimum_finishes=1)))]
     assert "Ed" not in named
     assert len(named) == 4
 
 
 def test_players_who_stayed_away_are_not_listed(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann bo"), result("b", "cy di", after=24 * 10)])
-    assert [row[1] for row in rows(queries.leaderboard(ledger, board, Listing(inactive_days=9)))] == [
+    assert [row[1] for row in rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=9)))] == [
         "Cy",
         "Di",
     ]
-    assert len(rows(queries.leaderboard(ledger, board, Listing(inactive_days=10)))) == 4
+    assert len(rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=10)))) == 4
 
 
 @pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=1), Listing(inactive_days=9)])
 def test_the_first_of_a_leaderboard_are_as_on_the_whole(
     ledger: Ledger, board: Leaderboard, listing: Listing
 ) -> None:
-    whole = queries.leaderboard(ledger, board, listing)
+    whole = queries.leaderboard_report(ledger, board, listing)
     for limit in range(1, 7):
-        first = queries.leaderboard(ledger, board, listing, limit=limit)
-        assert first == {**whole, "players": whole["players"][:limit]}
-    assert queries.listed_count(ledger, board, listing) == len(whole["players"])
+        first = queries.leaderboard_report(ledger, board, listing, limit=limit)
+        assert first == replace(whole, players=whole.players[:limit])
+    assert queries.listed_count(ledger, board, listing) == len(whole.players)
 
 
 def test_an_empty_leaderboard(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
-    report = queries.leaderboard(ledger, board, Listing(5, 5))
-    assert (report["players"], report["races"]) == ([], 1)
-    assert "1 races rated, 0 players" in shown(tables.leaderboard, report)
-    assert queries.movers(ledger, board) == []
+    report = queries.leaderboard_report(ledger, board, Listing(5, 5))
+    assert (report.players, report.races) == ([], 1)
+    assert "1 races rated, 0 players" in shown(tables.print_leaderboard, report)
+    assert queries.biggest_movers(ledger, board) == []
 
 
 def test_a_leaderboard_as_a_table(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.leaderboard(ledger, board, Listing())
-    first = queries.leaderboard(ledger, board, Listing(), limit=2)
-    text = shown(tables.leaderboard, first, queries.listed_count(ledger, board, Listing()))
+    report = queries.leaderboard_report(ledger, board, Listing())
+    first = queries.leaderboard_report(ledger, board, Listing(), limit=2)
+    text = shown(tables.print_leaderboard, first, queries.listed_count(ledger, board, Listing()))
     assert "Any Orb (pairwise-elo)" in text
     assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
     assert "4 races rated, 5 players; the first 2 shown" in text
-    assert "5 players\n" in shown(tables.leaderboard, report)
+    assert "5 players\n" in shown(tables.print_leaderboard, report)
 
 
 # Movers
@@ -151,71 +158,75 @@ def test_who_moved_most_of_late(ledger: Ledger) -> None:
             result("c", "ann bo", after=24 * 32),
         ],
     )
-    moved = [(m["name"], m["before"], m["after"], m["change"]) for m in queries.movers(ledger, board)]
+    moved = [(m.name, m.before, m.after, m.change) for m in queries.biggest_movers(ledger, board)]
     assert moved == [
         ("Cy", 1000, 1200, 200),
         ("Ed", 1000, 800, -200),
         ("Ann", 1000, 1190, 190),
         ("Bo", 1000, 810, -190),
     ]
-    assert [m["name"] for m in queries.movers(ledger, board, count=1)] == ["Cy"]
-    assert "+200" in shown(tables.movers, queries.movers(ledger, board), 28)
+    assert [m.name for m in queries.biggest_movers(ledger, board, count=1)] == ["Cy"]
+    assert "+200" in shown(tables.print_movers, queries.biggest_movers(ledger, board), 28)
 
 
 def test_the_window_of_the_movers_ends_with_the_last_race(ledger: Ledger) -> None:
     window = queries.MOVERS_WINDOW / timedelta(hours=1)
     races = [result("a", "ann bo"), result("b", "cy di", after=window)]
-    assert len(queries.movers(ledger, merge(ledger, races))) == 4
+    assert len(queries.biggest_movers(ledger, merge(ledger, races))) == 4
     later = [result("c", "ed fay", after=window + 0.001)]
-    assert {m["name"] for m in queries.movers(ledger, merge(ledger, later))} == {"Cy", "Di", "Ed", "Fay"}
+    assert {m.name for m in queries.biggest_movers(ledger, merge(ledger, later))} == {"Cy", "Di", "Ed", "Fay"}
 
 
 # Players
 
 
 def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player(ledger, "ANN", {})
-    assert (report["id"], report["name"]) == ("id-ann", "Ann")
-    (on,) = report["leaderboards"]
-    assert (on["leaderboard"], on["place"], on["listed"], on["points"]) == (GOAL, 2, 5, 1190)
-    assert on["history"] == [
-        {
-            "race": "orb/c",
-            "ended_at": "2026-03-03T12:00:00+00:00",
-            "place": 1,
-            "entrants": 2,
-            "before": 1100,
-            "after": 1190,
-            "change": 90,
-        },
-        {
-            "race": "orb/a",
-            "ended_at": "2026-03-01T12:00:00+00:00",
-            "place": 1,
-            "entrants": 2,
-            "before": 1000,
-            "after": 1100,
-            "change": 100,
-        },
+    report = queries.player_report(ledger, "ANN", everybody)
+    assert (report.id, report.name) == ("id-ann", "Ann")
+    (on,) = report.leaderboards
+    assert (on.leaderboard, on.place, on.listed, on.points) == (GOAL, 2, 5, 1190)
+    assert on.history == [
+        PlayedRace(
+            race="orb/c",
+            sequence=3,
+            ended_at=NOON + timedelta(hours=48),
+            place=1,
+            entrants=2,
+            before=1100,
+            after=1190,
+            races_before=1,
+            change=90,
+        ),
+        PlayedRace(
+            race="orb/a",
+            sequence=1,
+            ended_at=NOON,
+            place=1,
+            entrants=2,
+            before=1000,
+            after=1100,
+            races_before=0,
+            change=100,
+        ),
     ]
-    assert len(queries.player(ledger, "ann", {}, limit=1)["leaderboards"][0]["history"]) == 1
-    text = shown(tables.player, report)
+    assert len(queries.player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
+    text = shown(tables.print_player, report)
     assert "Any Orb: 1190 points, place 2 of 5, 2 races, 2 finished, 2 won" in text
     assert "2026-03-03 12:00" in text
     assert "1 of 2" in text
 
 
 def test_a_player_who_did_not_finish(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player(ledger, "id-ed", {})
-    assert report["leaderboards"][0]["history"][0]["place"] is None
-    assert "DNF of 3" in shown(tables.player, report)
+    report = queries.player_report(ledger, "id-ed", everybody)
+    assert report.leaderboards[0].history[0].place is None
+    assert "DNF of 3" in shown(tables.print_player, report)
 
 
 def test_a_player_who_is_not_listed(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player(ledger, "Cy", {board.key: Listing(minimum_finishes=2)})
-    (on,) = report["leaderboards"]
-    assert (on["place"], on["listed"], on["points"]) == (None, 2, 1200)
-    assert "1200 points, not listed" in shown(tables.player, report)
+    report = queries.player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
+    (on,) = report.leaderboards
+    assert (on.place, on.listed, on.points) == (None, 2, 1200)
+    assert "1200 points, not listed" in shown(tables.print_player, report)
 
 
 @pytest.mark.parametrize("finishes", [0, 1, 2])
@@ -223,70 +234,69 @@ def test_a_player_who_is_not_listed(ledger: Ledger, board: Leaderboard) -> None:
 def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes: int, days: int) -> None:
     board = merge(ledger, [*RACES, result("e", "gus hal", after=6), result("f", "ian joe", after=12)])
     listing = Listing(finishes, days)
-    report = queries.leaderboard(ledger, board, listing)
-    places = {entry["id"]: entry["place"] for entry in report["players"]}
+    report = queries.leaderboard_report(ledger, board, listing)
+    places = {entry.id: entry.place for entry in report.players}
     assert len(set(places.values())) < len(places) or finishes == 2 or days
     for standing in ledger.standings(board):
-        (on,) = queries.player(ledger, standing.player, {board.key: listing})["leaderboards"]
-        assert (on["place"], on["listed"]) == (places.get(standing.player), len(places))
+        (on,) = queries.player_report(ledger, standing.player, lambda _: listing).leaderboards
+        assert (on.place, on.listed) == (places.get(standing.player), len(places))
 
 
 def test_a_player_whose_races_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player(ledger, "Fay", {})
-    assert report == {"id": "id-fay", "name": "Fay", "leaderboards": []}
-    assert "no race of theirs has been rated yet" in shown(tables.player, report)
+    report = queries.player_report(ledger, "Fay", everybody)
+    assert report == PlayerReport("id-fay", "Fay", [])
+    assert "none of these races has been rated yet" in shown(tables.print_player, report)
 
 
 def test_nobody_of_that_name(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
-        queries.player(ledger, "Zed", {})
+        queries.player_report(ledger, "Zed", everybody)
 
 
 # Races
 
 
 def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.race(ledger, "b")
-    assert (report["race"], report["goal"], report["source"]) == ("orb/b", GOAL, "import")
-    assert report["ended_at"] == "2026-03-02T12:00:00+00:00"
-    (on,) = report["leaderboards"]
-    assert (on["leaderboard"], on["model"], on["sequence"], on["note"]) == (GOAL, "pairwise-elo", 2, None)
+    report = queries.race_report(ledger, "b")
+    assert (report.race, report.goal, report.source) == ("orb/b", GOAL, "import")
+    assert report.ended_at == RACES[1].ended_at
+    (on,) = report.leaderboards
+    assert (on.leaderboard, on.model, on.sequence, on.note) == (GOAL, "pairwise-elo", 2, None)
     # Three equals: each is expected second and as likely to beat as to be beaten.
-    assert on["entrants"] == [
-        {
-            "standing": standing,
-            "id": f"id-{name.lower()}",
-            "name": name,
-            "before": 1000,
-            "after": after,
-            "change": after - 1000,
-            "first_race": True,
-            "parts": {},
-            "expected": 2.0,
-            "actual": actual,
-            "finish_chance": None,
-            "pushed": [{"player": each, "beaten": after > 1000, "chance": 0.5} for each in pushed],
-            "opposed": None,
-            "reasons": [reason],
-        }
+    assert on.entrants == [
+        RatedEntrant(
+            standing=standing,
+            id=f"id-{name.lower()}",
+            name=name,
+            before=1000,
+            after=after,
+            change=after - 1000,
+            first_race=True,
+            parts={},
+            expected=2.0,
+            actual=actual,
+            finish_chance=None,
+            pushed=tuple(Opponent(each, beaten=after > 1000, chance=0.5) for each in pushed),
+            opposed=None,
+            reasons=[reason],
+        )
         for standing, name, after, actual, pushed, reason in (
             ("1", "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)"),
             ("2", "Di", 1000, 2.0, [], "under one point"),
             ("DNF", "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)"),
         )
     ]
-    text = shown(tables.race, report, width=240)
+    text = shown(tables.print_race, report, width=240)
     assert "orb/b  Any Orb, ended 2026-03-02 12:00 UTC" in text
     assert "Cy (new)" in text
     assert "gained: Di (50% to beat), Ed (50%)" in text
-    assert json.loads(json.dumps(report)) == report
 
 
 def test_a_race_that_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.race(ledger, "orb/d")
-    (on,) = report["leaderboards"]
-    assert (on["note"], on["entrants"]) == ("fewer than two rated entrants to compare", [])
-    assert "changed nothing: fewer than two rated entrants" in shown(tables.race, report)
+    report = queries.race_report(ledger, "orb/d")
+    (on,) = report.leaderboards
+    assert (on.note, on.entrants) == ("fewer than two rated entrants to compare", [])
+    assert "changed nothing: fewer than two rated entrants" in shown(tables.print_race, report)
 
 
 def test_a_race_of_teams(ledger: Ledger) -> None:
@@ -300,8 +310,8 @@ def test_a_race_of_teams(ledger: Ledger) -> None:
         ),
     )
     merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
-    (on,) = queries.race(ledger, "t")["leaderboards"]
-    assert [(e["name"], e["standing"], e["actual"]) for e in on["entrants"]] == [
+    (on,) = queries.race_report(ledger, "t").leaderboards
+    assert [(e.name, e.standing, e.actual) for e in on.entrants] == [
         ("Bo", "1", 1.0),
         ("Ann", "2", 2.5),
         ("Cy", "2", 2.5),
@@ -313,8 +323,8 @@ def test_a_race_that_counts_on_two_leaderboards(ledger: Ledger) -> None:
     wide = LeaderboardPlan("plackett-luce", name="Wide", goals=(GOAL,))
     narrow = LeaderboardPlan("trueskill", name="Narrow", goals=(GOAL,))
     Settler(ledger, Plans(SIMPLE, (wide, narrow))).merge([result("a", "ann bo")], "import")
-    found = queries.race(ledger, "a")["leaderboards"]
-    assert [(on["leaderboard"], on["model"]) for on in found] == [
+    found = queries.race_report(ledger, "a").leaderboards
+    assert [(on.leaderboard, on.model) for on in found] == [
         ("Narrow", "trueskill"),
         ("Wide", "plackett-luce"),
     ]
@@ -322,14 +332,14 @@ def test_a_race_that_counts_on_two_leaderboards(ledger: Ledger) -> None:
 
 def test_a_race_that_counts_nowhere(ledger: Ledger) -> None:
     ledger.save_race(result("a", "ann bo"), counted_at=NOON, source="import")
-    report = queries.race(ledger, "a")
-    assert report["leaderboards"] == []
-    assert "counts on no leaderboard" in shown(tables.race, report)
+    report = queries.race_report(ledger, "a")
+    assert report.leaderboards == []
+    assert "counts on no leaderboard" in shown(tables.print_race, report)
 
 
 def test_no_such_race(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
-        queries.race(ledger, "zed")
+        queries.race_report(ledger, "zed")
 
 
 # What users wrote
@@ -346,10 +356,10 @@ def test_names_neither_colour_nor_break_a_table(ledger: Ledger, name: str) -> No
     )
     expected = name.replace("\x1b", "").replace("\n", " ")
     texts = [
-        shown(tables.leaderboard, queries.leaderboard(ledger, board, Listing())),
-        shown(tables.movers, queries.movers(ledger, board), 28),
-        shown(tables.player, queries.player(ledger, "id-ann", {})),
-        shown(tables.race, queries.race(ledger, "a"), width=200),
+        shown(tables.print_leaderboard, queries.leaderboard_report(ledger, board, Listing())),
+        shown(tables.print_movers, queries.biggest_movers(ledger, board), 28),
+        shown(tables.print_player, queries.player_report(ledger, "id-ann", everybody)),
+        shown(tables.print_race, queries.race_report(ledger, "a"), width=200),
     ]
     for text in texts:
         assert expected in text

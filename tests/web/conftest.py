@@ -1,4 +1,4 @@
-"""A small leaderboard that pages are made of.
+"""A small leaderboard to make pages of.
 
 Points by `SIMPLE`, in which of two equal players the winner gains a tenth of 1,000:
 a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c (day 10): Ann 1190, Bo 810.
@@ -17,7 +17,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web.site import Site
+from racebot.web.pages import Pages
 from racebot.web.view import Board, Publication, View
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -32,7 +32,7 @@ Merge = Callable[..., View]
 
 @pytest.fixture
 def merge(ledger: Ledger) -> Merge:
-    """Rates races and gives the view of them: with another plan, or facts of the publication."""
+    """Rate races and return a view of them, with any plan, listing and settings of the pages."""
 
     def made(
         races: Iterable[RaceResult] = RACES,
@@ -58,6 +58,6 @@ def board(view: View) -> Board:
 
 
 @pytest.fixture
-def site(view: View) -> Site:
+def pages(view: View) -> Pages:
     """The pages as a server has them."""
-    return Site(view, served=True)
+    return Pages(view, served=True)

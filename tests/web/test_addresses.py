@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from racebot.ledger.rows import Leaderboard
-from racebot.web.addresses import board_addresses, link, player, race, segment, text_of
+from racebot.web.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
@@ -28,8 +28,8 @@ def test_parts_that_nothing_makes_are_no_text(part: str) -> None:
 
 
 def test_ids_and_race_names_of_the_site_stay_readable() -> None:
-    assert player("xldAMBlqvY3aOP57") == "players/xldAMBlqvY3aOP57.html"
-    assert race("smr/curious-midfast-0534") == "races/smr/curious-midfast-0534.html"
+    assert PLAYER.path(player="xldAMBlqvY3aOP57") == "players/xldAMBlqvY3aOP57.html"
+    assert RACE.path(race="smr/curious-midfast-0534") == "races/smr/curious-midfast-0534.html"
 
 
 def board(name: str, key: int, category: str = "smr") -> Leaderboard:

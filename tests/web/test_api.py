@@ -14,9 +14,11 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from racebot.standings.plan import LeaderboardPlan
-from racebot.web.api import BadQueryError, answer, harmless
+from racebot.web.api import BadQueryError, harmless
+from racebot.web.document import Document
+from racebot.web.inventory import paths
 from racebot.web.openapi import description
-from racebot.web.site import Site
+from racebot.web.pages import Pages
 from racebot.web.view import View
 
 from .conftest import RACES, Merge
@@ -24,16 +26,21 @@ from .conftest import RACES, Merge
 BOARD = "api/leaderboards/orb/any-orb"
 
 
-def ask(view: View, path: str, *, whole: bool = False, **query: str) -> Any:
-    found = answer(view, path, query, whole=whole)
-    assert found is not None, path
-    return json.loads(found[0])
+def answer(view: View, path: str, query: Mapping[str, str], *, served: bool = True) -> Document:
+    """Return the whole content of a path, as one document."""
+    content = Pages(view, served=served).document(path, query)
+    assert content is not None, path
+    return (
+        content if isinstance(content, Document) else Document(b"".join(content.pieces()), content.media_type)
+    )
+
+
+def ask(view: View, path: str, *, served: bool = True, **query: str) -> Any:
+    return json.loads(answer(view, path, query, served=served).body)
 
 
 def sheet(view: View, path: str) -> list[list[str]]:
-    found = answer(view, path, {}, whole=False)
-    assert found is not None
-    return list(csv.reader(io.StringIO(found[0].decode())))
+    return list(csv.reader(io.StringIO(answer(view, path, {}).body.decode())))
 
 
 def test_leaderboards_lead_to_their_players(view: View) -> None:
@@ -46,7 +53,7 @@ def test_leaderboards_lead_to_their_players(view: View) -> None:
     ]
 
 
-def test_lists_come_in_parts_and_whole_in_an_export(view: View) -> None:
+def test_lists_come_in_parts_and_whole_in_exports(view: View) -> None:
     second = ask(view, BOARD, page="2", per_page="2")
     assert [p["name"] for p in second["players"]] == ["Di", "Bo"]
     assert {key: second[key] for key in ("page", "pages", "per_page", "total")} == {
@@ -56,7 +63,7 @@ def test_lists_come_in_parts_and_whole_in_an_export(view: View) -> None:
         "total": 5,
     }
     assert ask(view, BOARD, page="9")["players"] == []
-    assert len(ask(view, f"{BOARD}.json", whole=True, per_page="2")["players"]) == 5
+    assert len(ask(view, f"{BOARD}.json", served=False, per_page="2")["players"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -72,9 +79,9 @@ def test_lists_come_in_parts_and_whole_in_an_export(view: View) -> None:
         ("api/players", {"name": " "}),
     ],
 )
-def test_queries_that_make_no_sense_are_refused(view: View, path: str, query: Mapping[str, str]) -> None:
+def test_invalid_queries_are_refused(view: View, path: str, query: Mapping[str, str]) -> None:
     with pytest.raises(BadQueryError):
-        answer(view, path, query, whole=False)
+        answer(view, path, query)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +101,8 @@ def test_queries_that_make_no_sense_are_refused(view: View, path: str, query: Ma
         "api/races/a",
     ],
 )
-def test_what_is_not_there_is_not_answered(site: Site, path: str) -> None:
-    assert site.document(path, {}) is None
+def test_unknown_paths_have_no_content(pages: Pages, path: str) -> None:
+    assert pages.document(path, {}) is None
 
 
 def test_changes_can_be_followed(view: View) -> None:
@@ -117,7 +124,7 @@ def test_changes_can_be_followed(view: View) -> None:
     }
 
 
-def test_a_player_with_all_races_and_opponents(view: View) -> None:
+def test_player_has_all_races_and_opponents(view: View) -> None:
     found = ask(view, f"{BOARD}/players/id-ann")
     assert [(race["race"], race["before"], race["after"]) for race in found["history"]] == [
         ("orb/a", 1000, 1100),
@@ -129,11 +136,11 @@ def test_a_player_with_all_races_and_opponents(view: View) -> None:
     assert [s["place"] for s in ask(view, "api/players/id-ann")["leaderboards"]] == [2]
 
 
-def test_players_are_found_by_a_part_of_their_name(view: View) -> None:
+def test_players_are_found_by_part_of_their_name(view: View) -> None:
     assert ask(view, "api/players", name="A")["players"] == [{"id": "id-ann", "name": "Ann"}]
 
 
-def test_a_race_with_its_result_and_why_ratings_moved(merge: Merge) -> None:
+def test_race_has_its_result_and_changes(merge: Merge) -> None:
     deleted = entrant("gone", time=5, user_id=None)
     race = result("a", "ann bo", dnf="cy")
     view = merge([replace(race, entrants=(*race.entrants, deleted))])
@@ -151,13 +158,13 @@ def test_a_race_with_its_result_and_why_ratings_moved(merge: Merge) -> None:
 @pytest.mark.parametrize(
     ("model", "actual", "sum_of_expected"),
     [
-        # Finishers are held against each other alone: their places, expected or not, sum to 1 + 2 + 3.
+        # Finishers are compared with each other only: their places sum to 1 + 2 + 3.
         ("thurstone-hurdle", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 6),
-        # Everybody against all: 1 + 2 + 3 + 4 + 5, of which the last two entrants are expected at 3 each.
+        # Everybody against everybody: 1 + 2 + 3 + 4 + 5, of which the last two entrants expect 3 each.
         ("plackett-luce", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 9),
     ],
 )
-def test_places_are_expected_among_whom_the_model_compares(
+def test_expected_places_are_among_the_racers_the_model_compares(
     merge: Merge, model: str, actual: Mapping[str, float], sum_of_expected: float
 ) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan(model))
@@ -176,7 +183,7 @@ def test_sheets(view: View) -> None:
     assert dict(zip(heading, changes[4], strict=True)) == {
         "sequence": "2",
         "race": "orb/b",
-        "ended_at": RACES[1].ended_at.isoformat(timespec="microseconds"),
+        "ended_at": RACES[1].ended_at.isoformat(),
         "player": "id-ed",
         "name": "Ed",
         "place": "",
@@ -206,9 +213,9 @@ def test_numbers_and_harmless_names_stay_as_they_are(value: Any) -> None:
 # The description
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_the_description_is_one(whole: bool) -> None:
-    validate(description(whole=whole))
+@pytest.mark.parametrize("served", [False, True])
+def test_description_is_valid_openapi(served: bool) -> None:
+    validate(description(served=served))
 
 
 EXAMPLES = {
@@ -219,26 +226,25 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_answers_are_what_the_description_says(merge: Merge, whole: bool) -> None:
+@pytest.mark.parametrize("served", [False, True])
+def test_answers_match_the_description(merge: Merge, served: bool) -> None:
     unrated = result("d", "fay", dnf="gus", after=300)
     view = merge([*RACES, replace(unrated, entrants=unrated.entrants[:1])])
-    described = description(whole=whole)
+    described = description(served=served)
     assert len(described["paths"]) >= 8
     for path, operations in described["paths"].items():
         asked = f"api{path.format(**EXAMPLES)}"
         query = {"name": "ann"} if path == "/players" else {}
-        found = answer(view, asked, query, whole=whole)
-        assert found is not None, path
+        found = answer(view, asked, query, served=served)
         (media_type, content), *others = operations["get"]["responses"]["200"]["content"].items()
         assert not others
-        assert found[1].partition(";")[0] == media_type
+        assert found.media_type.partition(";")[0] == media_type
         if media_type == "application/json":
             schema = {**content["schema"], "components": described["components"]}
-            OAS31Validator(schema).validate(json.loads(found[0]))
+            OAS31Validator(schema).validate(json.loads(found.body))
 
 
-def test_an_export_holds_all_that_its_description_promises(view: View) -> None:
-    written = set(Site(view, served=False).paths())
-    for path in description(whole=True)["paths"]:
+def test_export_holds_every_path_of_its_description(view: View) -> None:
+    written = set(paths(view))
+    for path in description(served=False)["paths"]:
         assert f"api{path.format(**EXAMPLES)}" in written

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from builders import result
@@ -10,7 +8,7 @@ from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.plan import LeaderboardPlan
 from racebot.web import figures as module
-from racebot.web.figures import figures
+from racebot.web.figures import BoardFigures, ChangeSizes, RaceFigures, board_figures
 from racebot.web.view import View
 from racebot.web.words import WORDS
 
@@ -19,20 +17,26 @@ from .conftest import RACES, Merge
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups are told however small they are."""
+    """Keep groups of any size."""
     monkeypatch.setattr(module, "LEAST", 1)
 
 
-def of(view: View) -> dict[str, Any]:
-    return figures(view, view.boards[0])
+def of_board(view: View) -> BoardFigures:
+    return board_figures(view, view.boards[0])
+
+
+def of(view: View) -> RaceFigures:
+    found = of_board(view).races
+    assert found is not None
+    return found
 
 
 @pytest.mark.usefixtures("few")
 def test_how_far_a_race_moves_a_rating(view: View) -> None:
     # Before a and b nobody had raced: 100, 100, 200, 0, 200. In c, 90 each.
-    assert of(view)["changes"] == [
-        {"first": 1, "last": 1, "cases": 5, "median": 100, "most": 200},
-        {"first": 2, "last": 5, "cases": 2, "median": 90, "most": 90},
+    assert of(view).changes == [
+        ChangeSizes(first=1, last=1, cases=5, median=100, large=200),
+        ChangeSizes(first=2, last=5, cases=2, median=90, large=90),
     ]
 
 
@@ -40,45 +44,41 @@ def test_how_far_a_race_moves_a_rating(view: View) -> None:
 def test_how_often_the_higher_rated_was_ahead(merge: Merge) -> None:
     # Four pairs of level newcomers, and Ann, with 1,100, who beat Bo, with 900.
     found = of(merge(provisional_races=1))
-    assert found["pairs"] == 5
-    assert found["higher_ahead"] == pytest.approx((4 * 0.5 + 1) / 5)
-    (gap,) = found["gaps"]
-    assert (gap["from"], gap["to"], gap["pairs"], gap["happened"]) == (150, 250, 1, 1.0)
-    assert gap["predicted"] == pytest.approx(1 / (1 + np.exp(-0.2)))
+    assert found.pairs == 5
+    assert found.higher_ahead == pytest.approx((4 * 0.5 + 1) / 5)
+    (gap,) = found.gaps
+    assert (gap.low, gap.high, gap.pairs, gap.happened) == (150, 250, 1, 1.0)
+    assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
 @pytest.mark.usefixtures("few")
 def test_an_upset_counts_against_the_higher_rated(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "bo ann", after=1)]
-    (gap,) = of(merge(races, provisional_races=1))["gaps"]
-    assert gap["happened"] == 0.0
-    assert gap["predicted"] == pytest.approx(1 / (1 + np.exp(-0.2)))
+    (gap,) = of(merge(races, provisional_races=1)).gaps
+    assert gap.happened == 0.0
+    assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
-def test_what_players_should_not_see_is_counted(view: View) -> None:
+def test_unfair_looking_results_are_counted(view: View) -> None:
     found = of(view)
-    assert found["newcomer"] == 1000
-    assert (found["races"], found["entries"], found["finished"]) == (3, 7, pytest.approx(6 / 7))
-    assert [found[key] for key in ("unfinished", "gained_unfinished", "winners", "lost_winning")] == [
-        1,
-        0,
-        3,
-        0,
-    ]
+    assert of_board(view).newcomer == 1000
+    assert (found.races, found.entries) == (3, 7)
+    assert found.finished == pytest.approx(6 / 7)
+    assert (found.unfinished, found.gained_unfinished, found.winners, found.lost_winning) == (1, 0, 3, 0)
 
 
-def test_unfinished_who_gained_are_told(merge: Merge) -> None:
-    # With ties among the unfinished, who is lowest rated of them gains by the draw.
+def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
+    # Ties between unfinished racers are draws, in which the lowest rated gains.
     plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
     races = [result("a", "ann bo"), *(result(f"r{n}", "ann", dnf="bo di", after=n + 1) for n in range(3))]
     view = merge(races, plan)
     gained = view.ledger.db.execute(
         "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
     ).fetchone()[0]
-    assert of(view)["gained_unfinished"] == gained
+    assert of(view).gained_unfinished == gained
 
 
-def test_chances_to_finish_are_held_against_what_happened(merge: Merge) -> None:
+def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     plan = LeaderboardPlan("thurstone-hurdle")
     races = [result(f"r{n}", "ann bo", dnf="cy" if n % 2 else "", after=n) for n in range(60)]
     view = merge(races, plan)
@@ -86,33 +86,34 @@ def test_chances_to_finish_are_held_against_what_happened(merge: Merge) -> None:
     model = create("thurstone-hurdle")
     states = [row.state for row in view.ledger.pages.entries(view.boards[0].key, 1000)]
     expected = float(np.mean(model.finish_probability(np.array(states))))  # type: ignore[attr-defined]
-    cases = sum(row["cases"] for row in found["finishing"])
-    assert cases == found["entries"] == 150
-    mean = sum(row["cases"] * row["predicted"] for row in found["finishing"]) / cases
+    cases = sum(row.cases for row in found.finishing)
+    assert cases == found.entries == 150
+    mean = sum(row.cases * row.predicted for row in found.finishing) / cases
     assert mean == pytest.approx(expected)
-    happened = sum(row["cases"] * row["happened"] for row in found["finishing"]) / cases
+    happened = sum(row.cases * row.happened for row in found.finishing) / cases
     assert happened == pytest.approx(120 / 150)
 
 
-def test_the_distribution_counts_the_listed(view: View) -> None:
-    found = of(view)["distribution"]
-    assert found["bars"] == [(800, 2), (900, 0), (1000, 1), (1100, 1), (1200, 1)]
-    assert (found["low"], found["median"], found["high"]) == (810, 1000, 1190)
+def test_distribution_counts_listed_players(view: View) -> None:
+    found = of_board(view).distribution
+    assert found is not None
+    assert found.bars == [(800, 2), (900, 0), (1000, 1), (1100, 1), (1200, 1)]
+    assert (found.low, found.median, found.high) == (810, 1000, 1190)
 
 
-def test_small_groups_are_not_told(view: View) -> None:
+def test_small_groups_are_left_out(view: View) -> None:
     found = of(view)
-    assert found["changes"] == found["gaps"] == []
+    assert (found.changes, found.gaps) == ([], [])
 
 
-def test_a_leaderboard_that_rated_nothing_has_hardly_any(merge: Merge) -> None:
-    found = of(merge([result("a", "ann")]))
-    assert (found["races"], found["distribution"]) == (0, None)
+def test_leaderboard_without_rated_races_has_no_figures(merge: Merge) -> None:
+    found = of_board(merge([result("a", "ann")]))
+    assert (found.races, found.distribution) == (None, None)
 
 
 def test_only_the_last_races_are_looked_at(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RACES", 1)
-    assert of(view)["entries"] == len(RACES[-1].entrants)
+    assert of(view).entries == len(RACES[-1].entrants)
 
 
 def test_every_model_is_explained_in_plain_words() -> None:

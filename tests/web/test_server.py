@@ -12,8 +12,8 @@ from builders import entrant, result
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
+from racebot.web.pages import Pages
 from racebot.web.server import application
-from racebot.web.site import Site
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -189,7 +189,7 @@ def test_a_fault_is_told_without_what_it_was(get: Get, monkeypatch: pytest.Monke
     def broken(*args: object) -> None:
         raise RuntimeError("hush-hush")
 
-    monkeypatch.setattr(Site, "document", broken)
+    monkeypatch.setattr(Pages, "document", broken)
     answer = get("/", raise_app_exceptions=False)
     assert answer.status_code == 500
     assert "hush-hush" not in answer.text

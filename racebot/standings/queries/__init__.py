@@ -1,0 +1,59 @@
+"""Answers to questions about the ledger, as frozen dataclasses.
+
+Chat, the command line, pages and the API show these same types; the API's schemas are derived from them.
+Everything here reads through a `Ledger` and writes nothing.
+"""
+
+from racebot.standings.queries.leaderboard import (
+    MOVERS_WINDOW,
+    LeaderboardReport,
+    ListedPlayer,
+    Movement,
+    Mover,
+    Placing,
+    biggest_movers,
+    leaderboard_report,
+    listed_count,
+    placing_of,
+    top_players,
+)
+from racebot.standings.queries.listing import Listing
+from racebot.standings.queries.player import (
+    PlayerReport,
+    PlayerStanding,
+    StandingWithHistory,
+    player_report,
+    player_standing,
+)
+from racebot.standings.queries.race import (
+    RacedEntrant,
+    RaceOnBoard,
+    RaceReport,
+    RatedEntrant,
+    race_report,
+)
+
+__all__ = [
+    "MOVERS_WINDOW",
+    "LeaderboardReport",
+    "ListedPlayer",
+    "Listing",
+    "Movement",
+    "Mover",
+    "Placing",
+    "PlayerReport",
+    "PlayerStanding",
+    "RaceOnBoard",
+    "RaceReport",
+    "RacedEntrant",
+    "RatedEntrant",
+    "StandingWithHistory",
+    "biggest_movers",
+    "leaderboard_report",
+    "listed_count",
+    "placing_of",
+    "player_report",
+    "player_standing",
+    "race_report",
+    "top_players",
+]

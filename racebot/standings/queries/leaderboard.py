@@ -1,0 +1,245 @@
+"""Leaderboards: listed players by place, their movement, and the biggest movers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from racebot.ledger.history import StandingBefore
+from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.store import Ledger
+from racebot.ratings import registry
+from racebot.standings.queries.listing import Listing
+
+MOVERS_WINDOW = timedelta(days=28)
+MOVEMENT_WINDOW = timedelta(days=7)
+"""Movement is measured over this time before the leaderboard's last race."""
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """Change of a listed player's points and place; `places` is None if they were not listed before."""
+
+    points: int
+    places: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlayer:
+    """A player on a leaderboard. Equal ratings share a place."""
+
+    place: int
+    id: str
+    name: str
+    points: int
+    rating: Annotated[float, Field(description="The number that ranks, before rounding to points")]
+    state: Annotated[tuple[float, ...], Field(description="Everything the model stores about the player")]
+    races: int
+    finishes: int
+    wins: int
+    last_race_at: datetime
+    provisional: bool
+    moved: Annotated[
+        Movement | None, Field(description="Change since `since`; null if the player had not raced by then")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardReport:
+    """A leaderboard and its listed players by place."""
+
+    leaderboard: str
+    category: str
+    goals: tuple[str, ...]
+    model: str
+    parameters: Mapping[str, Any]
+    races: int
+    minimum_finishes: int
+    inactive_days: int
+    provisional_races: int
+    everybody: Annotated[int, Field(description="Players with a rating, listed or not")]
+    last_race_at: datetime | None
+    since: Annotated[datetime | None, Field(description="Start of the time that `moved` covers")]
+    players: Sequence[ListedPlayer]
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """A player's place among the `listed` players; None if the player is not listed."""
+
+    place: int | None
+    listed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A player's points before and after the window of `biggest_movers`."""
+
+    id: str
+    name: str
+    before: int
+    after: int
+    change: int
+
+
+def leaderboard_report(
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    *,
+    provisional_races: int = 0,
+    limit: int | None = None,
+) -> LeaderboardReport:
+    """Read a leaderboard with its listed players.
+
+    Args:
+        ledger: the ledger that holds it.
+        board: the leaderboard.
+        listing: which players it lists.
+        provisional_races: ratings after fewer races are provisional.
+        limit: return only this many players, best first; all if None.
+    """
+    everybody = ledger.standings(board)
+    latest = max((s.last_race_at for s in everybody), default=None)
+    since = None if latest is None else latest - MOVEMENT_WINDOW
+    then = {} if since is None else _placings_at(ledger, board, listing, everybody, since)
+    standings = [s for s in everybody if listing.includes(s, latest)]
+    players: list[ListedPlayer] = []
+    for index, standing in enumerate(standings[:limit]):
+        tied = index > 0 and standings[index - 1].rating == standing.rating
+        place = players[-1].place if tied else index + 1
+        players.append(
+            ListedPlayer(
+                place=place,
+                id=standing.player,
+                name=standing.name,
+                points=standing.points,
+                rating=standing.rating,
+                state=standing.state,
+                races=standing.races,
+                finishes=standing.finishes,
+                wins=standing.wins,
+                last_race_at=standing.last_race_at,
+                provisional=standing.races < provisional_races,
+                moved=_movement(standing.points, place, then.get(standing.player)),
+            )
+        )
+    return LeaderboardReport(
+        leaderboard=board.name,
+        category=board.category,
+        goals=board.goals,
+        model=board.model,
+        parameters=board.parameters,
+        races=ledger.rated_count(board),
+        minimum_finishes=listing.minimum_finishes,
+        inactive_days=listing.inactive_days,
+        provisional_races=provisional_races,
+        everybody=len(everybody),
+        last_race_at=latest,
+        since=since,
+        players=players,
+    )
+
+
+def top_players(
+    ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
+) -> list[tuple[int, Standing]]:
+    """Return the best listed players with their places; equal ratings share one."""
+    best = ledger.top(
+        board,
+        finishes=listing.minimum_finishes,
+        since=listing.active_since(ledger.latest_race(board)),
+        limit=limit,
+    )
+    return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
+
+
+def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> Placing:
+    """Return a player's place on a leaderboard."""
+    latest = ledger.latest_race(board)
+    above, listed = ledger.listed(
+        board,
+        finishes=listing.minimum_finishes,
+        since=listing.active_since(latest),
+        above=standing.rating,
+    )
+    return Placing(above + 1 if listing.includes(standing, latest) else None, listed)
+
+
+def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
+    """Return the number of players that a leaderboard lists."""
+    since = listing.active_since(ledger.latest_race(board))
+    return ledger.listed(board, finishes=listing.minimum_finishes, since=since)[1]
+
+
+def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[Mover]:
+    """Return the players whose points changed most in the last weeks, the biggest change first."""
+    latest = ledger.latest_race(board)
+    if latest is None:
+        return []
+    spans: dict[str, tuple[int, int]] = {}
+    for change in ledger.changes_since(board, latest - MOVERS_WINDOW):
+        first, _ = spans.get(change.player, (change.points_before, 0))
+        spans[change.player] = (first, change.points_after)
+    sizes = sorted((abs(last - first) for first, last in spans.values() if last != first), reverse=True)
+    least = sizes[:count][-1] if sizes else 1
+    moved = [
+        Mover(player, standing.name, first, last, last - first)
+        for player, (first, last) in spans.items()
+        if abs(last - first) >= least and (standing := ledger.standing(board, player)) is not None
+    ]
+    return sorted(moved, key=lambda mover: (-abs(mover.change), mover.name))[:count]
+
+
+def _movement(points: int, place: int, then: tuple[int, int | None] | None) -> Movement | None:
+    if then is None:
+        return None
+    points_then, place_then = then
+    return Movement(points - points_then, None if place_then is None else place_then - place)
+
+
+def _placings_at(
+    ledger: Ledger, board: Leaderboard, listing: Listing, everybody: Sequence[Standing], moment: datetime
+) -> dict[str, tuple[int, int | None]]:
+    """Return points and place at an earlier moment, by player, of everybody who had raced by then."""
+    history = ledger.pages
+    sequence = history.last_sequence(board.key, moment)
+    changed = {row.player: row for row in history.standings_before(board.key, sequence)}
+    ratings = _ratings(board, changed)
+    standings = [
+        _standing_before(s, changed[s.player], ratings[s.player]) if s.player in changed else s
+        for s in everybody
+        if s.player not in changed or changed[s.player].races > 0
+    ]
+    latest = max((s.last_race_at for s in standings), default=None)
+    listed = {s.player: s.rating for s in standings if listing.includes(s, latest)}
+    rated = np.array(list(listed.values()))
+    places = 1 + rated.size - np.searchsorted(np.sort(rated), rated, side="right")
+    place_of = dict(zip(listed, places.tolist(), strict=True))
+    return {s.player: (s.points, place_of.get(s.player)) for s in standings}
+
+
+def _ratings(board: Leaderboard, changed: Mapping[str, StandingBefore]) -> dict[str, float]:
+    if not changed:
+        return {}
+    model = registry.create(board.model, board.parameters)
+    ratings = model.rating(np.array([row.state for row in changed.values()]))
+    return dict(zip(changed, ratings.tolist(), strict=True))
+
+
+def _standing_before(now: Standing, before: StandingBefore, rating: float) -> Standing:
+    return Standing(
+        player=now.player,
+        state=before.state,
+        rating=rating,
+        points=before.points,
+        races=before.races,
+        finishes=now.finishes - before.finishes_since,
+        wins=now.wins,
+        last_race_at=before.last_race_at or now.last_race_at,
+    )

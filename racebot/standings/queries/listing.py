@@ -1,0 +1,36 @@
+"""The rule for which players a leaderboard lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from racebot.ledger.rows import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Requirements for a place on a leaderboard. Everybody else is rated, but not listed.
+
+    Attributes:
+        minimum_finishes: finished races.
+        inactive_days: days between a player's last race and the leaderboard's; 0 lists inactive players.
+    """
+
+    minimum_finishes: int = 0
+    inactive_days: int = 0
+
+    def active_since(self, latest: datetime | None) -> datetime | None:
+        """Return the earliest allowed last race of a listed player; None if there is no limit.
+
+        Args:
+            latest: when the leaderboard's last race ended; None if it has none.
+        """
+        return latest - timedelta(days=self.inactive_days) if self.inactive_days and latest else None
+
+    def includes(self, standing: Standing, latest: datetime | None) -> bool:
+        """Return True if a leaderboard whose last race ended at `latest` lists a player."""
+        since = self.active_since(latest)
+        return standing.finishes >= self.minimum_finishes and (
+            since is None or standing.last_race_at >= since
+        )

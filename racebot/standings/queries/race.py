@@ -1,0 +1,180 @@
+"""Races: the result, and what it did to each rating and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from racebot.ledger.rows import Leaderboard, StoredRace
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change
+from racebot.races.outcome import TeamPolicy, places
+from racebot.races.result import Entrant, EntrantStatus, shown_names
+from racebot.ratings import registry
+from racebot.standings.explain import Explanation, Opponent, explain_race, in_words
+
+_UNFINISHED = {EntrantStatus.DQ: "DQ", EntrantStatus.RACING: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class RacedEntrant:
+    """One entrant of a race's result."""
+
+    id: Annotated[str | None, Field(description="null for a deleted account")]
+    name: str
+    place: int | None
+    standing: Annotated[str, Field(description="The place, DNF or DQ")]
+    team: str | None
+    finish_time: Annotated[float | None, Field(description="Seconds")]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedEntrant:
+    """What a race did to one entrant's rating, and why."""
+
+    standing: Annotated[str, Field(description="The place, DNF or DQ")]
+    id: str
+    name: str
+    before: int
+    after: int
+    change: int
+    first_race: bool
+    parts: Annotated[
+        Mapping[str, int],
+        Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
+    ]
+    expected: Annotated[
+        float,
+        Field(
+            description="Place expected from the ratings, among all rated entrants; for finishers among the "
+            "finishers, if the model rates finishing on its own"
+        ),
+    ]
+    actual: Annotated[
+        float, Field(description="Place among the same entrants; tied entrants share their mean place")
+    ]
+    finish_chance: Annotated[
+        float | None, Field(description="Chance to finish before the race; null if the model has none")
+    ]
+    pushed: Annotated[
+        Sequence[Opponent],
+        Field(
+            description="Opponents that moved the rating the way the place did, the largest first; empty if "
+            "the place was about as expected"
+        ),
+    ]
+    opposed: Annotated[Opponent | None, Field(description="The opponent that moved it most the other way")]
+    reasons: Annotated[Sequence[str], Field(description="The explanation in words")]
+
+
+@dataclass(frozen=True, slots=True)
+class RaceOnBoard:
+    """What a race did on one leaderboard. `note` says why no rating changed, if none did."""
+
+    leaderboard: str
+    model: str
+    sequence: int
+    note: str | None
+    entrants: Sequence[RatedEntrant]
+
+
+@dataclass(frozen=True, slots=True)
+class RaceReport:
+    """A race, its result, and what it did on every leaderboard that it counts on."""
+
+    race: str
+    category: str
+    goal: str
+    ended_at: datetime
+    source: Annotated[str, Field(json_schema_extra={"enum": ["live", "backfill", "import"]})]
+    result: Sequence[RacedEntrant]
+    leaderboards: Sequence[RaceOnBoard]
+
+
+def race_report(ledger: Ledger, name: str) -> RaceReport:
+    """Read a race and explain each change of a rating.
+
+    Args:
+        ledger: the ledger to read.
+        name: the race's name, with or without its category.
+
+    Raises:
+        NoSuchEntryError: the ledger has no recorded race of that name.
+    """
+    stored = ledger.find_race(name)
+    on_boards = [_on_board(ledger, board, stored) for board in ledger.leaderboards()]
+    found = [each for each in on_boards if each is not None]
+    return RaceReport(
+        race=stored.result.name,
+        category=stored.result.category,
+        goal=stored.result.goal,
+        ended_at=stored.result.ended_at,
+        source=stored.source,
+        result=_result(stored, rated=any(each.entrants for each in found)),
+        leaderboards=found,
+    )
+
+
+def _result(stored: StoredRace, *, rated: bool) -> list[RacedEntrant]:
+    place_of = places(stored.result) if rated else {}
+    shown = shown_names(stored.result.entrants)
+    entrants = [
+        RacedEntrant(
+            id=entrant.user_id,
+            name=shown[entrant],
+            place=place_of.get(entrant),
+            standing=standing_label(entrant, place_of.get(entrant)),
+            team=entrant.team,
+            finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
+        )
+        for entrant in stored.result.entrants
+    ]
+    return sorted(entrants, key=lambda entrant: (entrant.place is None, entrant.place or 0, entrant.name))
+
+
+def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnBoard | None:
+    row = ledger.rated_race(board, stored.result.name)
+    if row is None:
+        return None
+    entrants = []
+    changes = {change.player: change for change in row.changes}
+    if changes:
+        model = registry.create(board.model, board.parameters)
+        explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
+        shown = shown_names(stored.result.entrants)
+        names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
+        entrants = [
+            _rated_entrant(entrant, changes[player], explanation, names)
+            for player, (entrant, explanation) in explained.items()
+        ]
+    return RaceOnBoard(board.name, board.model, row.sequence, row.note, entrants)
+
+
+def _rated_entrant(
+    entrant: Entrant, change: Change, explanation: Explanation, names: Mapping[str, str]
+) -> RatedEntrant:
+    return RatedEntrant(
+        standing=standing_label(entrant, change.place),
+        id=change.player,
+        name=names[change.player],
+        before=change.points_before,
+        after=change.points_after,
+        change=change.points_change,
+        first_race=change.races_before == 0,
+        parts=dict(change.parts),
+        expected=round(explanation.expected, 2),
+        actual=explanation.actual,
+        finish_chance=explanation.finish_chance,
+        pushed=explanation.pushed,
+        opposed=explanation.opposed,
+        reasons=in_words(explanation, names),
+    )
+
+
+def standing_label(entrant: Entrant, place: int | None) -> str:
+    """Return an entrant's place as text, or DNF or DQ."""
+    return str(place) if place is not None else _UNFINISHED.get(entrant.status, "DNF")

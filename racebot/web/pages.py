@@ -1,0 +1,300 @@
+"""The content of every address: the one table that both the server and the export use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import Any
+
+from racebot.text.format import to_json
+from racebot.web import addresses, api, charts, templating
+from racebot.web.addresses import Route
+from racebot.web.document import CSV, JSON, Document, Streamed
+from racebot.web.figures import RACES as RECENT, board_figures
+from racebot.web.listing_page import leaderboard_page, pager
+from racebot.web.openapi import description
+from racebot.web.player_page import player_figures
+from racebot.web.view import Board, View
+from racebot.web.words import WORDS
+
+RACES_ON_A_PAGE = 100
+LAST_RACES = 50
+"""Of a player."""
+OPPONENTS = 25
+
+Content = Document | Streamed | None
+
+
+class Pages:
+    """All pages and data of one state of the ledger.
+
+    Args:
+        view: the state.
+        served: True if a server answers, which can search, sort and return parts of lists; False for an
+            export, whose files hold whole lists.
+    """
+
+    def __init__(self, view: View, *, served: bool) -> None:
+        self.view = view
+        self.served = served
+
+    def document(self, path: str, query: Mapping[str, str]) -> Content:
+        """Return the content of a path; None if there is none.
+
+        Raises:
+            BadQueryError: the API does not understand the query.
+        """
+        if path in templating.ASSETS:
+            return Document(templating.asset(path), templating.ASSETS[path])
+        if path == addresses.NO_JEKYLL:
+            return None if self.served else Document(b"")
+        found = route_of(path)
+        if found is None:
+            return None
+        route, fields = found
+        if "board" in fields:
+            fields["board"] = self.view.board(fields["board"])
+            if fields["board"] is None:
+                return None
+        content: Content = _CONTENT[route](self, path, route.known(query) if self.served else {}, **fields)
+        return content
+
+    # Pages
+
+    def _front(self, path: str, query: Mapping[str, str]) -> Content:
+        del query
+        found = [(board, self.view.report(board)) for board in self.view.boards]
+        categories = [
+            (
+                category,
+                sorted(
+                    group,
+                    key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
+                    reverse=True,
+                ),
+            )
+            for category, group in groupby(found, key=lambda pair: pair[0].category)
+        ]
+        shown = 10 if len(found) < 3 else 5
+        return Document(templating.render("front.html", path, categories=categories, shown=shown))
+
+    def _board(self, path: str, query: Mapping[str, str], board: Board, number: int = 1) -> Content:
+        body = leaderboard_page(board, self.view.report(board), path, number, query, self.served)
+        return None if body is None else Document(body)
+
+    def _races(self, path: str, query: Mapping[str, str], board: Board, number: int | None = None) -> Content:
+        del query
+        total = self.view.ledger.rated_count(board.stored)
+        older = older_race_pages(total)
+        if number is not None and not 1 <= number <= older:
+            return None
+        first, last = race_span(total, number)
+
+        def page_link(position: int) -> str:
+            target = board.address.races(None if position == 1 else older + 2 - position)
+            return addresses.link(path, target)
+
+        body = templating.render(
+            "races.html",
+            path,
+            board=board,
+            total=total if number is None else None,
+            first=first,
+            last=last,
+            races=self.view.ledger.pages.races(board.key, last - first + 1, total - last),
+            pages=pager(1 if number is None else older + 2 - number, older + 1, page_link),
+        )
+        return Document(body)
+
+    def _explained(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del query
+        figures = board_figures(self.view, board)
+        bars = figures.distribution
+        graph = bars and charts.distribution(
+            [(str(low), count) for low, count in bars.bars], "Number of players by points"
+        )
+        body = templating.render(
+            "explained.html",
+            path,
+            board=board,
+            figures=figures,
+            recent=RECENT,
+            provisional_races=self.view.publication.provisional_races,
+            words=WORDS.get(board.stored.model, ()),
+            graph=graph,
+        )
+        return Document(body)
+
+    def _player_on_board(self, path: str, query: Mapping[str, str], board: Board, player: str) -> Content:
+        del query
+        standing = self.view.standing(board, player)
+        if standing is None:
+            return None
+        history = self.view.history(board, player)
+        opponents = self.view.opponents(board, player)
+        figures = player_figures(self.view, history)
+        graph = None
+        if len(history) > 1:
+            name = templating.shown_name(standing.name)
+            first, last = (templating.day(history[i].ended_at) for i in (0, -1))
+            graph = charts.ratings(
+                [race.ended_at for race in history],
+                [race.after for race in history],
+                f"Rating of {name} from {first} to {last}: now {standing.points} points, "
+                f"highest {figures.peak.after}",
+            )
+        body = templating.render(
+            "player.html",
+            path,
+            board=board,
+            standing=standing,
+            figures=figures,
+            graph=graph,
+            most=max(row.races for row in figures.places),
+            opponents=opponents[:OPPONENTS],
+            all_opponents=len(opponents),
+            races=history[: -LAST_RACES - 1 : -1],
+            all_races=len(history),
+            others=len(self.view.standings(player)) - 1,
+            provisional_races=self.view.publication.provisional_races,
+            site=self.view.publication.site,
+            served=self.served,
+        )
+        return Document(body)
+
+    def _player(self, path: str, query: Mapping[str, str], player: str) -> Content:
+        del query
+        standings = self.view.standings(player)
+        if not standings:
+            return None
+        body = templating.render(
+            "player_boards.html",
+            path,
+            player_id=player,
+            player_name=standings[0][1].name,
+            standings=standings,
+        )
+        return Document(body)
+
+    def _race(self, path: str, query: Mapping[str, str], race: str) -> Content:
+        del query
+        report = self.view.race(race)
+        if report is None:
+            return None
+        placed = (entrant for entrant in report.result if entrant.place is not None)
+        body = templating.render(
+            "race.html",
+            path,
+            report=report,
+            boards=list(zip(self.view.boards_of(report), report.leaderboards, strict=True)),
+            times={e.id: e.finish_time for e in placed if e.finish_time is not None},
+            explained=any(part.entrants for part in report.leaderboards),
+            unrated=[entrant for entrant in report.result if entrant.id is None],
+            site=self.view.publication.site,
+        )
+        return Document(body)
+
+    # Data
+
+    def _openapi(self, path: str, query: Mapping[str, str]) -> Content:
+        del path, query
+        return _data(description(served=self.served))
+
+    def _all_data(self, path: str, query: Mapping[str, str]) -> Content:
+        del path, query
+        return _data(api.all_leaderboards(self.view))
+
+    def _board_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del path
+        return _data(api.leaderboard(self.view, board, query, served=self.served))
+
+    def _races_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del path
+        return _data(api.races_of(self.view, board, query, served=self.served))
+
+    def _changes_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del path
+        return _data(api.changes(self.view, board, query)) if self.served else None
+
+    def _player_on_board_data(
+        self, path: str, query: Mapping[str, str], board: Board, player: str
+    ) -> Content:
+        del path, query
+        return _data(api.player_on_board(self.view, board, player))
+
+    def _player_data(self, path: str, query: Mapping[str, str], player: str) -> Content:
+        del path, query
+        return _data(api.player(self.view, player))
+
+    def _find_players(self, path: str, query: Mapping[str, str]) -> Content:
+        del path
+        return _data(api.find_players(self.view, query)) if self.served else None
+
+    def _race_data(self, path: str, query: Mapping[str, str], race: str) -> Content:
+        del path, query
+        return _data(api.race(self.view, race))
+
+    def _sheet(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del path, query
+        return Streamed(lambda: api.leaderboard_sheet(self.view, board), CSV)
+
+    def _changes_sheet(self, path: str, query: Mapping[str, str], board: Board) -> Content:
+        del path, query
+        return Streamed(lambda: api.changes_sheet(self.view, board), CSV)
+
+
+def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
+    """Return the route of a path and the values of its fields.
+
+    The front page may be asked for by an empty path, and data without `.json`.
+    """
+    path = path or addresses.FRONT.pattern
+    if path.startswith("api/") and not path.endswith((".json", ".csv")):
+        path += ".json"
+    found = ((route, route.match(path)) for route in _CONTENT)
+    return next(((route, fields) for route, fields in found if fields is not None), None)
+
+
+def older_race_pages(total: int) -> int:
+    """Return the number of pages of older races.
+
+    The newest page holds 100 to 199 races, so that the pages of older ones, numbered from the oldest,
+    never change.
+    """
+    return max(0, total // RACES_ON_A_PAGE - 1)
+
+
+def race_span(total: int, number: int | None) -> tuple[int, int]:
+    """Return the first and the last race on a page, counted from the oldest; None is the newest page."""
+    if number is None:
+        return older_race_pages(total) * RACES_ON_A_PAGE + 1, total
+    return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
+
+
+def _data(value: object) -> Document | None:
+    return None if value is None else Document(to_json(value).encode(errors="replace"), JSON)
+
+
+_CONTENT: Mapping[Route, Callable[..., Content]] = {
+    addresses.FRONT: Pages._front,
+    addresses.RACE: Pages._race,
+    addresses.PLAYER_ON_BOARD: Pages._player_on_board,
+    addresses.PLAYER: Pages._player,
+    addresses.BOARD_PAGE: Pages._board,
+    addresses.RACES_PAGE: Pages._races,
+    addresses.RACES: Pages._races,
+    addresses.EXPLAINED: Pages._explained,
+    addresses.BOARD: Pages._board,
+    addresses.OPENAPI: Pages._openapi,
+    addresses.ALL_DATA: Pages._all_data,
+    addresses.FIND_PLAYERS: Pages._find_players,
+    addresses.RACE_DATA: Pages._race_data,
+    addresses.PLAYER_DATA: Pages._player_data,
+    addresses.PLAYER_ON_BOARD_DATA: Pages._player_on_board_data,
+    addresses.RACES_DATA: Pages._races_data,
+    addresses.CHANGES_DATA: Pages._changes_data,
+    addresses.CHANGES_SHEET: Pages._changes_sheet,
+    addresses.SHEET: Pages._sheet,
+    addresses.DATA: Pages._board_data,
+}
+"""Every route with the method that renders it; the first that matches a path counts."""

@@ -1,0 +1,93 @@
+"""Figures on a player's page: peak, best and worst races, places taken, rating by month."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+from itertools import groupby
+
+from racebot.ledger.history import PlayedRace
+from racebot.web.view import View
+
+LAST_PLACE = 10
+"""Places behind this one are counted together."""
+RACES_NAMED = 5
+"""Best races, and as many worst ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCount:
+    """How often a player took a place."""
+
+    place: str
+    races: int
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A player's races in one month, and the points after the last of them."""
+
+    first_day: date
+    races: int
+    points: int
+    change: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerFigures:
+    """Figures worked out from a player's races.
+
+    Attributes:
+        peak: the first race after which the points were highest.
+        only_settled: True if `best` and `worst` leave out races with a provisional rating.
+        best: the races that gained most.
+        worst: the races that cost most.
+        places: places taken, first to last, then unfinished races.
+        months: rating by month, newest first.
+    """
+
+    peak: PlayedRace
+    only_settled: bool
+    best: Sequence[PlayedRace]
+    worst: Sequence[PlayedRace]
+    places: Sequence[PlaceCount]
+    months: Sequence[Month]
+
+
+def player_figures(view: View, races: Sequence[PlayedRace]) -> PlayerFigures:
+    """Work out the figures of a player's page from all of their races, oldest first."""
+    settled = [race for race in races if not view.provisional(race.races_before)]
+    rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
+    return PlayerFigures(
+        peak=max(races, key=lambda race: race.after),
+        only_settled=bool(settled),
+        best=[race for race in rises[:RACES_NAMED] if race.change > 0],
+        worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
+        places=_places(races),
+        months=_months(races),
+    )
+
+
+def _places(races: Sequence[PlayedRace]) -> list[PlaceCount]:
+    taken = Counter(race.place for race in races)
+    rows = [PlaceCount(str(place), taken[place]) for place in range(1, LAST_PLACE + 1) if taken[place]]
+    behind = sum(races for place, races in taken.items() if place is not None and place > LAST_PLACE)
+    if behind:
+        rows.append(PlaceCount(f"{LAST_PLACE + 1}+", behind))
+    if taken[None]:
+        rows.append(PlaceCount("unfinished", taken[None]))
+    return rows
+
+
+def _months(races: Sequence[PlayedRace]) -> list[Month]:
+    months = []
+    for first_day, group in groupby(races, key=_first_of_month):
+        rows = list(group)
+        months.append(Month(first_day, len(rows), rows[-1].after, sum(row.change for row in rows)))
+    return months[::-1]
+
+
+def _first_of_month(race: PlayedRace) -> date:
+    return race.ended_at.astimezone(UTC).date().replace(day=1)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from datetime import date
+
+from builders import result
+
+from racebot.ledger.history import PlayedRace
+from racebot.standings.queries import Listing, PlayerStanding
+from racebot.web.player_page import PlayerFigures, player_figures
+from racebot.web.view import View
+
+from .conftest import Merge
+
+
+def standing(view: View, player: str) -> PlayerStanding:
+    found = view.standing(view.boards[0], player)
+    assert found is not None
+    return found
+
+
+def history(view: View, player: str) -> list[PlayedRace]:
+    return list(view.history(view.boards[0], player))
+
+
+def figures(view: View, player: str) -> PlayerFigures:
+    return player_figures(view, history(view, player))
+
+
+def test_player_has_every_race(view: View) -> None:
+    ann = standing(view, "id-ann")
+    assert (ann.points, ann.place, ann.listed, ann.races) == (1190, 2, 5, 2)
+    assert [(race.race, race.place, race.entrants, race.change) for race in history(view, "id-ann")] == [
+        ("orb/a", 1, 2, 100),
+        ("orb/c", 1, 2, 90),
+    ]
+    assert view.standing(view.boards[0], "id-nobody") is None
+
+
+def test_unlisted_player_has_no_place(merge: Merge) -> None:
+    view = merge(listing=Listing(minimum_finishes=1))
+    assert (standing(view, "id-ed").place, standing(view, "id-ed").listed) == (None, 4)
+
+
+def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -> None:
+    view = merge(
+        [
+            result("a", "ann bo"),
+            result("b", "bo", dnf="ann cy", after=1),
+            result("c", "cy", dnf="ann bo", after=2),
+            result("d", "ann=bo", dnf="cy", after=3),
+        ]
+    )
+    opponents = view.opponents(view.boards[0], "id-ann")
+    assert [(each.name, each.met, each.ahead, each.behind) for each in opponents] == [
+        ("Bo", 4, 1, 1),
+        ("Cy", 3, 1, 1),
+    ]
+
+
+def test_places_taken_and_races_not_finished(merge: Merge) -> None:
+    field = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
+    races = [
+        result("a", "ann b"),
+        result("b", "ann b", after=1),
+        result("c", "b c ann", after=2),
+        result("d", " ".join([*field, "ann"]), after=3),
+        result("e", "b", dnf="ann", after=4),
+    ]
+    found = figures(merge(races), "id-ann").places
+    assert [(row.place, row.races) for row in found] == [
+        ("1", 2),
+        ("3", 1),
+        ("11+", 1),
+        ("unfinished", 1),
+    ]
+
+
+def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> None:
+    races = [
+        result("big-win", "ann bo"),
+        result("loss", "bo ann", after=1),
+        result("win", "ann bo", after=2),
+        result("late-loss", "cy ann", after=3),
+    ]
+    view = merge(races, provisional_races=1)
+    found = figures(view, "id-ann")
+    assert [race.race for race in found.best] == ["orb/win"]
+    assert {race.race for race in found.worst} == {"orb/loss", "orb/late-loss"}
+    assert found.worst[0].change == min(race.change for race in history(view, "id-ann"))
+    assert found.only_settled
+
+
+def test_best_races_of_a_newcomer_are_of_all_races(view: View) -> None:
+    found = figures(view, "id-ann")
+    assert [race.race for race in found.best] == ["orb/a", "orb/c"]
+    assert not found.only_settled
+
+
+def test_the_peak_is_the_first_race_with_the_most_points(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "bo ann", after=1)])
+    assert figures(view, "id-ann").peak.race == "orb/a"
+
+
+def test_months_sum_up_the_races_newest_first(merge: Merge) -> None:
+    races = [result("a", "ann bo"), result("b", "ann bo", after=24), result("c", "bo ann", after=24 * 40)]
+    view = merge(races)
+    now, after_second = standing(view, "id-ann").points, history(view, "id-ann")[1].after
+    months = figures(view, "id-ann").months
+    assert [(month.first_day, month.races, month.points) for month in months] == [
+        (date(2026, 4, 1), 1, now),
+        (date(2026, 3, 1), 2, after_second),
+    ]
+    assert sum(month.change for month in months) == now - 1000
+
+
+def test_standings_on_every_leaderboard_the_last_raced_first(merge: Merge) -> None:
+    view = merge([result("a", "ann bo", goal="First"), result("b", "ann cy", goal="Second", after=1)])
+    assert [found.leaderboard for _, found in view.standings("id-ann")] == [
+        "Second",
+        "First",
+    ]
+    assert [found.leaderboard for _, found in view.standings("id-bo")] == ["First"]
