@@ -32,8 +32,9 @@ from process import peak_mib
 
 from racebot.bot.heartbeat import last_seen, utc_now
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers, Person
+from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.people import Person
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger

@@ -11,6 +11,7 @@ RacebotError
 ├── LedgerError        the database cannot be used as a ledger
 │   └── LedgerUnavailable  … just now: the disk is full, read-only, or locked
 ├── ExportError        the pages cannot be written as files
+├── OrderError         an operator's order that cannot be carried out
 └── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
 """
 
@@ -75,6 +76,10 @@ class ExportError(RacebotError):
 
 class NoSuchEntryError(RacebotError):
     """A player, race or leaderboard that the ledger does not hold."""
+
+
+class OrderError(RacebotError):
+    """An operator's order that cannot be carried out; the ledger is as it was."""
 
 
 def _line(text: str) -> str:

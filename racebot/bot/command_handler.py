@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers, Person
+from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import Texts
 from racebot.racetime.payload import ChatMessage, Race

@@ -6,7 +6,7 @@ Each answer is one message. All of it is ledger work; nothing here writes or sen
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
@@ -15,11 +15,11 @@ import numpy as np
 from racebot import __version__
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT
+from racebot.chat.people import Person, find_person, known_as
 from racebot.chat.templates import Texts
 from racebot.chat.why import why_phrases
 from racebot.chat.words import percent
 from racebot.errors import LedgerError
-from racebot.ledger.players import split_full_name
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
@@ -39,14 +39,6 @@ LONGEST_LEADERBOARD = 25
 RACES_EXPLAINED = 8
 """Explanations that are kept, for after a finish all ask for the same; that of a large race takes a while."""
 BEFORE_START = frozenset({"open", "invitational", "pending"})
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who is asking, or is asked about."""
-
-    id: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +89,8 @@ class Answers:
         """
         if asked.command is Command.HELP:
             return self._help(moderator=moderator)
+        race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
+        asker = known_as(self._ledger, asker)
         planned = self._settler.plans.leaderboards(race.category, race.goal)
         boards = [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
         answers = [self._on(board, asked, race, asker) for board in boards]
@@ -110,7 +104,7 @@ class Answers:
                 return self._odds(board, race)
             case Command.VERSUS if not asked.argument:
                 return self._texts.versus_whom.format(command=self._words.line(Command.VERSUS))
-        person = self._person(board, asked.argument, race) if asked.argument else asker
+        person = find_person(self._ledger, board, asked.argument, race) if asked.argument else asker
         if person is None:
             return self._unknown(board, asked.argument)
         match asked.command:
@@ -158,6 +152,8 @@ class Answers:
         placing = queries.placing_of(self._ledger, board, standing, listing)
         if placing.place is not None:
             return self._texts.rating_place.format(place=placing.place, listed=placing.listed)
+        if standing.hidden:
+            return self._texts.rating_hidden
         if standing.finishes < listing.minimum_finishes:
             return self._texts.rating_too_few.format(
                 finishes=standing.finishes, needed=listing.minimum_finishes
@@ -280,31 +276,6 @@ class Answers:
             own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
             pieces.append(texts.help_moderators.format(commands=own))
         return self._one(pieces)
-
-    def _person(self, board: Leaderboard, text: str, race: Race) -> Person | None:
-        """Return the player meant by a name or a `name#1234`, or None.
-
-        Several players may share a name. Those in the room come first, then those with the most races.
-        """
-        shown = shown_names(race.entrants)
-        entered = {e.user_id: Person(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
-        full = split_full_name(text)
-        in_room = [
-            entered[e.user_id]
-            for e in race.entrants
-            if e.user_id is not None
-            and (
-                e.name.casefold() == text.casefold()
-                or (
-                    full is not None and (e.name.casefold(), e.discriminator) == (full[0].casefold(), full[1])
-                )
-            )
-        ]
-        known = [
-            entered.get(each.id) or Person(each.id, each.shown) for each in self._ledger.players.called(text)
-        ]
-        rated = [(self._standing(board, person), person) for person in in_room or known]
-        return max(rated, key=lambda each: each[0].races if each[0] else -1)[1] if rated else None
 
     def _unknown(self, board: Leaderboard, text: str) -> str:
         """Say that no player has this name, without repeating it."""

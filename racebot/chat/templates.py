@@ -88,6 +88,7 @@ class Texts(BaseModel):
         "the standing of who has not raced for long",
         "days",
     )
+    rating_hidden: str = _text("not listed", "the standing of a player whom the operator has hidden")
     rating_pending: str = _text(
         "{points} once this race is recorded ({change})",
         "what this room's race will make of it",

@@ -62,7 +62,7 @@ class RatedRow:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a player stands on a leaderboard."""
+    """Where a player stands on a leaderboard. `hidden` players are left out of lists."""
 
     player: str
     state: State
@@ -73,6 +73,7 @@ class Standing:
     wins: int
     last_race_at: datetime
     name: str = ""
+    hidden: bool = False
 
 
 def text_of(moment: datetime) -> str:
@@ -151,4 +152,5 @@ def standing_of(row: dict[str, Any], state: State | None = None) -> Standing:
         wins=row["wins"],
         last_race_at=moment_of(row["last_race_at"]),
         name=row["name"],
+        hidden=bool(row["hidden"]),
     )

@@ -20,6 +20,7 @@ from sqlite_utils.db import Database
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.database import connect, connect_to_read, translated
 from racebot.ledger.history import PageQueries
+from racebot.ledger.orders import Orders
 from racebot.ledger.players import Players
 from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.rows import (
@@ -59,6 +60,7 @@ class Ledger:
         self.staging = Staging(db)
         self.pages = PageQueries(db)
         self.players = Players(db, path)
+        self.orders = Orders(db, path, self.players)
         self._writings = 0
 
     @classmethod
@@ -292,7 +294,8 @@ class Ledger:
     def standings(self, board: Leaderboard) -> list[Standing]:
         """All standings with names, best first; equal ratings by name."""
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings"
+            "SELECT standings.*, players.name AS name,"
+            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
             " JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
             board.key,
@@ -307,7 +310,8 @@ class Ledger:
         rows = self._rows(
             "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
             " FROM standings INDEXED BY standings_by_rating"
-            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?",
+            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
+            " AND player NOT IN (SELECT player FROM hidden_players)",
             above,
             board.key,
             finishes,
@@ -317,7 +321,8 @@ class Ledger:
 
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings"
+            "SELECT standings.*, players.name AS name,"
+            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
             " JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? AND player = ?",
             board.key,
@@ -399,9 +404,11 @@ class Ledger:
     def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
         """The best players with so many finishes who raced since a moment, in the order of `standings`."""
         rows = self._rows(
-            "SELECT standings.*, players.name AS name FROM standings INDEXED BY standings_by_rating"
+            "SELECT standings.*, players.name AS name, 0 AS hidden"
+            " FROM standings INDEXED BY standings_by_rating"
             " CROSS JOIN shown_players AS players ON players.id = player"
             " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
+            " AND player NOT IN (SELECT player FROM hidden_players)"
             " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
             board.key,
             finishes,

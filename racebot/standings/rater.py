@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -31,10 +31,16 @@ class Tally:
     """A leaderboard's standings in memory while races are added in order."""
 
     def __init__(
-        self, board: Leaderboard, carried: Mapping[str, State] | None = None, *, next_sequence: int = 1
+        self,
+        board: Leaderboard,
+        carried: Mapping[str, State] | None = None,
+        *,
+        next_sequence: int = 1,
+        why_excluded: Callable[[str], str | None] = lambda race: None,
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
+        self._why_excluded = why_excluded
         self._sequence = next_sequence
         self._standings: dict[str, Standing] = {}
         self._carried = carried or {}
@@ -42,14 +48,16 @@ class Tally:
 
     def load(self, standings: Iterable[Standing]) -> None:
         """Start from these standings."""
-        self._standings.update({s.player: replace(s, name="") for s in standings})
+        self._standings.update({s.player: replace(s, name="", hidden=False) for s in standings})
 
     def add(self, result: RaceResult) -> RatedRow:
         """Rate one more race and move the standings."""
         changes: tuple[Change, ...] = ()
+        note = self._why_excluded(result.name)
         try:
-            race = outcome_of(result, self.teams)
-            note = self._why_not(result, race)
+            if note is None:
+                race = outcome_of(result, self.teams)
+                note = self._why_not(result, race)
             if note is None:
                 changes = tuple(sorted(self._changes(result, race), key=lambda change: change.player))
         except PayloadError as error:

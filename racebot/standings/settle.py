@@ -15,7 +15,7 @@ import numpy as np
 
 from racebot.errors import ModelError
 from racebot.ledger.queue import Message
-from racebot.ledger.rows import Leaderboard, RatedRow
+from racebot.ledger.rows import Leaderboard, RatedRow, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
@@ -60,6 +60,7 @@ class Settler:
 
     def preview(self, result: RaceResult) -> list[Rated]:
         """What a result would do if it were recorded now. Writes nothing."""
+        result = self.ledger.orders.amended(result)
         rated = []
         for plan in self.plans.plans_for(result.category, result.goal):
             board = self.ledger.leaderboard(result.category, plan.name) or self._new(
@@ -94,8 +95,8 @@ class Settler:
         """
         with self.ledger.transaction():
             stored = self.ledger.race(result.name)
+            result = self._known(result, stored)
             if stored is not None:
-                result = result.with_accounts_of(stored.result)
                 if stored.fingerprint == result.fingerprint():
                     self.ledger.pending.remove(result.name)  # a backfill may have been first
                     return None
@@ -105,7 +106,7 @@ class Settler:
             if stored is None:
                 rated = [self._append(board, result) for board in boards]
             else:
-                for board in {b.key: b for b in [*self._holding(result.name), *boards]}.values():
+                for board in {b.key: b for b in [*self.holding(result.name), *boards]}.values():
                     self.rebuild(board)
                 rated = [self._stored(board, result) for board in boards]
             for message in messages(rated):
@@ -120,7 +121,7 @@ class Settler:
             if stored is None:
                 return
             log.warning("%s: no longer recorded; rebuilding its leaderboards without it", name)
-            boards = self._holding(name)
+            boards = self.holding(name)
             self.ledger.remove_race(name)
             for board in boards:
                 self.rebuild(board)
@@ -141,14 +142,14 @@ class Settler:
                     skipped += 1
                     continue
                 stored = self.ledger.race(given.name)
-                result = given.with_accounts_of(stored.result) if stored else given
+                result = self._known(given, stored)
                 if stored is not None and stored.fingerprint == result.fingerprint():
                     self.ledger.players.see(result)  # older ledgers lack the discriminators
                     known += 1
                     continue
                 touched = self._boards(result)
                 if stored is not None:
-                    touched += self._holding(result.name)
+                    touched += self.holding(result.name)
                 boards.update({board.key: board for board in touched})
                 self.ledger.save_race(result, counted_at=result.ended_at, source=source)
                 if stored is None:
@@ -244,12 +245,30 @@ class Settler:
             expected = replayed.pop(standing.player, None)
             if expected is None:
                 problems.append(f"player {standing.name}: has a standing that no race explains")
-            elif replace(expected, name=standing.name) != standing:
+            elif replace(expected, name=standing.name, hidden=standing.hidden) != standing:
                 problems.append(f"player {standing.name}: the standing differs from a replay")
         problems += [f"player {player}: has no standing, though races gave one" for player in replayed]
         return problems
 
+    def rate_again(self, boards: Iterable[Leaderboard]) -> list[Leaderboard]:
+        """Rebuild leaderboards, those that carry over last; returns them."""
+        rated = sorted(boards, key=lambda board: board.carry is not None)
+        for board in rated:
+            self.rebuild(board)
+        return rated
+
+    def holding(self, race: str) -> list[Leaderboard]:
+        """The stored leaderboards that a race counts on, whether or not the settings still name them."""
+        return [b for b in self.ledger.leaderboards() if self.ledger.rated_race(b, race) is not None]
+
     # Inside
+
+    def _known(self, result: RaceResult, stored: StoredRace | None) -> RaceResult:
+        """A result with the accounts that the ledger knows, as the operator's orders have it."""
+        amended = self.ledger.orders.amended(result)
+        if stored is None:
+            return amended
+        return self.ledger.orders.amended(amended.with_accounts_of(stored.result))
 
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
         """The stored leaderboards of a result's goal, made where they are missing."""
@@ -264,10 +283,6 @@ class Settler:
         source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry["from"])
         return plan.kept(category, goal, source)
 
-    def _holding(self, race: str) -> list[Leaderboard]:
-        """The stored leaderboards that a race counts on, whether or not the settings still name them."""
-        return [b for b in self.ledger.leaderboards() if self.ledger.rated_race(b, race) is not None]
-
     def _begin(self, planned: Leaderboard) -> Leaderboard:
         board = self.ledger.save_leaderboard(planned)
         self.ledger.replace_carried(board, self._brought(board))
@@ -275,7 +290,8 @@ class Settler:
 
     def _tally(self, board: Leaderboard, *, next_sequence: int = 1) -> Tally:
         carried = self.ledger.carried(board) if board.carry is not None and board.id is not None else {}
-        return Tally(board, carried, next_sequence=next_sequence)
+        why_excluded = self.ledger.orders.why_excluded
+        return Tally(board, carried, next_sequence=next_sequence, why_excluded=why_excluded)
 
     def _brought(self, board: Leaderboard) -> dict[str, State]:
         """What players bring from the leaderboard that this one carries over from, as it stands now."""

@@ -238,7 +238,12 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
     wanted = query.get("name", "").strip().casefold()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
-    found = [each for each in view.ledger.pages.players() if wanted in each.name.casefold()]
+    hidden = view.ledger.orders.hidden()
+    found = [
+        each
+        for each in view.ledger.pages.players()
+        if wanted in each.name.casefold() and each.id not in hidden
+    ]
     found.sort(key=lambda each: (len(each.name), each.name))
     return FoundPlayers(found[:MOST_FOUND], len(found))
 

@@ -9,8 +9,9 @@ from builders import CATEGORY, GOAL, entrant, result, seen
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from racebot import __version__
-from racebot.chat.answers import Answers, Person
+from racebot.chat.answers import Answers
 from racebot.chat.commands import LONGEST_ARGUMENT, Asked, Command, Words
+from racebot.chat.people import Person
 from racebot.chat.templates import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger

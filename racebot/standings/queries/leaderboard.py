@@ -183,7 +183,10 @@ def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[M
     if latest is None:
         return []
     spans: dict[str, tuple[int, int]] = {}
+    hidden = ledger.orders.hidden()
     for change in ledger.changes_since(board, latest - MOVERS_WINDOW):
+        if change.player in hidden:
+            continue
         first, _ = spans.get(change.player, (change.points_before, 0))
         spans[change.player] = (first, change.points_after)
     sizes = sorted((abs(last - first) for first, last in spans.values() if last != first), reverse=True)
@@ -242,4 +245,5 @@ def _standing_before(now: Standing, before: StandingBefore, rating: float) -> St
         finishes=now.finishes - before.finishes_since,
         wins=now.wins,
         last_race_at=before.last_race_at or now.last_race_at,
+        hidden=now.hidden,
     )

@@ -12,6 +12,8 @@ from racebot.ledger.rows import Standing
 class Listing:
     """Requirements for a place on a leaderboard. Everybody else is rated, but not listed.
 
+    Players whom the operator has hidden are never listed.
+
     Attributes:
         minimum_finishes: finished races.
         inactive_days: days between a player's last race and the leaderboard's; 0 lists inactive players.
@@ -31,6 +33,8 @@ class Listing:
     def includes(self, standing: Standing, latest: datetime | None) -> bool:
         """Return True if a leaderboard whose last race ended at `latest` lists a player."""
         since = self.active_since(latest)
-        return standing.finishes >= self.minimum_finishes and (
-            since is None or standing.last_race_at >= since
+        return (
+            not standing.hidden
+            and standing.finishes >= self.minimum_finishes
+            and (since is None or standing.last_race_at >= since)
         )

@@ -1,0 +1,49 @@
+"""The players that chat commands are from and about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from racebot.ledger.players import split_full_name
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.result import shown_names
+from racebot.racetime.payload import Race
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A player who asks, or is asked about. `name` is as shown, with a discriminator where it is needed."""
+
+    id: str
+    name: str
+
+
+def known_as(ledger: Ledger, person: Person) -> Person:
+    """Return a person as the ledger has them: merged accounts are one, and forgotten players have no name."""
+    account = ledger.orders.account(person.id)
+    player = ledger.players.get(account)
+    return Person(account, person.name if player is None else player.shown)
+
+
+def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
+    """Return the player meant by a name or a `name#1234`, or None.
+
+    Several players may share a name. Those in the room come first, then those with the most races.
+    """
+    name, full = text.casefold(), split_full_name(text.casefold())
+    shown = shown_names(race.entrants)
+    in_room = [
+        Person(e.user_id, shown[e])
+        for e in race.entrants
+        if e.user_id is not None
+        and (e.name.casefold() == name or (e.name.casefold(), e.discriminator or "") == full)
+    ]
+    names = {e.user_id: shown[e] for e in race.entrants}
+    known = [Person(each.id, names.get(each.id, each.shown)) for each in ledger.players.called(text)]
+    return max(in_room or known, key=lambda person: _races(ledger, board, person), default=None)
+
+
+def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
+    standing = ledger.standing(board, person.id) if board.id is not None else None
+    return standing.races if standing else -1

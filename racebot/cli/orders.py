@@ -1,0 +1,155 @@
+"""Operators' orders: forget, hide and merge players, exclude races, and list all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from racebot.bot.heartbeat import utc_now
+from racebot.cli.common import AsJson, Database, app, console, load_settings, print_json, tell
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.standings import orders
+from racebot.standings.settle import Settler
+from racebot.text.safe import printable
+
+Exactly = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, or name#1234.")]
+Race = Annotated[str, typer.Argument(metavar="RACE", help="The race's name, as in its address.")]
+Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
+
+
+@app.command()
+def forget(player: Exactly, reason: Reason = "", database: Database = None) -> None:
+    """Erase a player's name for good, and take the player off all lists. Ratings do not change.
+
+    The player keeps their places in results, as "deleted account".
+
+    Example: racebot forget "Ann#0007" --reason "asked by mail"
+    """
+    with _settler(database) as settler:
+        found = settler.ledger.players.find_exactly(player)
+        orders.forget(settler, found, reason, utc_now())
+        tell(f"{found.id}: the name is erased")
+
+
+@app.command()
+def hide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
+    """Take a player off leaderboards and other lists. Their races still count.
+
+    Example: racebot hide "Ann#0007"
+    """
+    with _settler(database) as settler:
+        found = settler.ledger.players.find_exactly(player)
+        orders.hide(settler, found, reason, utc_now())
+        tell(f"{found.shown} ({found.id}) is hidden")
+
+
+@app.command()
+def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
+    """Put a hidden player back on the lists.
+
+    Example: racebot unhide "Ann#0007"
+    """
+    with _settler(database) as settler:
+        found = settler.ledger.players.find_exactly(player)
+        orders.unhide(settler, found, reason, utc_now())
+        tell(f"{found.shown} ({found.id}) is listed again")
+
+
+@app.command()
+def exclude(
+    race: Race,
+    reason: Annotated[str, typer.Option(help="Why; `racebot audit` shows it.", show_default=False)],
+    database: Database = None,
+) -> None:
+    """Take a race out of the ratings, and rate its leaderboards again.
+
+    Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
+    """
+    with _settler(database) as settler:
+        stored = settler.ledger.find_race(race)
+        rated = orders.exclude(settler, stored, reason, utc_now())
+        tell(f"{stored.result.name} is excluded")
+        _tell_rated(settler.ledger, rated)
+
+
+@app.command()
+def include(race: Race, reason: Reason = "", database: Database = None) -> None:
+    """Take an excluded race back into the ratings, at its old place in the order.
+
+    Example: racebot include smr/curious-midfast-0534
+    """
+    with _settler(database) as settler:
+        stored = settler.ledger.find_race(race)
+        rated = orders.include(settler, stored, reason, utc_now())
+        tell(f"{stored.result.name} counts again")
+        _tell_rated(settler.ledger, rated)
+
+
+@app.command()
+def merge(
+    old: Annotated[str, typer.Argument(help="The account to give up: its id, or name#1234.")],
+    new: Annotated[str, typer.Argument(help="The account to keep: its id, or name#1234.")],
+    reason: Reason = "",
+    database: Database = None,
+) -> None:
+    """Join two accounts of one person: NEW gets all races of OLD. Only a backup can undo it.
+
+    Example: racebot merge "Ann#0007" "Annika#0420"
+    """
+    with _settler(database) as settler:
+        players = settler.ledger.players
+        given_up, kept = players.find_exactly(old), players.find_exactly(new)
+        rated = orders.merge(settler, given_up, kept, reason, utc_now())
+        tell(f"the races of {given_up.shown} ({given_up.id}) are now those of {kept.shown} ({kept.id})")
+        _tell_rated(settler.ledger, rated)
+
+
+@app.command()
+def audit(database: Database = None, as_json: AsJson = False) -> None:
+    """List all orders ever given, with date and reason, the oldest first.
+
+    Example: racebot audit
+    """
+    settings = load_settings(database=database)
+    with Ledger.open_to_read(settings.database) as ledger:
+        given = orders.audit(ledger)
+    if as_json:
+        print_json([{**asdict(each), "given_at": each.given_at.isoformat()} for each in given])
+        return
+    if not given:
+        console.print("no orders")
+        return
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("Given (UTC)", "Order", "Player or race", "Reason"):
+        table.add_column(heading, overflow="fold")
+    for each in given:
+        subject = _described(each.subject, each.name)
+        target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
+        cells = (f"{each.given_at:%Y-%m-%d %H:%M}", each.order, subject + target, each.reason)
+        table.add_row(*(escape(printable(cell)) for cell in cells))
+    console.print(table)
+
+
+@contextmanager
+def _settler(database: Path | None) -> Generator[Settler]:
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        yield Settler(ledger, settings.plans())
+
+
+def _tell_rated(ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
+    for board in boards:
+        tell(f"{board.name}: {ledger.rated_count(board)} races rated again")
+
+
+def _described(key: str, name: str | None) -> str:
+    return f"{name} ({key})" if name else key

@@ -1,0 +1,170 @@
+"""Operators' orders: players forgotten, hidden or merged, and races excluded from the ratings.
+
+Every order is kept with its date and reason. The last one about a player or race decides. Results are stored
+as the orders amend them: forgotten names are erased from the database, and merged accounts are one account.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils.db import Database
+
+from racebot.ledger.database import translated
+from racebot.ledger.players import Player, Players
+from racebot.ledger.rows import moment_of, text_of
+from racebot.races.result import NO_NAME, Entrant, RaceResult
+
+EXCLUDED = "excluded by the operator"
+"""The note of an excluded race."""
+
+
+class OrderKind(StrEnum):
+    """What an order does."""
+
+    FORGET = "forget"
+    HIDE = "hide"
+    UNHIDE = "unhide"
+    MERGE = "merge"
+    EXCLUDE = "exclude"
+    INCLUDE = "include"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order. `subject` is a player's id or a race's name; `target` is the account that a merge keeps."""
+
+    given_at: datetime
+    kind: OrderKind
+    subject: str
+    target: str | None
+    reason: str
+
+
+class Orders:
+    """The orders of a ledger. Write them in the transaction that also carries them out."""
+
+    def __init__(self, db: Database, path: Path, players: Players) -> None:
+        self._db = db
+        self._path = path
+        self._players = players
+
+    def all(self) -> list[Order]:
+        """Return every order ever given, the oldest first."""
+        return [
+            Order(moment_of(row[0]), OrderKind(row[1]), *row[2:])
+            for row in self._rows("SELECT given_at, kind, subject, target, reason FROM orders ORDER BY id")
+        ]
+
+    def add(self, order: Order) -> None:
+        self._db.execute(
+            "INSERT INTO orders (given_at, kind, subject, target, reason) VALUES (?, ?, ?, ?, ?)",
+            (text_of(order.given_at), order.kind.value, order.subject, order.target, order.reason),
+        )
+
+    def is_hidden(self, player: str) -> bool:
+        """Return whether a player is left out of lists. Forgotten players always are."""
+        return bool(self._rows("SELECT 1 FROM hidden_players WHERE player = ?", player))
+
+    def hidden(self) -> set[str]:
+        """Return all players who are left out of lists."""
+        return {row[0] for row in self._rows("SELECT player FROM hidden_players")}
+
+    def is_forgotten(self, player: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ? LIMIT 1", player))
+
+    def why_excluded(self, race: str) -> str | None:
+        """Return the note to store with an excluded race, None for a race that counts."""
+        return EXCLUDED if self._rows("SELECT 1 FROM excluded_races WHERE race = ?", race) else None
+
+    def account(self, player: str) -> str:
+        """Return the account that a player's races are rated under, which merges may have changed."""
+        merged = self._merged()
+        while player in merged:
+            player = merged[player]
+        return player
+
+    def amended(self, result: RaceResult) -> RaceResult:
+        """Return a result without the names of forgotten players and with merged accounts replaced.
+
+        An account is not replaced in a race that the other account was in, too: they were two people there.
+        """
+        entrants = self.amended_entrants(result.entrants)
+        return result if entrants == result.entrants else replace(result, entrants=entrants)
+
+    def amended_entrants(self, entrants: tuple[Entrant, ...]) -> tuple[Entrant, ...]:
+        """Return the entrants of one race as `amended` has them."""
+        merged = self._merged()
+        forgotten = {row[0] for row in self._rows("SELECT subject FROM orders WHERE kind = 'forget'")}
+        if not merged and not forgotten:
+            return entrants
+        present = {e.user_id for e in entrants}
+        amended = []
+        for entrant in entrants:
+            account = entrant.user_id
+            if account in merged and (kept := self.account(account)) not in present:
+                entrant = _renamed(entrant, kept, self._players.get(kept))  # noqa: PLW2901
+            if entrant.user_id in forgotten:
+                entrant = replace(entrant, name=NO_NAME, discriminator=None)  # noqa: PLW2901
+            amended.append(entrant)
+        return tuple(amended)
+
+    def amend_stored(self, player: str) -> None:
+        """Bring the stored results that a player was in, and the player's name, in line with the orders."""
+        mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
+        for name, text, fingerprint in self._rows(
+            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", mark
+        ):
+            result = RaceResult.from_json(text)
+            amended = self.amended(result)
+            intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
+            self._db.execute(
+                "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?",
+                (amended.to_json(), amended.fingerprint() if intact else fingerprint, name),
+            )
+        if self.is_forgotten(player):
+            self._db.execute(
+                "UPDATE players SET name = ?, folded = ?, discriminator = '' WHERE id = ?",
+                (NO_NAME, NO_NAME.casefold(), player),
+            )
+
+    def races_with(self, player: str) -> list[str]:
+        """Return the names of the stored races that a player was in, rated or not."""
+        mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
+        return [
+            row[0] for row in self._rows("SELECT name FROM races WHERE instr(result, ?) ORDER BY name", mark)
+        ]
+
+    def leaderboards_with(self, player: str) -> set[int]:
+        """Return the keys of the leaderboards that a player is on or brought a rating into."""
+        rows = self._rows(
+            "SELECT leaderboard FROM standings WHERE player = ?1"
+            " UNION SELECT leaderboard FROM carried WHERE player = ?1"
+            " UNION SELECT leaderboard FROM changes WHERE player = ?1",
+            player,
+        )
+        return {row[0] for row in rows}
+
+    def remove_player(self, player: str) -> None:
+        """Remove a player whom nothing refers to any more."""
+        self._db.execute("DELETE FROM players WHERE id = ?", (player,))
+
+    def _merged(self) -> dict[str, str]:
+        return {
+            row[0]: row[1] for row in self._rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
+        }
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        with translated(self._path):
+            return list(self._db.execute(sql, values).fetchall())
+
+
+def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:
+    if player is None:
+        return replace(entrant, user_id=account)
+    return replace(entrant, user_id=account, name=player.name, discriminator=player.discriminator or None)

@@ -1,0 +1,200 @@
+"""Carries out operators' orders: each one changes the ledger and the ratings in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from racebot.errors import OrderError
+from racebot.ledger.orders import Order, OrderKind
+from racebot.ledger.players import Player
+from racebot.ledger.rows import Leaderboard, StoredRace
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings.settle import Settler
+
+DELETED = "the account was deleted on the site"
+"""The reason of an order that no person gave."""
+LONGEST_REASON = 500
+"""Characters of an order's reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One order as the audit lists it. `name` and `target_name` are those of players the ledger still has."""
+
+    given_at: datetime
+    order: str
+    subject: str
+    name: str | None
+    target: str | None
+    target_name: str | None
+    reason: str
+
+
+def audit(ledger: Ledger) -> list[AuditEntry]:
+    """Return every order ever given, the oldest first."""
+
+    def name(player: str | None) -> str | None:
+        found = None if player is None else ledger.players.get(player)
+        return None if found is None else found.shown
+
+    return [
+        AuditEntry(
+            each.given_at,
+            each.kind.value,
+            each.subject,
+            name(each.subject),
+            each.target,
+            name(each.target),
+            each.reason,
+        )
+        for each in ledger.orders.all()
+    ]
+
+
+def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None:
+    """Erase a player's name from the ledger and take the player off lists. Ratings do not change.
+
+    Raises:
+        OrderError: the player is forgotten already.
+    """
+    ledger = settler.ledger
+    with ledger.transaction():
+        if ledger.orders.is_forgotten(player.id):
+            raise OrderError(f"{player.id} is forgotten already")
+        ledger.orders.add(_order(OrderKind.FORGET, player.id, reason, now))
+        ledger.orders.amend_stored(player.id)
+
+
+def hide(settler: Settler, player: Player, reason: str, now: datetime) -> None:
+    """Leave a player out of leaderboards and other lists. Ratings do not change.
+
+    Raises:
+        OrderError: the player is hidden already.
+    """
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if orders.is_hidden(player.id):
+            raise OrderError(f"{player.shown} is hidden already")
+        orders.add(_order(OrderKind.HIDE, player.id, reason, now))
+
+
+def unhide(settler: Settler, player: Player, reason: str, now: datetime) -> None:
+    """List a hidden player again.
+
+    Raises:
+        OrderError: the player is not hidden, or forgotten.
+    """
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if orders.is_forgotten(player.id):
+            raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be listed again")
+        if not orders.is_hidden(player.id):
+            raise OrderError(f"{player.shown} is not hidden")
+        orders.add(_order(OrderKind.UNHIDE, player.id, reason, now))
+
+
+def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
+    """Take a race out of the ratings, and rate its leaderboards again.
+
+    Returns:
+        The leaderboards that were rated again.
+
+    Raises:
+        OrderError: the race is excluded already, or no reason is given.
+    """
+    name = race.result.name
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if not reason.strip():
+            raise OrderError("an exclusion needs a reason: give --reason TEXT")
+        if orders.why_excluded(name) is not None:
+            raise OrderError(f"{name} is excluded already")
+        orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
+        return settler.rate_again(settler.holding(name))
+
+
+def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
+    """Take an excluded race back into the ratings, at its old place in the order.
+
+    Returns:
+        The leaderboards that were rated again.
+
+    Raises:
+        OrderError: the race is not excluded.
+    """
+    name = race.result.name
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if orders.why_excluded(name) is None:
+            raise OrderError(f"{name} is not excluded")
+        orders.add(_order(OrderKind.INCLUDE, name, reason, now))
+        return settler.rate_again(settler.holding(name))
+
+
+def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:
+    """Give all races of one account to another account of the same person, and rate them again.
+
+    Returns:
+        The leaderboards that were rated again.
+
+    Raises:
+        OrderError: they are one account, one of them is forgotten, or both were in one race.
+    """
+    ledger = settler.ledger
+    orders = ledger.orders
+    with ledger.transaction():
+        if old.id == kept.id:
+            raise OrderError(f"{old.shown} and {kept.shown} are the same account")
+        for player in (old, kept):
+            if orders.is_forgotten(player.id):
+                raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")
+        together = sorted(set(orders.races_with(old.id)) & set(orders.races_with(kept.id)))
+        if together:
+            raise OrderError(
+                f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
+                "accounts that met in a race cannot be merged"
+            )
+        keys = orders.leaderboards_with(old.id)
+        orders.add(_order(OrderKind.MERGE, old.id, reason, now, target=kept.id))
+        orders.amend_stored(old.id)
+        rated = settler.rate_again(board for board in ledger.leaderboards() if board.key in keys)
+        orders.remove_player(old.id)
+        return rated
+
+
+def _order(kind: OrderKind, subject: str, reason: str, now: datetime, target: str | None = None) -> Order:
+    text = " ".join(reason.split())
+    if len(text) > LONGEST_REASON:
+        raise OrderError(f"the reason has {len(text)} characters; at most {LONGEST_REASON} are stored")
+    return Order(now, kind, subject, target, text)
+
+
+def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetime) -> list[str]:
+    """Forget players whose accounts the site shows as deleted in races that the ledger holds.
+
+    Args:
+        settler: for the ledger.
+        results: finished races as the site shows them now.
+        now: the date of the orders.
+
+    Returns:
+        The accounts that were forgotten.
+    """
+    ledger = settler.ledger
+    deleted: list[str] = []
+    for result in results:
+        if all(entrant.user_id is not None for entrant in result.entrants):
+            continue
+        stored = ledger.race(result.name)
+        if stored is not None:
+            deleted += ledger.orders.amended(result).deleted_accounts(stored.result)
+    forgotten = []
+    for account in dict.fromkeys(deleted):
+        player = ledger.players.get(account)
+        if player is not None and not ledger.orders.is_forgotten(account):
+            forget(settler, player, DELETED, now)
+            forgotten.append(account)
+    return forgotten

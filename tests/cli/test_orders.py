@@ -1,0 +1,107 @@
+"""Orders as an operator types them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builders import entrant, result
+
+from racebot.cli import main
+from racebot.ledger.store import Ledger
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+Racebot = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Racebot:
+    """Runs a command on a ledger with two races; returns exit code, output and errors."""
+    monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
+    monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        anns = tuple(
+            entrant("ann", time=time, user_id=f"ann{time}", discriminator=f"000{time}") for time in (1, 2)
+        )
+        races = [result("first", entrants=anns), result("second", "bo cy", after=1)]
+        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["racebot", *words])
+        capsys.readouterr()
+        try:
+            main()
+        except SystemExit as left:
+            return int(left.code or 0), *capsys.readouterr()
+        return 0, *capsys.readouterr()
+
+    return run
+
+
+def names(racebot: Racebot) -> list[str]:
+    code, out, _ = racebot("leaderboard", "--json")
+    assert code == 0
+    return [entry["name"] for board in json.loads(out) for entry in board["players"]]
+
+
+def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
+    assert racebot("hide", "Ann#0001", "--reason", "asked")[0] == 0
+    assert "Ann#0001" not in names(racebot)
+    assert racebot("unhide", "ann1")[0] == 0
+    assert "Ann#0001" in names(racebot)
+    assert racebot("forget", "id-cy")[0] == 0
+    assert "Cy" not in names(racebot)
+    code, out, _ = racebot("exclude", "first", "--reason", "wrong seed")
+    assert (code, "2 races rated again" in out) == (0, True)
+    assert not any(name.startswith("Ann") for name in names(racebot))
+    assert racebot("include", "orb/first")[0] == 0
+    assert racebot("merge", "ann2", "id-bo", "--reason", "new account")[0] == 0
+    assert sorted(names(racebot)) == ["Ann", "Bo"]
+    assert racebot("verify")[0] == 0
+    code, out, _ = racebot("audit", "--json")
+    assert [(each["order"], each["subject"], each["reason"]) for each in json.loads(out)] == [
+        ("hide", "ann1", "asked"),
+        ("unhide", "ann1", ""),
+        ("forget", "id-cy", ""),
+        ("exclude", "orb/first", "wrong seed"),
+        ("include", "orb/first", ""),
+        ("merge", "ann2", "new account"),
+    ]
+    code, out, _ = racebot("audit")
+    assert code == 0
+    assert "wrong seed" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("hide", "Bo"), 1),
+        (("hide", "Ann#0003"), 1),
+        (("forget", "ann"), 1),
+        (("merge", "Ann", "id-bo"), 1),
+        (("merge", "ann1", "ann2"), 2),
+        (("unhide", "ann1"), 2),
+        (("exclude", "third", "--reason", "x"), 1),
+        (("exclude", "first", "--reason", " "), 2),
+        (("exclude", "first"), 2),
+        (("include", "first"), 2),
+    ],
+)
+def test_a_wrong_order_is_one_line_and_changes_nothing(
+    racebot: Racebot, words: tuple[str, ...], code: int
+) -> None:
+    before = names(racebot)
+    done, out, err = racebot(*words)
+    assert (done, out) == (code, "")
+    assert err
+    assert json.loads(racebot("audit", "--json")[1]) == []
+    assert names(racebot) == before
+
+
+def test_an_audit_without_orders_says_so(racebot: Racebot) -> None:
+    assert racebot("audit") == (0, "no orders\n", "")

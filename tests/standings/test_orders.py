@@ -1,0 +1,373 @@
+"""Operators' orders are stored, replayed, and hold for every later race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from builders import CATEGORY, GOAL, NOON, entrant, result, seen
+
+from racebot.chat.answers import Answers
+from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.people import Person
+from racebot.chat.templates import Texts
+from racebot.errors import OrderError
+from racebot.ledger.orders import EXCLUDED
+from racebot.ledger.players import Player
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.result import NO_NAME, RaceResult
+from racebot.standings import orders, queries
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
+
+LATER = NOON + timedelta(days=9)
+PLANS = Plans(LeaderboardPlan("thurstone-hurdle"))
+RACES = [
+    result("a", "ann bo cy"),
+    result("b", "cy ann", dnf="bo", after=1),
+    result("c", "old bo", after=2),
+    result("d", "old ann", after=3),
+]
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, PLANS)
+    settler.merge(RACES, "import")
+    return settler
+
+
+def board_of(settler: Settler) -> Leaderboard:
+    board = settler.ledger.leaderboard(CATEGORY, GOAL)
+    assert board is not None
+    return board
+
+
+def player(settler: Settler, name: str) -> Player:
+    found = settler.ledger.players.get(f"id-{name}")
+    assert found is not None
+    return found
+
+
+def ratings(settler: Settler) -> dict[str, float]:
+    return {s.player: s.rating for s in settler.ledger.standings(board_of(settler))}
+
+
+def listed(settler: Settler) -> list[str]:
+    board = board_of(settler)
+    report = queries.leaderboard_report(settler.ledger, board, Listing())
+    names = [entry.name for entry in report.players]
+    assert [s.name for _, s in queries.top_players(settler.ledger, board, Listing(), 10)] == names
+    assert queries.listed_count(settler.ledger, board, Listing()) == len(names)
+    return names
+
+
+def settle(settler: Settler, race: RaceResult) -> RaceResult:
+    rated = settler.settle(race, lambda _: (), LATER)
+    assert rated is not None
+    return rated[0].result
+
+
+def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
+    asker = Person(f"id-{by}", by.title())
+    return answers.answer(Asked(command, argument), room, asker, moderator=False)
+
+
+def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:
+    """The ratings that these races give in a ledger without orders."""
+    settler = Settler(tmp, PLANS)
+    settler.merge(races, "import")
+    return ratings(settler)
+
+
+@pytest.fixture
+def other(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    return Ledger.open(tmp_path_factory.mktemp("other") / "other.db")
+
+
+# Hide
+
+
+def test_a_hidden_player_is_on_no_list_and_keeps_the_rating(settler: Settler) -> None:
+    before = ratings(settler)
+    orders.hide(settler, player(settler, "ann"), "asked", LATER)
+    assert "Ann" not in listed(settler)
+    assert "Ann" not in {mover.name for mover in queries.biggest_movers(settler.ledger, board_of(settler))}
+    assert ratings(settler) == before
+    assert "not listed" in ask(settler, Command.RATING, "ann")
+    assert "Ann" not in ask(settler, Command.LEADERBOARD)
+    best = next(s for s in settler.ledger.standings(board_of(settler)) if not s.hidden)
+    assert queries.placing_of(settler.ledger, board_of(settler), best, Listing()) == queries.Placing(1, 3)
+    assert settler.verify(board_of(settler)) == []
+    orders.unhide(settler, player(settler, "ann"), "", LATER)
+    assert "Ann" in listed(settler)
+
+
+def test_a_hidden_player_stays_hidden_through_later_races(settler: Settler) -> None:
+    orders.hide(settler, player(settler, "ann"), "", LATER)
+    settle(settler, result("e", "ann bo", after=9))
+    settler.rebuild(board_of(settler))
+    assert "Ann" not in listed(settler)
+
+
+# Forget
+
+
+def names_in(ledger: Ledger) -> str:
+    """All text that the ledger shows or stores of players and results."""
+    rows = [
+        *ledger.db.execute("SELECT * FROM players").fetchall(),
+        *ledger.db.execute("SELECT * FROM races").fetchall(),
+        *ledger.db.execute("SELECT * FROM orders").fetchall(),
+    ]
+    return "\n".join(str(cell) for row in rows for cell in row)
+
+
+def test_a_forgotten_name_is_nowhere_and_the_place_stays(settler: Settler) -> None:
+    before = ratings(settler)
+    changes = list(settler.ledger.rated_rows(board_of(settler)))
+    orders.forget(settler, player(settler, "cy"), "asked", LATER)
+    assert "Cy" not in names_in(settler.ledger)
+    assert "Cy" not in listed(settler)
+    (part,) = queries.race_report(settler.ledger, "a").leaderboards
+    assert "Bo" in names_in(settler.ledger)
+    assert [(e.standing, e.name) for e in part.entrants] == [
+        ("1", "Ann"),
+        ("2", "Bo"),
+        ("3", NO_NAME),
+    ]
+    assert ask(settler, Command.RATING, "cy").startswith("No player has that name")
+    assert "Cy" not in ask(settler, Command.WHY, by="ann")
+    assert (ratings(settler), list(settler.ledger.rated_rows(board_of(settler)))) == (before, changes)
+    assert settler.verify(board_of(settler)) == []
+    settler.rebuild(board_of(settler))
+    assert ratings(settler) == before
+
+
+def test_a_forgotten_player_who_races_again_has_no_name(settler: Settler) -> None:
+    orders.forget(settler, player(settler, "cy"), "", LATER)
+    race = result("e", "cy ann", after=9)
+    (preview,) = settler.preview(replace(race, recorded=False))
+    assert [e.name for e in preview.result.entrants] == [NO_NAME, "Ann"]
+    assert [e.name for e in settle(settler, race).entrants] == [NO_NAME, "Ann"]
+    settler.merge(RACES, "backfill")
+    assert "Cy" not in names_in(settler.ledger)
+    assert NO_NAME in ask(settler, Command.RATING, by="cy")
+
+
+def test_a_changed_result_does_not_bring_a_forgotten_name_back(settler: Settler) -> None:
+    orders.forget(settler, player(settler, "cy"), "", LATER)
+    settle(settler, result("a", "bo ann cy"))
+    assert "Cy" not in names_in(settler.ledger)
+    assert settler.verify(board_of(settler)) == []
+
+
+# Exclude
+
+
+def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settler, other: Ledger) -> None:
+    before = ratings(settler)
+    stored = settler.ledger.find_race("b")
+    assert orders.exclude(settler, stored, "wrong seed", LATER) == [board_of(settler)]
+    row = settler.ledger.rated_race(board_of(settler), stored.result.name)
+    assert row is not None
+    assert (row.changes, row.note) == ((), EXCLUDED)
+    assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
+    assert settler.verify(board_of(settler)) == []
+    settler.rebuild(board_of(settler))
+    assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
+    orders.include(settler, stored, "", LATER)
+    assert ratings(settler) == before
+
+
+def test_a_new_result_of_an_excluded_race_stays_excluded(settler: Settler) -> None:
+    orders.exclude(settler, settler.ledger.find_race("b"), "wrong seed", LATER)
+    before = ratings(settler)
+    settle(settler, result("b", "bo ann cy", after=1))
+    assert ratings(settler) == before
+    settler.withdraw(f"{CATEGORY}/b")
+    settle(settler, result("b", "bo ann cy", after=1))
+    assert ratings(settler) == before
+
+
+def test_an_exclusion_needs_a_reason(settler: Settler) -> None:
+    with pytest.raises(OrderError, match="--reason"):
+        orders.exclude(settler, settler.ledger.find_race("b"), "  ", LATER)
+
+
+# Merge
+
+
+def with_accounts(race: RaceResult, accounts: dict[str, str]) -> RaceResult:
+    """The race with other accounts in place of some."""
+    entrants = [replace(e, user_id=accounts.get(str(e.user_id), e.user_id)) for e in race.entrants]
+    return replace(race, entrants=tuple(entrants))
+
+
+def merged(settler: Settler) -> Settler:
+    orders.merge(settler, player(settler, "old"), player(settler, "cy"), "a new account", LATER)
+    return settler
+
+
+def test_merged_accounts_are_rated_as_one_person(settler: Settler, other: Ledger) -> None:
+    merged(settler)
+    assert ratings(settler) == alone([with_accounts(race, {"id-old": "id-cy"}) for race in RACES], other)
+    assert sorted(listed(settler)) == ["Ann", "Bo", "Cy"]
+    assert settler.ledger.players.get("id-old") is None
+    assert settler.verify(board_of(settler)) == []
+    assert settler.ledger.check() == []
+
+
+def test_the_site_shows_races_of_a_merged_account_as_before(settler: Settler) -> None:
+    merged(settler)
+    before = ratings(settler)
+    for race in RACES:
+        assert settler.settle(race, lambda _: (), LATER) is None
+    assert settler.merge(RACES, "backfill").known == len(RACES)
+    assert ratings(settler) == before
+
+
+def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settler, other: Ledger) -> None:
+    merged(settler)
+    race = result("e", "old ann", after=9)
+    (preview,) = settler.preview(replace(race, recorded=False))
+    assert {change.player for change in preview.changes} == {"id-cy", "id-ann"}
+    assert [e.name for e in settle(settler, race).entrants] == ["Cy", "Ann"]
+    expected = [with_accounts(each, {"id-old": "id-cy"}) for each in [*RACES, race]]
+    assert ratings(settler) == alone(expected, other)
+    assert ask(settler, Command.RATING, by="old") == ask(settler, Command.RATING, by="cy")
+
+
+def test_merges_may_follow_each_other(settler: Settler, other: Ledger) -> None:
+    settler.merge([result("e", "older bo", after=4)], "import")
+    orders.merge(settler, player(settler, "older"), player(settler, "old"), "", LATER)
+    merged(settler)
+    settle(settler, result("f", "older ann", after=9))
+    races = [*RACES, result("e", "older bo", after=4), result("f", "older ann", after=9)]
+    accounts = {"id-old": "id-cy", "id-older": "id-cy"}
+    assert ratings(settler) == alone([with_accounts(race, accounts) for race in races], other)
+
+
+def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
+    before = ratings(settler)
+    with pytest.raises(OrderError, match="both raced in orb/d"):
+        orders.merge(settler, player(settler, "old"), player(settler, "ann"), "", LATER)
+    with pytest.raises(OrderError, match="same account"):
+        orders.merge(settler, player(settler, "ann"), player(settler, "ann"), "", LATER)
+    assert (ratings(settler), settler.ledger.orders.all()) == (before, [])
+
+
+def test_merged_accounts_that_meet_later_are_two_people_there(settler: Settler) -> None:
+    merged(settler)
+    settle(settler, result("e", "old cy ann", after=9))
+    assert {s.player for s in settler.ledger.standings(board_of(settler))} >= {"id-old", "id-cy", "id-ann"}
+    assert settler.verify(board_of(settler)) == []
+
+
+def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
+    carry = {"from": GOAL, "factor": 1.0, "most_races": None}
+    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
+    settler.merge(RACES, "import")
+    settler.merge([result("s", "ann bo", after=99, goal="Season 2")], "import")
+    merged(settler)
+    for board in ledger.leaderboards():
+        assert settler.verify(board) == []
+    assert ledger.check() == []
+
+
+# All orders
+
+
+def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settler) -> None:
+    ann = player(settler, "ann")
+    race = settler.ledger.find_race("b")
+    refused: list[Callable[[], object]] = [
+        lambda: orders.unhide(settler, ann, "", LATER),
+        lambda: orders.include(settler, race, "", LATER),
+    ]
+    for order in refused:
+        with pytest.raises(OrderError):
+            order()
+    assert settler.ledger.orders.all() == []
+    orders.hide(settler, ann, "", LATER)
+    orders.exclude(settler, race, "x", LATER)
+    orders.forget(settler, player(settler, "cy"), "", LATER)
+    refused = [
+        lambda: orders.hide(settler, ann, "", LATER),
+        lambda: orders.exclude(settler, race, "x", LATER),
+        lambda: orders.forget(settler, player(settler, "cy"), "", LATER),
+        lambda: orders.unhide(settler, player(settler, "cy"), "", LATER),
+        lambda: orders.merge(settler, player(settler, "old"), player(settler, "cy"), "", LATER),
+    ]
+    for order in refused:
+        with pytest.raises(OrderError):
+            order()
+    assert [order.kind.value for order in settler.ledger.orders.all()] == ["hide", "exclude", "forget"]
+
+
+def test_the_audit_lists_every_order_with_date_and_reason(settler: Settler) -> None:
+    orders.hide(settler, player(settler, "ann"), "asked\nfor it", NOON)
+    orders.exclude(settler, settler.ledger.find_race("b"), "wrong seed", LATER)
+    merged(settler)
+    found = [
+        (e.given_at, e.order, e.subject, e.name, e.target_name, e.reason)
+        for e in orders.audit(settler.ledger)
+    ]
+    assert found == [
+        (NOON, "hide", "id-ann", "Ann", None, "asked for it"),
+        (LATER, "exclude", f"{CATEGORY}/b", None, None, "wrong seed"),
+        (LATER, "merge", "id-old", None, "Cy", "a new account"),
+    ]
+
+
+# Deleted accounts
+
+
+def without_account(race: RaceResult, *names: str) -> RaceResult:
+    gone = {f"id-{name}" for name in names}
+    return replace(
+        race,
+        entrants=tuple(
+            replace(e, user_id=None, name=NO_NAME) if e.user_id in gone else e for e in race.entrants
+        ),
+    )
+
+
+def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) -> None:
+    before = list(settler.ledger.rated_rows(board_of(settler)))
+    shown = [without_account(race, "cy") for race in RACES]
+    assert orders.forget_deleted(settler, shown, LATER) == ["id-cy"]
+    assert orders.forget_deleted(settler, shown, LATER) == [], "an order is given once"
+    assert "Cy" not in listed(settler)
+    assert "Cy" not in names_in(settler.ledger)
+    for race in shown:
+        settler.settle(race, lambda _: (), LATER)
+    settler.merge(shown, "backfill")
+    assert list(settler.ledger.rated_rows(board_of(settler))) == before
+    (entry,) = orders.audit(settler.ledger)
+    assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
+
+
+def test_an_account_that_was_gone_before_its_race_was_stored_is_nobodys(settler: Settler) -> None:
+    race = without_account(result("e", "zed ann bo", after=9), "zed")
+    settle(settler, race)
+    assert orders.forget_deleted(settler, [race, result("a", "ann bo cy")], LATER) == []
+
+
+def test_a_merged_account_is_not_taken_for_a_deleted_one(settler: Settler) -> None:
+    """The site still shows the race under the account that was given up."""
+    merged(settler)
+    settler.merge([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")
+    assert (
+        orders.forget_deleted(
+            settler, [without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], LATER
+        )
+        == []
+    )
