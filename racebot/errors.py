@@ -8,6 +8,7 @@ RacebotError
 │   ├── CredentialsError   client id, secret or token is refused
 │   ├── NotFoundError      no such category, race or page
 │   └── ConnectionLost     a room's socket closed, or could not be opened
+│       └── TokenRefused       the site refused an action because of the token
 ├── LedgerError        the database cannot be used as a ledger
 │   └── LedgerUnavailable  … just now: the disk is full, read-only, or locked
 ├── ExportError        the pages cannot be written as files
@@ -60,6 +61,10 @@ class NotFoundError(SiteError):
 
 class ConnectionLost(SiteError):  # noqa: N818 - an event to recover from
     """A room's socket closed, stopped answering, or could not be opened."""
+
+
+class TokenRefused(ConnectionLost):
+    """The site refused an action because of the token: get a new one and connect again."""
 
 
 class LedgerError(RacebotError):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from racebot.bot.command_handler import Conversation
 from racebot.bot.race_lifecycle import Lifecycle
@@ -17,6 +16,7 @@ from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
 from racebot.racetime.client import Credentials, Site
@@ -40,7 +40,7 @@ class CategoryWorker:
         *,
         site: Site,
         lifecycle: Lifecycle,
-        call: Callable[..., Awaitable[Any]],
+        call: RunOnLedger,
         clock: Callable[[], datetime],
         common: Settings,
         failed: Callable[[BaseException], None],

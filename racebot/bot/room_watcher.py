@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from websockets.client import backoff
 
 from racebot.bot.command_handler import Conversation
-from racebot.bot.outbox_sender import Call, Courier, TokenRefused
+from racebot.bot.outbox_protocol import OutboxProtocol
+from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import Texts
@@ -24,8 +25,9 @@ from racebot.errors import (
     NotFoundError,
     RacebotError,
     SiteError,
+    TokenRefused,
 )
-from racebot.ledger.queue import OutboxRow
+from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
 from racebot.racetime.client import Site
@@ -73,7 +75,7 @@ class RoomWatch:
         site: Site,
         tokens: TokenSource,
         lifecycle: Lifecycle,
-        call: Call,
+        call: RunOnLedger,
         clock: Callable[[], datetime],
         quiet: float,
         info: InfoPolicy,
@@ -89,7 +91,7 @@ class RoomWatch:
         self._call = call
         self._clock = clock
         self._room = Room(name, quiet=quiet)
-        self._courier = Courier(name, self._ledger, call, clock, info, texts)
+        self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
         self._conversation = conversation
         self._work = asyncio.Event()
         self._noted = False
@@ -157,7 +159,7 @@ class RoomWatch:
 
     async def _stay(self, socket: RoomSocket) -> bool:
         """Follow the room on one connection; True when there is nothing left to do here."""
-        self._courier.joined()
+        self._sender.on_joined()
         self._work.set()
         tasks = [
             asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
@@ -192,10 +194,10 @@ class RoomWatch:
             elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
-            elif isinstance(event, Refusal) and event.token_refused and not self._courier.expects_answer:
+            elif isinstance(event, Refusal) and event.token_refused and not self._sender.expects_confirmation:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
-                self._courier.hear(event)
+                self._sender.on_event(event)
             if isinstance(event, ChatMessage):
                 await self._converse(event)
             await self._take(self._room.tick(now))
@@ -221,7 +223,7 @@ class RoomWatch:
         else:
             if reply is not None:
                 metrics.COMMANDS.labels(asked.command.value).inc()
-                self._courier.answer(reply.text, reply.to)
+                self._sender.answer(reply.text, reply.to)
             self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:
@@ -261,7 +263,7 @@ class RoomWatch:
         while True:
             await self._work.wait()
             self._work.clear()
-            await self._courier.deliver(socket)
+            await self._sender.deliver(socket)
             if await self._may_leave():
                 return
 
@@ -269,7 +271,7 @@ class RoomWatch:
         # Looked at first: what closes the room also queues its last messages, before they are counted.
         followed = not self._notices and not self._taking.locked()
         closed, race = self._room.closed and followed, self._room.race
-        open_rows: list[OutboxRow] = await self._call(self._ledger.outbox.open_for, self.name)
+        open_rows = await self._call(self._ledger.outbox.open_for, self.name)
         if open_rows or race is None:
             return False
         if closed:

@@ -7,13 +7,10 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from websockets.client import backoff
 
@@ -34,6 +31,7 @@ from racebot.errors import (
 from racebot.ledger import backup, retention
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
+from racebot.ledger.thread import LedgerThread
 from racebot.observe import metrics
 from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
@@ -66,7 +64,8 @@ class Worker:
         self._fatal: BaseException | None = None
         self._seen: dict[str, tuple[datetime, float]] = {}
         """When each category was last seen, by the time of day and by the monotonic clock."""
-        self._ledger_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._ledger_thread = LedgerThread()
+        self._call = self._ledger_thread.run
 
     def stop(self) -> None:
         """Ask the worker to finish what is at hand and end."""
@@ -113,7 +112,7 @@ class Worker:
                     await self._shut(categories, jobs)
             finally:
                 await self._call(ledger.close)
-                self._ledger_thread.shutdown()
+                self._ledger_thread.close()
         if self._fatal is not None:
             raise self._fatal
 
@@ -262,9 +261,3 @@ class Worker:
                 await asyncio.gather(*(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")
-
-    async def _call(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run ledger work on the one thread that writes."""
-        context = copy_context()  # of which race is being logged
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._ledger_thread, partial(context.run, work, *args))

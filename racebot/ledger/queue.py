@@ -52,6 +52,8 @@ class OutboxRow:
     message: Message
     state: Delivery
     created_at: datetime
+    updated_at: datetime
+    """When the message got its state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +248,7 @@ class Outbox:
                 ),
                 state=Delivery(row["state"]),
                 created_at=datetime.fromisoformat(row["created_at"]),
+                updated_at=datetime.fromisoformat(row["updated_at"]),
             )
             for row in rows
         ]

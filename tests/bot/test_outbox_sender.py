@@ -11,12 +11,14 @@ from typing import Any, cast
 import pytest
 from builders import CATEGORY, NOON, Clock, result, seen
 
-from racebot.bot.outbox_sender import MOST_TRIES, Call, Courier, TokenRefused
+from racebot.bot.outbox_protocol import HISTORY_LENGTH, MOST_TRIES, OutboxProtocol
+from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.info_box import InfoPolicy, info_block
 from racebot.chat.templates import DEFAULT_TEXTS
-from racebot.errors import ConnectionLost, LedgerUnavailable
+from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.queue import Delivery, Kind, Message, OutboxRow
 from racebot.ledger.store import Ledger
+from racebot.ledger.thread import RunOnLedger
 from racebot.races.change import Change
 from racebot.racetime.payload import (
     ChatHistory,
@@ -60,12 +62,13 @@ class FakeRoom:
         self.refusals: dict[str, list[Refusal]] = {}
         self.deaf: set[str] = set()
         self.mute: set[str] = set()
-        self.courier: Courier | None = None
+        self.history_length = HISTORY_LENGTH
+        self.sender: OutboxSender | None = None
 
-    def connect(self, courier: Courier) -> None:
+    def connect(self, sender: OutboxSender) -> None:
         """Open a new connection; the first frame shows the race."""
-        self.courier = courier
-        courier.joined()
+        self.sender = sender
+        sender.on_joined()
         self._answer(RaceUpdate(self.race))
 
     def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
@@ -101,7 +104,7 @@ class FakeRoom:
 
     async def ask_history(self) -> None:
         if self._act("gethistory", None):
-            self._answer(ChatHistory(tuple(self.chat[-100:])), "gethistory")
+            self._answer(ChatHistory(tuple(self.chat[-self.history_length :])), "gethistory")
 
     def _act(self, action: str, data: Any) -> bool:
         """Whether the action reached the site and was not refused."""
@@ -117,9 +120,9 @@ class FakeRoom:
         return True
 
     def _answer(self, event: Event, action: str = "") -> None:
-        assert self.courier is not None
+        assert self.sender is not None
         if action not in self.mute:
-            asyncio.get_running_loop().call_soon(self.courier.hear, event)
+            asyncio.get_running_loop().call_soon(self.sender.on_event, event)
 
     @property
     def said(self) -> list[str]:
@@ -139,20 +142,21 @@ def room(clock: Clock) -> FakeRoom:
 
 
 @pytest.fixture
-def courier(ledger: Ledger, clock: Clock) -> Courier:
-    return courier_of(ledger, clock)
+def sender(ledger: Ledger, clock: Clock) -> OutboxSender:
+    return sender_of(ledger, clock)
 
 
-def courier_of(
-    ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY, call: Call = at_once
-) -> Courier:
-    return Courier(ROOM, ledger, call, clock, info, DEFAULT_TEXTS, answer_within=0.05)
+def sender_of(
+    ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY, call: RunOnLedger = at_once
+) -> OutboxSender:
+    protocol = OutboxProtocol(ROOM, info, DEFAULT_TEXTS, confirm_within=0.05)
+    return OutboxSender(ROOM, ledger, call, clock, protocol)
 
 
-async def deliver(courier: Courier, room: FakeRoom, *, connect: bool = True) -> None:
+async def deliver(sender: OutboxSender, room: FakeRoom, *, connect: bool = True) -> None:
     if connect:
-        room.connect(courier)
-    await courier.deliver(cast(RoomSocket, room))
+        room.connect(sender)
+    await sender.deliver(cast(RoomSocket, room))
 
 
 def put(ledger: Ledger, guid: str, kind: Kind = "chat", **body: Any) -> None:
@@ -170,16 +174,16 @@ def details(ledger: Ledger) -> list[str | None]:
 # Chat
 
 
-async def test_the_echo_acknowledges(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_the_echo_acknowledges(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
     assert states(ledger) == ["delivered", "delivered"]
 
 
 async def test_only_that_something_may_have_been_said_waits_for_the_disk(
-    ledger: Ledger, courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What else is noted of a message shows in the room, and is found there after a power cut."""
     marks: list[tuple[Kind, str, bool]] = []
@@ -201,7 +205,7 @@ async def test_only_that_something_may_have_been_said_waits_for_the_disk(
     monkeypatch.setattr(ledger.outbox, "take", note_taken)
     put(ledger, "g1")
     put(ledger, "g2", "meta", leaderboards=BOARDS)
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert marks == [
         ("chat", "sent", True),
         ("chat", "delivered", False),
@@ -210,29 +214,31 @@ async def test_only_that_something_may_have_been_said_waits_for_the_disk(
     ]
 
 
-async def test_nothing_to_say(courier: Courier, room: FakeRoom) -> None:
-    await deliver(courier, room)
+async def test_nothing_to_say(sender: OutboxSender, room: FakeRoom) -> None:
+    await deliver(sender, room)
     assert room.actions == []
 
 
-async def test_buttons_go_with_the_message(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     buttons = {"Why?": {"message": "!why"}}
     with ledger.transaction():
         ledger.outbox.put(
             Message(ROOM, "orb", "chat", "g1", {"text": "hi", "buttons": buttons}), room.clock()
         )
     put(ledger, "g2")
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.buttons == [buttons, None]
 
 
-async def test_the_next_message_waits_for_the_echo(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_the_next_message_waits_for_the_echo(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
     room.mute = {"message"}
-    delivering = asyncio.create_task(deliver(courier, room))
+    delivering = asyncio.create_task(deliver(sender, room))
     await asyncio.sleep(0.01)
-    assert courier.expects_answer
+    assert sender.expects_confirmation
     assert states(ledger) == ["sent", "waiting"], "noted as sent before it is sent"
     assert len(room.done("message")) == 1
     for other in (
@@ -241,147 +247,173 @@ async def test_the_next_message_waits_for_the_echo(ledger: Ledger, courier: Cour
         Pong(),
         RaceUpdate(room.race),
     ):
-        courier.hear(other)
+        sender.on_event(other)
         await asyncio.sleep(0)
     assert states(ledger) == ["sent", "waiting"], "none of these is our echo"
     room.mute = set()
-    courier.hear(room.wrote("text   of\ng1 "))
+    sender.on_event(room.wrote("text   of\ng1 "))
     await delivering
     assert states(ledger) == ["delivered", "delivered"]
-    assert not courier.expects_answer
+    assert not sender.expects_confirmation
 
 
 async def test_a_message_that_comes_while_another_is_delivered(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
-    delivering = asyncio.create_task(deliver(courier, room))
+    delivering = asyncio.create_task(deliver(sender, room))
     put(ledger, "g2")
     await delivering
     assert room.said == ["text of g1", "text of g2"]
 
 
-async def test_other_rooms_are_left_alone(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_other_rooms_are_left_alone(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     ledger.outbox.put(Message("orb/else", CATEGORY, "chat", "g", {"text": "hi"}), NOON)
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.said == []
     assert [row.state for row in ledger.outbox.of("orb/else")] == [Delivery.WAITING]
 
 
 async def test_a_refused_message_is_not_said_again(
-    ledger: Ledger, courier: Courier, room: FakeRoom, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
     room.refusals = {"message": [Refusal(("message: This field is required.",))]}
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert states(ledger) == ["refused", "delivered"]
     assert details(ledger)[0] == "message: This field is required."
-    assert "orb/r: chat message refused: message: This field is required." in caplog.text
+    assert "orb/r: the site refused a chat message: message: This field is required." in caplog.text
 
 
 async def test_a_closed_chat_before_anything_was_sent(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     room.race = RECORDED
-    room.connect(courier)
+    room.connect(sender)
     await asyncio.sleep(0)
-    await deliver(courier, room, connect=False)
+    await deliver(sender, room, connect=False)
     assert room.actions == []
     assert (states(ledger), details(ledger)) == (["dropped"], ["chat is closed"])
 
 
-async def test_a_chat_that_closes_meanwhile(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_a_chat_that_closes_meanwhile(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     """The race is recorded between the last frame and our message."""
     put(ledger, "g1")
-    room.connect(courier)
+    room.connect(sender)
     await asyncio.sleep(0)
     room.race = RECORDED
-    await deliver(courier, room, connect=False)
+    await deliver(sender, room, connect=False)
     assert states(ledger) == ["refused"]
     assert "chat is now closed" in str(details(ledger)[0])
 
 
 async def test_a_silent_site_counts_as_a_lost_connection(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost, match=r"orb/r: no answer within 0\.05 s"):
-        await deliver(courier, room)
+        await deliver(sender, room)
     assert states(ledger) == ["sent"]
-    assert not courier.expects_answer
+    assert not sender.expects_confirmation
 
 
 # After a loss
 
 
 async def test_a_message_that_arrived_is_found_in_the_history(
-    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
     """The process died after sending, before the echo."""
     put(ledger, "g1")
     room.mute = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     room.mute = set()
     room.guids.clear()
     clock.advance(hours=1)
-    again = courier_of(ledger, clock)
+    again = sender_of(ledger, clock)
     await deliver(again, room)
     assert room.said == ["text of g1"]
     assert (states(ledger), details(ledger)) == (["delivered"], ["found in the chat history"])
 
 
 async def test_a_message_that_was_lost_is_said_again_with_the_same_guid(
-    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
     put(ledger, "g1")
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     room.deaf = set()
-    again = courier_of(ledger, clock)
+    again = sender_of(ledger, clock)
     await deliver(again, room)
     assert room.done("message") == [("text of g1", "g1")] * 2
     assert room.said == ["text of g1"]
     assert states(ledger) == ["delivered"]
 
 
+@pytest.mark.parametrize("pinned", [0, 2])
+async def test_a_message_older_than_the_history_counts_as_said(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, pinned: int
+) -> None:
+    """The process died after sending, and the room has moved on since; pinned messages may be old."""
+    put(ledger, "g1")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    old = [room.wrote("pinned", bot=None, ago=3600) for _ in range(pinned)]
+    later = [room.wrote(f"line {n}", bot=None, ago=-1 - n) for n in range(HISTORY_LENGTH)]
+    room.chat = old + later
+    room.history_length = HISTORY_LENGTH + pinned
+    await deliver(sender, room)
+    assert room.done("message") == []
+    assert states(ledger) == ["delivered"]
+
+
+async def test_a_message_missing_from_a_history_that_is_long_enough_is_said_again(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
+    put(ledger, "g1")
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.chat = [room.wrote(f"line {n}", bot=None, ago=5 - n) for n in range(HISTORY_LENGTH)]
+    await deliver(sender, room)
+    assert room.done("message") == [("text of g1", "g1")]
+
+
 async def test_the_same_words_of_somebody_else_are_not_ours(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.chat = [room.wrote("text of g1", bot=None)]
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1")]
     assert states(ledger) == ["delivered"]
 
 
 async def test_the_same_words_of_an_earlier_message_are_not_this_one(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", text="the same")
-    await deliver(courier, room)
+    await deliver(sender, room)
     put(ledger, "g2", text="the same")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.said == ["the same"] * 2
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.said == ["the same"] * 2
     assert states(ledger) == ["delivered"] * 2
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
 async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
-    ledger: Ledger, courier: Courier, room: FakeRoom, seconds: float
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, seconds: float
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.chat = [room.wrote("text of g1", ago=seconds)]
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.done("message") == []
     assert states(ledger) == ["delivered"]
 
@@ -401,63 +433,63 @@ async def test_what_is_given_up_at_the_last_moment_is_not_sent(
             ledger.outbox.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
         return work(*args)
 
-    courier = courier_of(ledger, clock, call=meanwhile)
-    await deliver(courier, room)
+    sender = sender_of(ledger, clock, call=meanwhile)
+    await deliver(sender, room)
     assert room.actions == []
     assert states(ledger) == ["dropped"]
 
 
 async def test_a_lost_message_of_a_race_that_is_recorded_by_now(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     put(ledger, "g2", "meta", leaderboards=BOARDS)
     room.race = RECORDED
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.done("message") == []
     assert states(ledger) == ["dropped", "delivered"]
 
 
 async def test_a_refusal_that_was_lost_holds_nothing_up(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     """Its guid is used up, so that the message said again would go unanswered."""
     put(ledger, "g1")
     put(ledger, "g2", "meta", leaderboards=BOARDS)
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     room.race = RECORDED
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert len(room.done("message")) == 1
     assert states(ledger) == ["dropped", "delivered"]
 
 
 async def test_a_chat_that_is_closed_is_not_spoken_in_again(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     """Also where the frame that shows the record is lost."""
     put(ledger, "g1")
     put(ledger, "g2")
     room.refusals = {"message": [CLOSED]}
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1")]
     assert states(ledger) == ["refused", "dropped"]
 
 
 @pytest.mark.parametrize("action", ["message", "gethistory"])
 async def test_a_refused_token_keeps_the_message(
-    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock, action: str
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock, action: str
 ) -> None:
     put(ledger, "g1")
     if action == "gethistory":
         ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.refusals = {action: [BAD_TOKEN]}
     with pytest.raises(TokenRefused, match="orb/r: the token is refused"):
-        await deliver(courier, room)
+        await deliver(sender, room)
     assert states(ledger) == ["sent"]
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.said == ["text of g1"]
     assert states(ledger) == ["delivered"]
 
@@ -466,67 +498,69 @@ async def test_a_refused_token_keeps_the_message(
 
 
 async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.race = replace(RECORDED, bot_meta={"seed": 77})
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.actions == [("setmeta", {"racebot": BOARDS}), ("ping", None)]
     assert room.race.bot_meta == {"seed": 77, "racebot": BOARDS}
     assert states(ledger) == ["delivered"]
 
 
 async def test_meta_that_is_there_already_is_not_set_again(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.actions == []
     assert states(ledger) == ["delivered"]
 
 
-async def test_meta_whose_ping_is_not_answered(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_meta_whose_ping_is_not_answered(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.race, room.deaf = RECORDED, {"ping"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     assert states(ledger) == ["sent"]
     room.deaf = set()
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert len(room.done("setmeta")) == 1, "it is there, as the new connection shows"
     assert states(ledger) == ["delivered"]
 
 
-async def test_meta_that_is_refused(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_meta_that_is_refused(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["Data provided is too large to save."])
 
 
 async def test_a_refusal_that_comes_before_the_ping_is_sent(
-    ledger: Ledger, courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket may take its time to send; what comes meanwhile is heard."""
     put(ledger, "g1", "meta", leaderboards=BOARDS)
 
     async def slow(_: Mapping[str, Any]) -> None:
-        courier.hear(Refusal(("Data provided is too large to save.",)))
+        sender.on_event(Refusal(("Data provided is too large to save.",)))
         await asyncio.sleep(0)
 
     monkeypatch.setattr(room, "set_meta", slow)
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert states(ledger) == ["refused"]
 
 
-async def test_meta_waits_for_the_race_to_be_shown(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_meta_waits_for_the_race_to_be_shown(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
-    room.courier = courier
-    courier.hear(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
-    courier.joined()
+    room.sender = sender
+    sender.on_event(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
+    sender.on_joined()
     with pytest.raises(ConnectionLost, match="orb/r: the site does not show the race"):
-        await deliver(courier, room, connect=False)
+        await deliver(sender, room, connect=False)
     assert states(ledger) == ["waiting"], "what an earlier connection showed may be old"
 
 
@@ -548,68 +582,68 @@ async def test_the_info_box(
     ledger: Ledger, clock: Clock, room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
 ) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK])
-    courier = courier_of(ledger, clock, policy)
+    sender = sender_of(ledger, clock, policy)
     room.race = replace(RECORDED, info_bot=before)
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.race.info_bot == after
     assert len(room.done("setinfo")) == (state == "delivered")
     assert states(ledger) == [state]
 
 
 async def test_an_info_box_set_before_a_crash_is_not_set_again(
-    ledger: Ledger, courier: Courier, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
     """Each time the site posts that the bot updated the race information."""
     put(ledger, "g1", "info", blocks=[BLOCK])
     room.race, room.mute = RECORDED, {"setinfo"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     room.mute = set()
-    again = courier_of(ledger, clock)
+    again = sender_of(ledger, clock)
     await deliver(again, room)
     assert len(room.done("setinfo")) == 1
     assert states(ledger) == ["delivered"]
 
 
-async def test_the_site_may_trim_what_it_shows(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_the_site_may_trim_what_it_shows(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK + "  "])
     room.race, room.mute = RECORDED, {"setinfo"}
-    delivering = asyncio.create_task(deliver(courier, room))
+    delivering = asyncio.create_task(deliver(sender, room))
     await asyncio.sleep(0.01)
-    courier.hear(RaceUpdate(replace(RECORDED, info_bot=SEED)))
+    sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
     assert states(ledger) == ["sent"], "an earlier frame is no answer"
-    courier.hear(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
+    sender.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
     await delivering
     assert states(ledger) == ["delivered"]
 
 
-async def test_a_refused_info_block(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_a_refused_info_block(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK])
     room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
 
 
-async def test_the_final_word_goes_out_in_order(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
+async def test_the_final_word_goes_out_in_order(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     put(ledger, "g2", "info", blocks=[BLOCK])
     room.race = RECORDED
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert [action for action, _ in room.actions] == ["setmeta", "ping", "setinfo"]
     assert states(ledger) == ["delivered", "delivered"]
 
 
 async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
-    ledger: Ledger, courier: Courier, room: FakeRoom
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     """Every `setinfo` makes the site say so in chat."""
     put(ledger, "g1", "info", blocks=["Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)"])
     room.deaf = {"setinfo"}
     for _ in range(3):
         with pytest.raises(ConnectionLost):
-            await deliver(courier, room)
-    await deliver(courier, room)
+            await deliver(sender, room)
+    await deliver(sender, room)
     assert len(room.done("setinfo")) == 3
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
 
@@ -622,59 +656,72 @@ async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, cl
             raise LedgerUnavailable("the disk is full")
         return work(*arguments)
 
-    room, courier = FakeRoom(clock, FINISHED), courier_of(ledger, clock, call=call)
+    room, sender = FakeRoom(clock, FINISHED), sender_of(ledger, clock, call=call)
     put(ledger, "g1", "info", blocks=[BLOCK])
     for _ in range(MOST_TRIES["info"] + 1):
         with pytest.raises(LedgerUnavailable):
-            await deliver(courier, room)
+            await deliver(sender, room)
     full = False
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
 
 
 # Answers
 
 
-async def test_answers_come_after_what_must_be_said(ledger: Ledger, courier: Courier, room: FakeRoom) -> None:
-    courier.answer("the answer", None)
-    courier.answer("for Ann", "id-ann")
+async def test_answers_come_after_what_must_be_said(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
+    sender.answer("the answer", None)
+    sender.answer("for Ann", "id-ann")
     put(ledger, "g1")
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert room.said == ["text of g1", "the answer"]
     assert room.notes == [("for Ann", "id-ann")]
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert len(room.done("message")) == 3, "once each"
 
 
-async def test_an_answer_whose_echo_is_lost_is_not_repeated(courier: Courier, room: FakeRoom) -> None:
-    courier.answer("the answer", None)
+async def test_an_answer_whose_echo_is_lost_is_not_repeated(sender: OutboxSender, room: FakeRoom) -> None:
+    sender.answer("the answer", None)
     room.mute = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(courier, room)
+        await deliver(sender, room)
     room.mute = set()
-    await deliver(courier, room)
+    await deliver(sender, room)
     assert len(room.done("message")) == 1
 
 
+async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
+    sender: OutboxSender, room: FakeRoom
+) -> None:
+    sender.answer("the answer", None)
+    room.refusals = {"message": [BAD_TOKEN]}
+    with pytest.raises(TokenRefused):
+        await deliver(sender, room)
+    await deliver(sender, room)
+    assert room.said == ["the answer"]
+
+
 async def test_no_answer_is_given_in_a_closed_chat(ledger: Ledger, clock: Clock) -> None:
-    room, courier = FakeRoom(clock, RECORDED), courier_of(ledger, clock)
-    courier.answer("the answer", None)
-    await deliver(courier, room)
+    room, sender = FakeRoom(clock, RECORDED), sender_of(ledger, clock)
+    sender.answer("the answer", None)
+    await deliver(sender, room)
     assert room.actions == []
 
 
 async def test_an_answer_that_is_late_is_not_given(
-    courier: Courier, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("racebot.bot.outbox_sender.ANSWER_EXPIRES", -1.0)
-    courier.answer("the answer", None)
-    await deliver(courier, room)
+    monkeypatch.setattr("racebot.bot.outbox_protocol.ANSWER_EXPIRES", -1.0)
+    sender.answer("the answer", None)
+    await deliver(sender, room)
     assert room.actions == []
 
 
-async def test_a_refused_answer_is_dropped(courier: Courier, room: FakeRoom) -> None:
+async def test_a_refused_answer_is_dropped(sender: OutboxSender, room: FakeRoom) -> None:
     room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
-    courier.answer("the answer", "id-gone")
-    courier.answer("another", None)
-    await deliver(courier, room)
+    sender.answer("the answer", "id-gone")
+    sender.answer("another", None)
+    await deliver(sender, room)
     assert room.said == ["another"]

@@ -16,12 +16,12 @@ from builders import Wire, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
-from racebot.bot.outbox_sender import Call
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
+from racebot.ledger.thread import RunOnLedger
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.tokens import TokenSource
 from racebot.standings.plan import LeaderboardPlan, Plans
@@ -137,7 +137,7 @@ async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
     return work(*arguments)
 
 
-def watching(ledger: Ledger, site: Site, call: Call) -> room_watcher.RoomWatch:
+def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.RoomWatch:
     def now() -> datetime:
         return datetime.now(UTC)
 

@@ -1,0 +1,415 @@
+"""Decides how a room's outbox is delivered. No I/O and no clock: events and times in, commands out.
+
+The site has no acknowledgements. A chat message comes back as the bot's own message; `info_bot` and
+`bot_meta` show up in the race's data. If the connection or the process dies before that, the chat history
+tells whether the message arrived. If not, it is sent again with the same guid.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from racebot.chat import info_box
+from racebot.chat.info_box import InfoPolicy
+from racebot.chat.templates import Texts
+from racebot.errors import ConnectionLost, TokenRefused
+from racebot.ledger.queue import Delivery, OutboxRow
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Event,
+    Pong,
+    PrivateNote,
+    Race,
+    RaceUpdate,
+    Refusal,
+)
+from racebot.text.safe import printable
+
+CONFIRM_WITHIN = 10.0
+"""Seconds. If the site does not show what we sent in this time, the connection counts as lost."""
+ECHO_WITHIN = 3.0
+"""The same for an answer to a command, which must not hold up a rating message."""
+ANSWER_EXPIRES = 60.0
+"""Seconds after which an answer to a command is dropped."""
+MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
+"""How often a message that the site never shows is tried. Each `setinfo` posts a line in chat, so fewer."""
+HISTORY_LENGTH = 100
+"""Messages in the site's chat history, beside pinned ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutbox:
+    """Read all messages of the room, sent ones included, and pass them to `on_outbox`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Store that a message is about to be sent, and pass the outcome to `on_taken`."""
+
+    row: OutboxRow
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Store a message's new state."""
+
+    row: OutboxRow
+    state: Delivery
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropWaitingChat:
+    """Drop all chat messages that were never sent."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Send a chat message: to one user if `to` is set, otherwise to the room."""
+
+    text: str
+    guid: str
+    to: str | None = None
+    buttons: Mapping[str, Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetInfo:
+    """Replace `info_bot`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMeta:
+    """Merge these keys into `bot_meta`."""
+
+    keys: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Ask for a pong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskHistory:
+    """Ask for the chat history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for an event, at most until this time."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Log a warning about the room."""
+
+    text: str
+
+
+Send = Say | SetInfo | SetMeta | Ping | AskHistory
+Command = Send | ReadOutbox | Take | Mark | DropWaitingChat | Wait | Warn
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer to a command, kept in memory only: a user can ask again."""
+
+    text: str
+    to: str | None
+    expires: float
+    guid: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+class OutboxProtocol:
+    """Delivers one room's outbox in order, then the answers to commands.
+
+    Args:
+        name: the race, for messages.
+        info: what may be done with `info_bot`.
+        texts: identify our own line in the info box.
+        confirm_within: seconds in which the site must show what was sent.
+
+    Times are seconds on any monotonic scale.
+    """
+
+    def __init__(
+        self, name: str, info: InfoPolicy, texts: Texts, confirm_within: float = CONFIRM_WITHIN
+    ) -> None:
+        self._name = name
+        self._info = info
+        self._texts = texts
+        self._confirm_within = confirm_within
+        self._race: Race | None = None
+        self._shown = False
+        """Whether this connection has shown the race yet."""
+        self._outbox: Sequence[OutboxRow] = ()
+        self._taken = False
+        self._tries: Counter[int] = Counter()
+        self._answers: deque[_Answer] = deque()
+        self._expected: Callable[[Event], bool] | None = None
+        self._confirmation: Event | None = None
+        self._steps: Generator[Command] | None = None
+        self._now = 0.0
+
+    @property
+    def expects_confirmation(self) -> bool:
+        """Whether something was sent that the site has not confirmed or refused yet."""
+        return self._expected is not None
+
+    def answer(self, text: str, to: str | None, now: float) -> None:
+        """Queue an answer to a command.
+
+        Args:
+            text: the answer.
+            to: the id of the only user to see it; None for the room.
+            now: the current time.
+        """
+        self._answers.append(_Answer(text, to, now + ANSWER_EXPIRES))
+
+    def on_joined(self) -> None:
+        """Start over on a new connection. What the last one showed may be out of date."""
+        self.stop()
+        self._shown = False
+
+    def on_event(self, event: Event) -> None:
+        """Note an event of the room, which may confirm or refuse what was sent."""
+        if isinstance(event, RaceUpdate):
+            self._race = event.race
+            self._shown = True
+        expected = self._expected is not None and (isinstance(event, Refusal) or self._expected(event))
+        if expected and self._confirmation is None:
+            self._confirmation = event
+
+    def on_outbox(self, rows: Sequence[OutboxRow]) -> None:
+        """Take in the room's messages, oldest first, as `ReadOutbox` asked."""
+        self._outbox = rows
+
+    def on_taken(self, taken: bool) -> None:
+        """Take in whether the message may still be sent, as `Take` asked."""
+        self._taken = taken
+
+    def on_disk_failure(self) -> None:
+        """Do not count the current try: a full disk says nothing about what the site shows."""
+        if rows := self._open_rows():
+            self._tries[rows[0].id] -= 1
+
+    def next_command(self, now: float) -> Command | None:
+        """Return the next thing to do, or None once everything is delivered.
+
+        Raises:
+            TokenRefused: the site refuses the token.
+            ConnectionLost: the site does not respond in time.
+        """
+        self._now = now
+        if self._steps is None:
+            self._steps = self._deliver()
+        command = next(self._steps, None)
+        if command is None:
+            self._steps = None
+        return command
+
+    def stop(self) -> None:
+        """Abandon what is under way."""
+        if self._steps is not None:
+            self._steps.close()
+        self._steps = None
+
+    def _open_rows(self) -> list[OutboxRow]:
+        return [row for row in self._outbox if row.state in {Delivery.WAITING, Delivery.SENT}]
+
+    def _deliver(self) -> Generator[Command]:
+        while True:
+            yield ReadOutbox()
+            if rows := self._open_rows():
+                yield from self._deliver_row(rows[0])
+            elif self._answers:
+                yield from self._give_answer()
+            else:
+                return
+
+    def _deliver_row(self, row: OutboxRow) -> Generator[Command]:
+        kind = row.message.kind
+        self._tries[row.id] += 1
+        if self._tries[row.id] > MOST_TRIES[kind]:
+            yield Warn(f"gave up on a {kind} message that the site never showed")
+            yield Mark(row, Delivery.REFUSED, "never confirmed by the site")
+            return
+        match kind:
+            case "chat":
+                yield from self._send_chat(row)
+            case "meta":
+                yield from self._send_meta(row)
+            case "info":
+                yield from self._send_info(row)
+
+    def _send_chat(self, row: OutboxRow) -> Generator[Command]:
+        text = str(row.message.body["text"])
+        if row.state is Delivery.SENT:
+            history = yield from self._exchange(AskHistory(), confirmed=_is_history)
+            if isinstance(history, ChatHistory):
+                if self._arrived(row, history):
+                    yield Mark(row, Delivery.DELIVERED, "found in the chat history")
+                    return
+                if not _reaches_back(history, row):
+                    yield Mark(row, Delivery.DELIVERED, "too long ago for the chat history")
+                    return
+            race = yield from self._current_race()
+            if race.recorded:
+                # Nothing would come back: if a refusal was lost, it has used up the guid.
+                yield Mark(row, Delivery.DROPPED, "chat was closed before it arrived")
+                return
+        elif self._race is not None and self._race.recorded:
+            yield Mark(row, Delivery.DROPPED, "chat is closed")
+            return
+        elif not (yield from self._take(row)):
+            return
+        say = Say(text, row.message.guid, buttons=row.message.body.get("buttons"))
+        yield from self._conclude(row, (yield from self._exchange(say, confirmed=_echo_of(text))))
+
+    def _send_meta(self, row: OutboxRow) -> Generator[Command]:
+        race = yield from self._current_race()
+        keys = info_box.meta(race.bot_meta, row.message.body["leaderboards"])
+        if all(race.bot_meta.get(key) == value for key, value in keys.items()):
+            yield Mark(row, Delivery.DELIVERED)
+        elif (yield from self._take(row)):
+            # The site answers in order, so a refusal of `setmeta` comes before the pong.
+            event = yield from self._exchange(SetMeta(keys), Ping(), confirmed=_is_pong)
+            yield from self._conclude(row, event)
+
+    def _send_info(self, row: OutboxRow) -> Generator[Command]:
+        race = yield from self._current_race()
+        text = info_box.merged_info(race.info_bot, row.message.body["blocks"], self._info, self._texts)
+        if text is None and row.state is Delivery.SENT:
+            yield Mark(row, Delivery.DELIVERED, "found in the info box")
+        elif text is None:
+            yield Mark(row, Delivery.DROPPED, f"info box left alone ({self._info.value})")
+        elif (yield from self._take(row)):
+            event = yield from self._exchange(SetInfo(text), confirmed=_shows_info(text))
+            yield from self._conclude(row, event)
+
+    def _give_answer(self) -> Generator[Command]:
+        answer = self._answers[0]
+        race = yield from self._current_race()
+        self._answers.popleft()
+        if self._now > answer.expires or race.recorded:
+            return
+        confirmed = _echo_of(answer.text) if answer.to is None else _note_to(answer.to)
+        within = min(ECHO_WITHIN, self._confirm_within)
+        say = Say(answer.text, answer.guid, to=answer.to)
+        try:
+            event = yield from self._exchange(say, confirmed=confirmed, within=within)
+        except TokenRefused:
+            self._answers.appendleft(answer)
+            raise
+        if isinstance(event, Refusal):
+            yield Warn(f"the site refused an answer: {'; '.join(event.errors)}")
+
+    def _conclude(self, row: OutboxRow, event: Event) -> Generator[Command]:
+        if not isinstance(event, Refusal):
+            yield Mark(row, Delivery.DELIVERED)
+            return
+        reason = "; ".join(event.errors)
+        yield Warn(f"the site refused a {row.message.kind} message: {reason}")
+        yield Mark(row, Delivery.REFUSED, reason)
+        if event.chat_closed:
+            yield DropWaitingChat("chat is closed")
+
+    def _take(self, row: OutboxRow) -> Generator[Command, None, bool]:
+        yield Take(row)
+        return self._taken
+
+    def _current_race(self) -> Generator[Command, None, Race]:
+        """Return the race as this connection shows it, waiting for its first frame."""
+        deadline = self._now + self._confirm_within
+        while not self._shown or self._race is None:
+            if self._now >= deadline:
+                raise ConnectionLost(f"{self._name}: the site does not show the race")
+            yield Wait(deadline)
+        return self._race
+
+    def _exchange(
+        self, *commands: Send, confirmed: Callable[[Event], bool], within: float | None = None
+    ) -> Generator[Command, None, Event]:
+        """Send, and return the event that confirms or refuses it."""
+        within = self._confirm_within if within is None else within
+        self._expected = confirmed
+        try:
+            yield from commands
+            deadline = self._now + within
+            while self._confirmation is None:
+                if self._now >= deadline:
+                    raise ConnectionLost(f"{self._name}: no answer within {within:g} s")
+                yield Wait(deadline)
+            event = self._confirmation
+        finally:
+            self._expected = self._confirmation = None
+        if isinstance(event, Refusal) and event.token_refused:
+            raise TokenRefused(f"{self._name}: the token is refused")
+        return event
+
+    def _arrived(self, row: OutboxRow, history: ChatHistory) -> bool:
+        """Whether the history shows this message, beside earlier ones with the same text.
+
+        Goes by text and number, because the site's clock or ours may be wrong.
+        """
+        text = str(row.message.body["text"])
+        earlier = [
+            each
+            for each in self._outbox
+            if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
+        ]
+        return sum(map(_echo_of(text), history.messages)) > len(earlier)
+
+
+def _reaches_back(history: ChatHistory, row: OutboxRow) -> bool:
+    """Whether a history is long enough to hold a message that was sent when this one was."""
+    if len(history.messages) < HISTORY_LENGTH:
+        return True
+    # Older ones are pinned.
+    newest = sorted(message.posted_at for message in history.messages)[-HISTORY_LENGTH:]
+    return newest[0] <= row.updated_at.timestamp()
+
+
+def _is_history(event: Event) -> bool:
+    return isinstance(event, ChatHistory)
+
+
+def _is_pong(event: Event) -> bool:
+    return isinstance(event, Pong)
+
+
+def _echo_of(text: str) -> Callable[[Event], bool]:
+    """Recognize a message of ours by its words, since the site may drop invisible characters."""
+    words = printable(text).split()
+
+    def echo(event: Event) -> bool:
+        return (
+            isinstance(event, ChatMessage)
+            and event.bot is not None
+            and printable(event.text).split() == words
+        )
+
+    return echo
+
+
+def _note_to(user_id: str) -> Callable[[Event], bool]:
+    return lambda event: isinstance(event, PrivateNote) and event.bot is not None and event.to == user_id
+
+
+def _shows_info(text: str) -> Callable[[Event], bool]:
+    def lines(info: str) -> list[str]:
+        return [line.strip() for line in info.strip().splitlines()]
+
+    return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)
