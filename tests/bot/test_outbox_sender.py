@@ -18,7 +18,7 @@ from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.queue import Delivery, Kind, Message, OutboxRow
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import RunOnLedger
+from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change
 from racebot.racetime.payload import (
     ChatHistory,
@@ -41,8 +41,8 @@ BLOCK = info_block(result("r", "ann"), "Any Orb", [Change("id-ann", 1, (1.0,), (
 BOARDS = [{"leaderboard": "Any Orb", "model": "m", "changes": {"id-ann": [1000, 1100]}}]
 
 
-async def at_once(work: Callable[..., Any], *args: Any) -> Any:
-    return work(*args)
+async def at_once(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+    return work(*args, **options)
 
 
 class FakeRoom:
@@ -426,12 +426,12 @@ async def test_what_is_given_up_at_the_last_moment_is_not_sent(
     put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
     calls = 0
 
-    async def meanwhile(work: Callable[..., Any], *args: Any) -> Any:
+    async def meanwhile(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
         nonlocal calls
         calls += 1
         if calls == 2:
             ledger.outbox.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
-        return work(*args)
+        return work(*args, **options)
 
     sender = sender_of(ledger, clock, call=meanwhile)
     await deliver(sender, room)
@@ -651,10 +651,10 @@ async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
 async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, clock: Clock) -> None:
     full = True
 
-    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
-        if full and work.__name__ == "write":
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        if full and getattr(work, "__name__", "") == "write":
             raise LedgerUnavailable("the disk is full")
-        return work(*arguments)
+        return work(*arguments, **options)
 
     room, sender = FakeRoom(clock, FINISHED), sender_of(ledger, clock, call=call)
     put(ledger, "g1", "info", blocks=[BLOCK])

@@ -21,7 +21,7 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import RunOnLedger
+from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.tokens import TokenSource
 from racebot.standings.plan import LeaderboardPlan, Plans
@@ -60,10 +60,10 @@ async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Led
     race = seen(result("r", "ann bo"))
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         begun.set()
         await go_on.wait()
-        return work(*arguments)
+        return work(*arguments, **options)
 
     async with Site(NOBODY_LISTENS, interval=0) as site:
         room = watching(ledger, site, call)
@@ -82,10 +82,10 @@ async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None
     race = seen(result("r", "ann bo"))
     full = iter([True, True, False])
 
-    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         if next(full, False):
             raise LedgerUnavailable("the disk is full")
-        return work(*arguments)
+        return work(*arguments, **options)
 
     async with Site(NOBODY_LISTENS, interval=0) as site:
         room = watching(ledger, site, call)
@@ -133,8 +133,8 @@ class SilentSocket:
         pass
 
 
-async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
-    return work(*arguments)
+async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+    return work(*arguments, **options)
 
 
 def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.RoomWatch:
