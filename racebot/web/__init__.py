@@ -6,7 +6,7 @@ them, `site` renders what belongs to one, `server` serves it and `export` writes
 
 from importlib.util import find_spec
 
-_NEEDED = ("jinja2", "pygal", "starlette", "uvicorn")
+_NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
 def missing() -> str | None:

@@ -1,107 +1,154 @@
-"""Graphs as SVG to be put into a page. Their colours and fonts are those of the page's style sheet.
+"""Graphs as inline SVG. Colours and fonts come from the style sheet, so that they follow light and dark.
 
-pygal draws; its own styles, scripts and remarks are taken out, so that a page needs nothing from elsewhere,
-follows light and dark, and stays the same while its data do.
+Coordinates are pixels of a drawing that is 760 wide; the page scales it. The margins leave room for
+the larger labels that the style sheet sets for phones.
 """
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
-import pygal
 from markupsafe import Markup
-from pygal.style import Style
 
 from racebot.web.templating import day
 
-# It lets plugins be imported in a way that Python no longer knows, and warns of at every other import.
-sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
+WIDTH, HEIGHT = 760, 300
+LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
+"""Margins around the plot, in pixels."""
 
 MOST_POINTS = 200
-"""More races than this are drawn by the highest and the lowest of each few."""
+"""Longer histories are thinned to the highest and the lowest race of every few."""
 MOST_DOTS = 50
-"""Up to so many races have a dot each, which says what it stands for when pointed at."""
+"""Up to this number of races, each has a dot with its date and points."""
 MANY_DAYS = timedelta(days=75)
-"""A time line of so many has months below it, not days."""
+"""A longer time has months below it, not days."""
 MOST_LABELS = 8
 """Below bars."""
 _MARKS = 5
-_TAKEN_OUT = {"remark", "defs", "title", "desc", "tooltip", "text-overlay", "titles"}
-"""Elements, by their kind or class."""
-
-_COMMON: dict[str, Any] = {
-    "width": 760,
-    "height": 300,
-    "margin": 4,
-    "max_scale": 6,
-    "show_legend": False,
-    "js": [],
-    "css": [],
-    "no_prefix": True,
-    # Room for the labels, which phones show larger than the rest.
-    "style": Style(label_font_size=23, font_family="sans-serif"),
-}
+_GRID_LINES = 5
+_BAR_SHARE = 0.72
+"""Share of its slot that a bar fills."""
 
 
 def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> Markup:
-    """Points over time, as a line that stays level from one race to the next.
+    """Draw points over time as a line that stays level between races.
 
     Args:
         moments: when each race ended, oldest first; at least two.
-        points: after each.
-        label: what the graph shows, for those who do not see it.
+        points: after each race.
+        label: description for readers who do not see the graph.
     """
-    shown = _thinned(list(zip(moments, points, strict=True)))
+    races = _thinned(list(zip(moments, points, strict=True)))
+    lines = _grid(min(points), max(points))
+    start, span = moments[0].timestamp(), max((moments[-1] - moments[0]).total_seconds(), 1.0)
+
+    def x(moment: datetime) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (moment.timestamp() - start) / span
+
+    svg = _drawing(label)
+    y = _grid_lines(svg, lines)
     form = "{0.day} {0:%b}" if moments[-1] - moments[0] < MANY_DAYS else "{0:%b %Y}"
-    marks = _marks(moments[0], moments[-1])
-    chart = pygal.XY(
-        **_COMMON,
-        show_dots=len(shown) <= MOST_DOTS,
-        dots_size=3,
-        x_labels=[{"value": at.timestamp(), "label": form.format(at)} for at in marks],
-        truncate_label=-1,
-    )
-    corners = [(at, value) for (at, _), (_, value) in zip(shown[1:], shown, strict=False)]
-    steps = [*(each for pair in zip(shown, corners, strict=False) for each in pair), shown[-1]]
-    chart.add("Points", [(at.timestamp(), value) for at, value in steps])
-    titles = [f"{day(at)}: {value}" for at, value in shown]
-    return _cleaned(chart, label, [*(each for title in titles[:-1] for each in (title, "")), titles[-1]])
+    axis = _group(svg, "axis x")
+    for moment in _marks(moments[0], moments[-1]):
+        _text(axis, x(moment), HEIGHT - 8, form.format(moment))
+
+    corners = [(x(races[0][0]), y(races[0][1]))]
+    for (_, before), (moment, after) in pairwise(races):
+        corners += [(x(moment), y(before)), (x(moment), y(after))]
+    path = "M" + "L".join(f"{_number(px)} {_number(py)}" for px, py in corners)
+    series = _group(svg, "series")
+    floor = _number(HEIGHT - BOTTOM)
+    ET.SubElement(series, "path", {"class": "area", "d": f"{path}V{floor}H{LEFT}Z"})
+    ET.SubElement(series, "path", {"class": "line", "d": path})
+    if len(races) <= MOST_DOTS:
+        for moment, value in races:
+            _dot(series, x(moment), y(value), "dot", f"{day(moment)}: {value}")
+    peak = max(range(len(points)), key=points.__getitem__)
+    _dot(series, x(moments[peak]), y(points[peak]), "peak", f"Highest: {points[peak]}, {day(moments[peak])}")
+    return _markup(svg)
 
 
 def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
-    """How many there are of each, as bars.
+    """Draw counts as bars.
 
     Args:
-        counts: what a bar stands for, and how many there are.
-        label: what the graph shows, for those who do not see it.
+        counts: name and size of each bar.
+        label: description for readers who do not see the graph.
     """
+    svg = _drawing(label)
+    y = _grid_lines(svg, _grid(0, max(count for _, count in counts)))
+    slot = (WIDTH - LEFT - RIGHT) / len(counts)
     every = -(-len(counts) // MOST_LABELS)
-    labels = [name if number % every == 0 else "" for number, (name, _) in enumerate(counts)]
-    chart = pygal.Bar(**_COMMON, x_labels=labels, truncate_label=-1)
-    chart.add("Players", [count for _, count in counts])
-    return _cleaned(chart, label, [f"{name}: {count}" for name, count in counts])
+    axis = _group(svg, "axis x")
+    bars = _group(svg, "series")
+    for number, (name, count) in enumerate(counts):
+        left = LEFT + slot * number
+        if number % every == 0:
+            _text(axis, left + slot / 2, HEIGHT - 8, name)
+        place = {
+            "class": "bar",
+            "x": _number(left + slot * (1 - _BAR_SHARE) / 2),
+            "y": _number(y(count)),
+            "width": _number(slot * _BAR_SHARE),
+            "height": _number(HEIGHT - BOTTOM - y(count)),
+            "rx": "2",
+        }
+        ET.SubElement(ET.SubElement(bars, "rect", place), "title").text = f"{name}: {count}"
+    return _markup(svg)
 
 
-def _thinned(points: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
-    """Few enough points to draw: of every few the highest and the lowest, and the first and the last."""
-    size = -(-2 * len(points) // MOST_POINTS)
+class _Scale:
+    """Turns values into vertical positions."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._high = low, high
+
+    def __call__(self, value: float) -> float:
+        share = (value - self._low) / (self._high - self._low)
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+
+
+def _grid(low: float, high: float) -> list[int]:
+    """Return round values for horizontal lines, from below `low` to above `high`."""
+    rough = max((high - low) / _GRID_LINES, 1)
+    size = 10 ** math.floor(math.log10(rough))
+    step = int(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough))
+    first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
+    return [step * number for number in range(first, last + 1)]
+
+
+def _grid_lines(svg: ET.Element, values: Sequence[int]) -> _Scale:
+    y = _Scale(values[0], values[-1])
+    axis = _group(svg, "axis y")
+    for value in values:
+        at = y(value)
+        ET.SubElement(
+            axis, "path", {"class": "guide", "d": f"M{LEFT} {_number(at)}H{_number(WIDTH - RIGHT)}"}
+        )
+        _text(axis, LEFT - 10, at, str(value).replace("-", "−"))
+    return y
+
+
+def _thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
+    """Return few enough races to draw: the highest and the lowest of every few, the first and the last."""
+    size = -(-2 * len(races) // MOST_POINTS)
     if size <= 2:
-        return points
-    kept = {0, len(points) - 1}
-    for start in range(0, len(points), size):
-        part = range(start, min(start + size, len(points)))
-        kept |= {max(part, key=lambda i: points[i][1]), min(part, key=lambda i: points[i][1])}
-    return [points[i] for i in sorted(kept)]
+        return races
+    kept = {0, len(races) - 1}
+    for start in range(0, len(races), size):
+        part = range(start, min(start + size, len(races)))
+        kept |= {max(part, key=lambda i: races[i][1]), min(part, key=lambda i: races[i][1])}
+    return [races[i] for i in sorted(kept)]
 
 
 def _marks(first: datetime, last: datetime) -> list[datetime]:
-    """Moments to label below a time line: firsts of months where there are enough, days otherwise."""
+    """Return moments to label below a time line: firsts of months, or days in a short one."""
     span = last - first
-    last -= span / 16  # a label nearer to the end would be cut
+    last -= span / 16  # a label closer to the end would be cut off
     if span < MANY_DAYS:
         step = max(1, -(-span.days // _MARKS))
         start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -109,34 +156,39 @@ def _marks(first: datetime, last: datetime) -> list[datetime]:
         return marks or [first]
     every = next((n for n in (1, 2, 3, 6, 12, 24) if span.days / 30.4 / n <= _MARKS), 60)
     after_first, end = (at.year * 12 + at.month for at in (first, last))
-    months_shown = (month for month in range(after_first, end) if month % every == 0)
-    return [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months_shown]
+    months = (month for month in range(after_first, end) if month % every == 0)
+    return [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months]
 
 
-def _cleaned(chart: Any, label: str, titles: Sequence[str]) -> Markup:
-    """A chart without what it brings of its own, and with a title for each of its dots or bars.
+def _drawing(label: str) -> ET.Element:
+    return ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "class": "graph",
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            "role": "img",
+            "aria-label": label,
+        },
+    )
 
-    A dot whose title is empty is taken out.
-    """
-    root = chart.render_tree()
-    marks = []
-    for parent in list(root.iter()):
-        parent.attrib.pop("style", None)
-        for child in list(parent):
-            kind = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "remark"
-            classes = (child.get("class") or "").split()
-            if kind in _TAKEN_OUT or not _TAKEN_OUT.isdisjoint(classes):
-                parent.remove(child)
-            elif (kind, *classes[:1]) in {("circle", "dot"), ("g", "bar")}:
-                marks.append((parent, child))
-    if marks:
-        for (parent, mark), title in zip(marks, titles, strict=True):
-            if title:
-                ET.SubElement(mark, "title").text = title
-            else:
-                parent.remove(mark)
-    root.attrib.pop("id", None)
-    root.set("class", "graph")
-    root.set("role", "img")
-    root.set("aria-label", label)
-    return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704 - made above, its text escaped
+
+def _group(parent: ET.Element, kind: str) -> ET.Element:
+    return ET.SubElement(parent, "g", {"class": kind})
+
+
+def _text(parent: ET.Element, x: float, y: float, text: str) -> None:
+    ET.SubElement(parent, "text", {"x": _number(x), "y": _number(y)}).text = text
+
+
+def _dot(parent: ET.Element, x: float, y: float, kind: str, title: str) -> None:
+    place = {"class": kind, "cx": _number(x), "cy": _number(y), "r": "3" if kind == "dot" else "4.5"}
+    ET.SubElement(ET.SubElement(parent, "circle", place), "title").text = title
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _markup(svg: ET.Element) -> Markup:
+    return Markup(ET.tostring(svg, encoding="unicode"))  # noqa: S704 - built above, its text escaped

@@ -1,39 +1,42 @@
-"""The pages over HTTP. One thread renders: all of it reads one connection, and rendering is quick."""
+"""The pages over HTTP. Threads render and compress, so that a large page does not delay other requests."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
+import os
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from racebot.errors import LedgerError
-from racebot.ledger.store import Ledger
 from racebot.text.format import to_json
 from racebot.web import api, templating
 from racebot.web.api import BadQueryError
-from racebot.web.document import Document
-from racebot.web.pages import Pages
-from racebot.web.view import Publication, View
+from racebot.web.document import HTML, Streamed
+from racebot.web.library import Key, Library, Rendered, cache_key, compressed
+from racebot.web.protocol import ImpatientProtocol
+from racebot.web.view import Publication
 
 log = logging.getLogger(__name__)
 
-KEPT = 200
-"""Documents that are kept for as long as the ledger stays the same."""
+THREADS = max(2, min(4, os.cpu_count() or 1))
+CONNECTIONS = 200
+"""Connections and requests at the same time; further ones are answered with 503."""
+KEEP_ALIVE = 5
+"""Seconds that an idle connection stays open after a response."""
+SHUTDOWN_TIMEOUT = 5
+"""Seconds that open requests have to end when the server stops."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -42,92 +45,70 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+Found = Rendered | Streamed | None
 
-class Renderer:
-    """Renders documents from the ledger at a path, each once for as long as the ledger stays the same.
 
-    Not for more than one thread. Raises `LedgerError` where the ledger cannot be read.
-    """
+class Desk:
+    """Gets documents from a library in threads. Requests for the same document wait for one rendering."""
 
-    def __init__(self, database: Path, publication: Publication) -> None:
-        self._database = database
-        self._publication = publication
-        self._ledger: Ledger | None = None
-        self._site: Pages | None = None
-        self._inode = self._version = 0
-        self._documents: dict[tuple[str, tuple[tuple[str, str], ...]], Document | None] = {}
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
+        self._under_way: dict[Key, asyncio.Future[Found]] = {}
 
-    def document(self, path: str, query: Mapping[str, str]) -> Document | None:
-        """What belongs to a path now."""
-        ledger = self._current()
-        key = (path, tuple(sorted(query.items())))
-        with ledger.snapshot():
-            version = ledger.data_version()
-            if self._site is None or version != self._version:
-                self._version = version
-                self._site = Pages(View(ledger, self._publication), served=True)
-                self._documents.clear()
-            if key not in self._documents:
-                if len(self._documents) >= KEPT:
-                    del self._documents[next(iter(self._documents))]
-                content = self._site.document(path, query)
-                if content is not None and not isinstance(content, Document):
-                    content = Document(b"".join(content.pieces()), content.media_type)
-                self._documents[key] = content
-            return self._documents[key]
+    async def document(self, path: str, query: Mapping[str, str]) -> Found:
+        """Return the content of a path now.
 
-    def close(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = self._site = None
+        Raises:
+            LedgerError: the ledger cannot be read.
+            BadQueryError: the API does not understand the query.
+        """
+        key = cache_key(path, query)
+        if key in self._under_way:
+            return await asyncio.shield(self._under_way[key])
+        work = asyncio.get_running_loop().run_in_executor(self._threads, self._library.document, path, query)
+        if key is not None:
+            self._under_way[key] = work
+            work.add_done_callback(lambda _: self._under_way.pop(key))
+        return await asyncio.shield(work)
 
-    def _current(self) -> Ledger:
-        """The ledger; opened anew where another file has taken the place of the one known."""
-        try:
-            inode = self._database.stat().st_ino
-        except OSError:
-            inode = 0
-        if self._ledger is not None and inode != self._inode:
-            self.close()
-        if self._ledger is None:
-            self._ledger = Ledger.open_to_read(self._database)
-            self._inode = inode
-        return self._ledger
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+        self._library.close()
 
 
 def application(database: Path, publication: Publication) -> Starlette:
-    """The pages of a ledger as an ASGI application."""
-    renderer = Renderer(database, publication)
-    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pages")
+    """Return the pages of a ledger as an ASGI application."""
+    library = Library(database, publication)
+    desk = Desk(library)
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
         query = dict(request.query_params)
-        work: Callable[[], Document | None] = partial(renderer.document, path, query)
         try:
-            found = await asyncio.get_running_loop().run_in_executor(thread, work)
+            found = await desk.document(path, query)
         except LedgerError as error:
             log.error("%s", error)
-            return _error(path, 503, "The ratings cannot be read just now.")
+            return _error(path, 503, "The ratings are not available right now.")
         except BadQueryError as error:
-            return _error(path, 400, "The query is wrong.", str(error))
+            return _error(path, 400, "Invalid query.", str(error))
         if found is None:
-            return _error(path, 404, "There is no such page.")
+            return _error(path, 404, "Page not found.")
+        if isinstance(found, Streamed):
+            return _streaming_response(request, library, path, found.media_type)
         return _response(request, found, lasting=path in templating.ASSETS and "v" in query)
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
         del app
         yield
-        await asyncio.get_running_loop().run_in_executor(thread, renderer.close)
-        thread.shutdown()
+        await desk.close()
 
     app = Starlette(
         lifespan=closing,
         exception_handlers={HTTPException: _refused, Exception: _failed},
         routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])],
     )
-    app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=["*"],
@@ -138,17 +119,36 @@ def application(database: Path, publication: Publication) -> Starlette:
     return app
 
 
+def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
+    """Return uvicorn's configuration: limits on connections, idle time and unfinished headers."""
+    return uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
+        log_level="warning",
+        server_header=False,
+        **options,  # type: ignore[arg-type]
+    )
+
+
 def serve(
     database: Path, publication: Publication, host: str, port: int, tell: Callable[[str], None]
 ) -> None:
-    """Serve until stopped; `tell` is given a line once the port is taken.
+    """Serve until stopped.
+
+    Args:
+        database: path of the ledger.
+        publication: the operator's settings for pages.
+        host: address to listen on.
+        port: port to listen on; 0 takes any free one.
+        tell: called with a line for the operator once the port is open.
 
     Raises:
-        OSError: the port is taken, or not to be had.
+        OSError: the port cannot be opened.
     """
-    config = uvicorn.Config(
-        application(database, publication), host=host, port=port, log_level="warning", server_header=False
-    )
+    config = configuration(application(database, publication), host=host, port=port)
     with socket.create_server(
         (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
     ) as bound:
@@ -157,44 +157,58 @@ def serve(
         uvicorn.Server(config).run(sockets=[bound])
 
 
-def _response(request: Request, document: Document, *, lasting: bool) -> Response:
-    tag = f'W/"{hashlib.sha256(document.body).hexdigest()[:20]}"'
+def _response(request: Request, found: Rendered, *, lasting: bool) -> Response:
     headers = {
         **HEADERS,
-        "ETag": tag,
+        "ETag": found.tag,
+        "Vary": "Accept-Encoding",
         "Cache-Control": "public, max-age=31536000, immutable"
         if lasting
         else "public, max-age=0, must-revalidate",
     }
-    if _known(request.headers.get("if-none-match", ""), tag):
+    if _known(request.headers.get("if-none-match", ""), found.tag):
         return Response(status_code=304, headers=headers)
-    return Response(document.body, media_type=document.media_type, headers=headers)
+    body = found.document.body
+    if found.compressed is not None and _takes_gzip(request):
+        body, headers["Content-Encoding"] = found.compressed, "gzip"
+    return Response(body, media_type=found.document.media_type, headers=headers)
+
+
+def _streaming_response(request: Request, library: Library, path: str, media_type: str) -> Response:
+    headers = {**HEADERS, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+    pieces = library.pieces(path)
+    if _takes_gzip(request):
+        pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
+    return StreamingResponse(pieces, media_type=media_type, headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def _known(tags: str, tag: str) -> bool:
-    """Whether a tag is among those of `If-None-Match`, weak or not (RFC 9110, 13.1.2)."""
+    """Return True if a tag is one of `If-None-Match`, weak or not (RFC 9110, section 13.1.2)."""
     return tags.strip() == "*" or tag.removeprefix("W/") in tags
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """What is no path at all, or is asked for by a method that is not there."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - it is there for nothing else
+    """Answer a request with a path or method that does not exist."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
     answer = _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
     answer.headers.update(error.headers or {})
     return answer
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """A fault of ours; what it is goes into the log alone."""
+    """Answer after an unexpected error. Its details go to the log only."""
     del error
     return _error(request.url.path.lstrip("/"), 500, "Internal error.")
 
 
 def _error(path: str, status: int, text: str, detail: str = "") -> Response:
-    """An error as a page, or for programs as a problem."""
+    """Return an error as a page, or as problem details for programs."""
     if path.startswith("api/"):
-        body = to_json(api.Problem(text, status, detail)).encode()
-        media_type = "application/problem+json"
+        body, media_type = to_json(api.Problem(text, status, detail)).encode(), "application/problem+json"
     else:
-        body, media_type = templating.render("error.html", path, text=text), "text/html; charset=utf-8"
+        body, media_type = templating.render("error.html", path, text=text), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS)

@@ -121,7 +121,7 @@ def colours(page: Page) -> tuple[str, ...]:
         for element, what in (
             ("document.body", "backgroundColor"),
             ("document.body", "color"),
-            ("document.querySelector('.graph .series .line')", "stroke"),
+            ("document.querySelector('.graph .line')", "stroke"),
         )
     )
 

@@ -19,7 +19,7 @@ def over_time(count: int, days: float = 1.0, label: str = "label") -> str:
 
 
 def line(svg: str) -> list[tuple[float, float]]:
-    (path,) = [each for each in ET.fromstring(svg).iter() if each.get("class", "").startswith("line ")]  # noqa: S314
+    (path,) = [each for each in ET.fromstring(svg).iter() if each.get("class") == "line"]  # noqa: S314
     numbers = [float(text) for text in re.findall(r"-?\d+\.?\d*", path.get("d", ""))]
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
@@ -27,7 +27,7 @@ def line(svg: str) -> list[tuple[float, float]]:
 @pytest.mark.parametrize(
     "svg", [over_time(20), over_time(2000), charts.distribution([("1", 2), ("2", 3)], "x")]
 )
-def test_graphs_bring_nothing_of_their_own(svg: str) -> None:
+def test_graphs_contain_no_style_script_or_link(svg: str) -> None:
     root = ET.fromstring(svg)  # noqa: S314
     assert {each.tag.rpartition("}")[2] for each in root.iter()} <= {
         "svg",
@@ -47,7 +47,7 @@ def test_the_same_data_make_the_same_graph() -> None:
     assert over_time(30) == over_time(30)
 
 
-def test_a_label_is_text() -> None:
+def test_label_is_escaped() -> None:
     root = ET.fromstring(over_time(3, label='<script>"&'))  # noqa: S314
     assert root.get("aria-label") == '<script>"&'
     assert root.get("role") == "img"
@@ -59,16 +59,38 @@ def test_a_rating_stays_level_between_races() -> None:
     assert all(ax == bx or ay == by for (ax, ay), (bx, by) in pairwise(points))
 
 
-def test_each_race_of_few_has_a_dot_that_says_which() -> None:
+def test_few_races_have_a_dot_each() -> None:
     root = ET.fromstring(over_time(20))  # noqa: S314
-    dots = [each for each in root.iter() if each.tag.endswith("circle")]
+    dots = [each for each in root.iter() if each.get("class") == "dot"]
     assert len(dots) == 20
     titles = [title.text or "" for dot in dots for title in dot]
     assert titles[0].startswith("1 Mar 2026: ")
     assert titles[-1].startswith("20 Mar 2026: ")
 
 
-def test_many_races_are_thinned_and_no_height_or_depth_is_lost() -> None:
+def test_highest_race_is_marked() -> None:
+    moments = [NOON + timedelta(days=n) for n in range(3)]
+    root = ET.fromstring(charts.ratings(moments, [1000, 1300, 1100], "x"))  # noqa: S314
+    (mark,) = [each for each in root.iter() if each.get("class") == "peak"]
+    assert [title.text for title in mark] == ["Highest: 1300, 2 Mar 2026"]
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        ([1000, 1000], ["1000", "1001"]),
+        ([998, 1003], ["998", "999", "1000", "1001", "1002", "1003"]),
+        ([812, 1894], ["500", "1000", "1500", "2000"]),
+        ([-40, 130], ["−50", "0", "50", "100", "150"]),
+    ],
+)
+def test_grid_lines_are_round_numbers_around_the_points(points: list[int], expected: list[str]) -> None:
+    svg = charts.ratings([NOON, NOON + timedelta(days=1)], points, "x")
+    axis = svg.partition('class="axis y"')[2].partition('class="axis x"')[0]
+    assert re.findall(r"<text[^>]*>([^<]+)</text>", axis) == expected
+
+
+def test_thinning_keeps_peaks_and_lows() -> None:
     all_points = line(over_time(250))
     assert len(all_points) == 2 * 250 - 1 if charts.MOST_POINTS // 2 >= 250 else len(all_points) < 700
     rng = random.Random(1)
@@ -84,7 +106,7 @@ def test_many_races_are_thinned_and_no_height_or_depth_is_lost() -> None:
 
 
 @pytest.mark.parametrize("days", [0.01, 1, 20, 70, 200, 800, 4000])
-def test_a_time_line_has_a_few_labels_that_tell_apart(days: float) -> None:
+def test_time_line_has_a_few_different_labels(days: float) -> None:
     svg = charts.ratings([NOON, NOON + timedelta(days=days)], [1, 2], "x")
     axis = svg.partition('class="axis x"')[2].partition('class="series')[0]
     labels = re.findall(r"<text[^>]*>([^<]+)</text>", axis)

@@ -1,19 +1,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import socket
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
+import uvicorn
 from builders import entrant, result
+from uvicorn.server import ServerState
 
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
-from racebot.web.pages import Pages
-from racebot.web.server import application
+from racebot.web import protocol, server as server_module
+from racebot.web.document import Document, Streamed
+from racebot.web.library import Cache, Library, Rendered, cache_key
+from racebot.web.pages import Content, Pages
+from racebot.web.server import Desk, application, configuration
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -26,7 +35,7 @@ Get = Callable[..., httpx.Response]
 
 @pytest.fixture
 def ask(ledger: Ledger) -> Iterator[Get]:
-    """Asks the pages of the ledger, whatever is in it."""
+    """Ask the pages of the ledger."""
     app = application(ledger.path, Publication())
 
     async def answer(path: str, facts: dict[str, Any]) -> httpx.Response:
@@ -44,41 +53,41 @@ def ask(ledger: Ledger) -> Iterator[Get]:
 
 @pytest.fixture
 def get(ledger: Ledger, ask: Get) -> Get:
-    """Asks the pages of a ledger with a few races."""
+    """Ask the pages of a ledger with a few races."""
     Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
     return ask
 
 
-def test_pages_allow_nothing_from_elsewhere(get: Get) -> None:
+def test_pages_load_nothing_from_other_hosts(get: Get) -> None:
     for path in ("/", BOARD, "/nothing"):
         policy = get(path).headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy and "http" not in policy
 
 
-def test_what_is_not_there_is_a_page_that_says_so(get: Get) -> None:
+def test_unknown_paths_get_an_error_page(get: Get) -> None:
     answer = get("/players/../nobody/x.html")
     assert answer.status_code == 404
-    assert "no such page" in answer.text
+    assert "Page not found" in answer.text
 
 
 @pytest.mark.parametrize(
     "path", ["/leaderboards/orb/any-orb/page-2.html", "/leaderboards/orb/any-orb/page-0.html"]
 )
-def test_pages_past_the_last_are_not_there(get: Get, path: str) -> None:
+def test_pages_after_the_last_do_not_exist(get: Get, path: str) -> None:
     assert get(path).status_code == 404
 
 
-def test_a_page_that_is_known_is_not_sent_again(get: Get) -> None:
+def test_known_page_is_not_sent_again(get: Get) -> None:
     first = get(BOARD)
     again = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_a_page_is_known_by_its_tag_however_it_is_sent_back(get: Get) -> None:
+def test_tags_are_compared_weakly(get: Get) -> None:
     tag = get(BOARD).headers["etag"]
     for sent, status in (
-        (tag.removeprefix("W/"), 304),  # as a proxy in between may have made it
+        (tag.removeprefix("W/"), 304),  # a proxy may have made it strong
         (f'"other", {tag}', 304),
         ("*", 304),
         ('"other"', 200),
@@ -87,7 +96,7 @@ def test_a_page_is_known_by_its_tag_however_it_is_sent_back(get: Get) -> None:
         assert get(BOARD, headers={"If-None-Match": sent}).status_code == status, sent
 
 
-def test_a_race_shows_as_soon_as_it_is_settled(get: Get, ledger: Ledger) -> None:
+def test_race_appears_as_soon_as_it_is_settled(get: Get, ledger: Ledger) -> None:
     first = get(BOARD)
     assert "Gus" not in first.text
     Settler(ledger, Plans(SIMPLE)).merge([result("d", "gus hal", after=250)], "import")
@@ -96,7 +105,7 @@ def test_a_race_shows_as_soon_as_it_is_settled(get: Get, ledger: Ledger) -> None
     assert "Gus" in second.text
 
 
-def test_another_database_in_the_same_place_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> None:
+def test_replaced_database_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> None:
     assert "Ann" in get(BOARD).text
     other = tmp_path / "other.db"
     with Ledger.open(other) as restored:
@@ -109,7 +118,7 @@ def test_another_database_in_the_same_place_is_read(get: Get, ledger: Ledger, tm
     assert "Zoe" in get(BOARD).text
 
 
-def test_a_database_that_cannot_be_read_is_told_without_its_path(get: Get, ledger: Ledger) -> None:
+def test_error_about_the_database_hides_its_path(get: Get, ledger: Ledger) -> None:
     ledger.path.rename(ledger.path.with_name("moved.db"))
     answer = get("/")
     assert answer.status_code == 503
@@ -140,7 +149,7 @@ NASTY = [
 ]
 
 
-def test_names_are_data(ledger: Ledger, ask: Get) -> None:
+def test_names_are_escaped(ledger: Ledger, ask: Get) -> None:
     field = [entrant(f"n{i}", time=i) for i in range(len(NASTY))]
     named = tuple(
         type(e)(e.user_id, name, e.status, e.finish_time) for e, name in zip(field, NASTY, strict=True)
@@ -156,7 +165,7 @@ def test_names_are_data(ledger: Ledger, ask: Get) -> None:
     assert "{{ 7*7 }}" in text
 
 
-def test_data_may_be_read_by_any_site(get: Get) -> None:
+def test_any_site_may_read_data(get: Get) -> None:
     answer = get("/api/leaderboards", headers={"Origin": "https://community.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.json()["leaderboards"][0]["id"] == "orb/any-orb"
@@ -166,7 +175,7 @@ def test_data_may_be_read_by_any_site(get: Get) -> None:
     assert "GET" in preflight.headers["access-control-allow-methods"]
 
 
-def test_errors_of_data_are_problems(get: Get) -> None:
+def test_api_errors_are_problem_details(get: Get) -> None:
     for path, status in (
         ("/api/players/nobody", 404),
         ("/api/leaderboards/orb/%0A", 404),
@@ -185,7 +194,7 @@ def test_nothing_can_be_written(get: Get) -> None:
         assert "GET" in answer.headers["allow"]
 
 
-def test_a_fault_is_told_without_what_it_was(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_errors_hide_their_details(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> None:
         raise RuntimeError("hush-hush")
 
@@ -194,3 +203,187 @@ def test_a_fault_is_told_without_what_it_was(get: Get, monkeypatch: pytest.Monke
     assert answer.status_code == 500
     assert "hush-hush" not in answer.text
     assert "content-security-policy" in answer.headers
+
+
+# Limits
+
+
+def test_cache_is_bounded_in_bytes() -> None:
+    cache = Cache(limit=1000)
+    for number in range(50):
+        cache.put((str(number), ()), rendered(b"x" * 100), generation=0)
+        assert cache.size <= 1000
+    assert cache.get(("49", ())) is not None
+    assert cache.get(("0", ())) is None
+    cache.put(("large", ()), rendered(b"x" * 500), generation=0)
+    assert cache.get(("large", ())) is None
+
+
+def test_cache_keeps_nothing_rendered_before_the_last_change() -> None:
+    cache = Cache()
+    cache.put(("old", ()), rendered(b"x"), generation=0)
+    cache.clear(1)
+    cache.put(("late", ()), rendered(b"x"), generation=0)
+    assert (cache.get(("old", ())), cache.get(("late", ())), cache.size) == (None, None, 0)
+
+
+def rendered(body: bytes) -> Rendered:
+    return Rendered(Document(body), None, "tag")
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "expected"),
+    [
+        ("index.html", {"x": "1"}, ("index.html", ())),
+        ("", {"utm_source": "mail"}, ("index.html", ())),
+        ("api/leaderboards", {}, ("api/leaderboards.json", ())),
+        (BOARD[1:], {"z": "1", "sort": "won", "q": "a"}, (BOARD[1:], (("q", "a"), ("sort", "won")))),
+        ("nowhere/at-all.html", {}, None),
+        ("assets/style.css", {"v": "1"}, None),
+    ],
+)
+def test_cache_key_has_known_parameters_only(path: str, query: dict[str, str], expected: object) -> None:
+    assert cache_key(path, query) == expected
+
+
+def test_csv_files_are_streamed_and_not_cached(ledger: Ledger) -> None:
+    races = [result(f"r{n:04d}", "ann bo", after=n) for n in range(1200)]
+    Settler(ledger, Plans(SIMPLE)).merge(races, "import")
+    library = Library(ledger.path, Publication())
+    path = "api/leaderboards/orb/any-orb/changes.csv"
+    assert isinstance(library.document(path, {}), Streamed)
+    assert library.cache.size == 0
+    pieces = list(library.pieces(path))
+    library.close()
+    assert len(pieces) > 2
+    assert b"".join(pieces).count(b"\r\n") == 2401
+
+
+@pytest.mark.parametrize("path", ["/", "/api/leaderboards/orb/any-orb/changes.csv"])
+def test_documents_are_compressed_for_readers_who_accept_it(get: Get, path: str) -> None:
+    plain = get(path, headers={"Accept-Encoding": "identity"})
+    packed = get(path, headers={"Accept-Encoding": "gzip, br"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.content == plain.content
+    assert "Accept-Encoding" in packed.headers["vary"]
+
+
+def test_slow_page_does_not_delay_others(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    release = threading.Event()
+    render = Pages.document
+
+    def slow(self: Pages, path: str, query: Mapping[str, str]) -> Content:
+        if path == "index.html":
+            assert release.wait(10)
+        return render(self, path, query)
+
+    monkeypatch.setattr(Pages, "document", slow)
+
+    async def ask() -> None:
+        desk = Desk(Library(ledger.path, Publication()))
+        waiting = asyncio.create_task(desk.document("index.html", {}))
+        async with asyncio.timeout(10):
+            assert await desk.document(BOARD[1:], {}) is not None
+            assert not waiting.done()
+            release.set()
+            assert await waiting is not None
+        await desk.close()
+
+    asyncio.run(ask())
+
+
+def test_readers_of_the_same_page_share_one_rendering(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    calls = []
+    render = Pages.document
+
+    def counted(self: Pages, path: str, query: Mapping[str, str]) -> Content:
+        calls.append(path)
+        return render(self, path, query)
+
+    monkeypatch.setattr(Pages, "document", counted)
+
+    async def ask() -> None:
+        desk = Desk(Library(ledger.path, Publication()))
+        await asyncio.gather(*(desk.document(BOARD[1:], {}) for _ in range(50)))
+        await desk.close()
+
+    asyncio.run(ask())
+    assert len(calls) == 1
+
+
+@asynccontextmanager
+async def running(ledger: Ledger) -> AsyncGenerator[int]:
+    """Port of the pages, served by uvicorn with our limits."""
+    server = uvicorn.Server(configuration(application(ledger.path, Publication())))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        yield bound.getsockname()[1]
+        server.should_exit = True
+        await task
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET "]
+)
+async def test_connections_with_unfinished_headers_are_closed(
+    ledger: Ledger, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.2)
+    async with running(ledger) as port, asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with suppress(ConnectionResetError):
+            while await reader.read(65536):
+                pass
+        writer.close()
+
+
+async def test_trickled_headers_do_not_extend_the_deadline(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.3)
+    async with running(ledger) as port, asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        with suppress(ConnectionError):
+            while not reader.at_eof() and reader.exception() is None:
+                writer.write(b"a: b\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+
+
+async def test_clients_that_stop_reading_are_disconnected(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "WRITE_TIMEOUT", 0.2)
+    instance = protocol.ImpatientProtocol(
+        uvicorn.Config(application(ledger.path, Publication())), ServerState(), {}
+    )
+    transport = MagicMock(spec=asyncio.Transport)
+    transport.get_extra_info.return_value = None
+    instance.connection_made(transport)
+    instance.pause_writing()
+    instance.resume_writing()
+    await asyncio.sleep(0.3)
+    transport.abort.assert_not_called()
+    instance.pause_writing()
+    await asyncio.sleep(0.3)
+    transport.abort.assert_called_once()
+    instance.connection_lost(None)
+
+
+async def test_too_many_connections_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "CONNECTIONS", 3)
+    async with running(ledger) as port, asyncio.timeout(10):
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+        reader, writer = held[-1]
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b" 503 " in await reader.readline()
+        for _, each in held:
+            each.close()

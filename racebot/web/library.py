@@ -1,0 +1,221 @@
+"""Rendered documents, made in several threads and remembered while the ledger stays the same."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from racebot.ledger.store import Ledger
+from racebot.web import templating
+from racebot.web.document import Document, Streamed
+from racebot.web.pages import Content, Pages, route_of
+from racebot.web.view import Publication, View
+
+CACHE_BYTES = 32 * 2**20
+LARGEST_SHARE = 8
+"""A document larger than the cache divided by this is not remembered."""
+COMPRESSED_FROM = 1000
+"""Smaller documents are sent as they are."""
+_LEVEL = 6
+_GZIP = 31
+"""`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A document ready to send. `compressed` is its gzip form, None for a small one."""
+
+    document: Document
+    compressed: bytes | None
+    tag: str
+
+    @property
+    def size(self) -> int:
+        return len(self.document.body) + len(self.compressed or b"")
+
+
+class Cache:
+    """The documents used last, limited by their size in bytes. Safe to use from several threads.
+
+    Args:
+        limit: bytes of all documents together.
+    """
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._documents: OrderedDict[Key, Rendered] = OrderedDict()
+        self._generation = 0
+        self.size = 0
+
+    def get(self, key: Key) -> Rendered | None:
+        with self._lock:
+            if key in self._documents:
+                self._documents.move_to_end(key)
+            return self._documents.get(key)
+
+    def put(self, key: Key, rendered: Rendered, generation: int) -> None:
+        """Remember a document, unless it was rendered from an older generation or is too large."""
+        with self._lock:
+            if generation != self._generation or rendered.size > self._limit // LARGEST_SHARE:
+                return
+            previous = self._documents.pop(key, None)
+            self.size += rendered.size - (previous.size if previous else 0)
+            self._documents[key] = rendered
+            while self.size > self._limit:
+                _, oldest = self._documents.popitem(last=False)
+                self.size -= oldest.size
+
+    def clear(self, generation: int) -> None:
+        """Forget all documents: from now on, only those of this generation are remembered."""
+        with self._lock:
+            self._documents.clear()
+            self._generation, self.size = generation, 0
+
+
+class Library:
+    """Renders the documents of the ledger at a path. Every method may be called from any thread.
+
+    Raises (all methods):
+        LedgerError: the ledger cannot be read.
+        BadQueryError: the API does not understand the query.
+    """
+
+    def __init__(self, database: Path, publication: Publication) -> None:
+        self._database = database
+        self._publication = publication
+        self._lock = threading.Lock()
+        self._watch: Ledger | None = None
+        self._inode = self._version = self._generation = 0
+        self._readers: list[_Reader] = []
+        self.cache = Cache()
+
+    def document(self, path: str, query: Mapping[str, str]) -> Rendered | Streamed | None:
+        """Return the content of a path now: from memory, if the ledger has not changed since."""
+        generation = self._current_generation()
+        key = cache_key(path, query)
+        known = self.cache.get(key) if key is not None else None
+        if known is not None:
+            return known
+        reader = self._take()
+        try:
+            content = reader.document(path, query, generation)
+        finally:
+            self._give_back(reader)
+        if content is None or isinstance(content, Streamed):
+            return content
+        rendered = _rendered(content)
+        if key is not None:
+            self.cache.put(key, rendered, generation)
+        return rendered
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the pieces of a streamed document, read through a connection of its own."""
+        with closing(_Reader(self._database, self._publication)) as reader:
+            content = reader.content(path)
+            if isinstance(content, Streamed):
+                yield from content.pieces()
+
+    def close(self) -> None:
+        """Close all connections. No other method may run at the same time or later."""
+        for each in (*self._readers, self._watch):
+            if each is not None:
+                each.close()
+
+    def _current_generation(self) -> int:
+        """Return a number that grows whenever the database was written to or replaced."""
+        with self._lock:
+            try:
+                inode = self._database.stat().st_ino
+            except OSError:
+                inode = 0
+            if self._watch is not None and inode != self._inode:
+                self._watch.close()
+                self._watch = None
+            if self._watch is None:
+                self._watch = Ledger.open_to_read(self._database)
+                self._inode, self._version = inode, -1
+                for reader in self._readers:
+                    reader.close()
+                self._readers.clear()
+            version = self._watch.data_version()
+            if version != self._version:
+                self._version = version
+                self._generation += 1
+                self.cache.clear(self._generation)
+            return self._generation
+
+    def _take(self) -> _Reader:
+        with self._lock:
+            if self._readers:
+                return self._readers.pop()
+            inode = self._inode
+        return _Reader(self._database, self._publication, inode)
+
+    def _give_back(self, reader: _Reader) -> None:
+        with self._lock:
+            if reader.inode == self._inode:
+                self._readers.append(reader)
+                return
+        reader.close()  # another file has taken the place of its database
+
+
+class _Reader:
+    """A connection to the ledger with the pages of one generation."""
+
+    def __init__(self, database: Path, publication: Publication, inode: int = 0) -> None:
+        self.inode = inode
+        self._publication = publication
+        self._ledger = Ledger.open_to_read(database)
+        self._pages: Pages | None = None
+        self._generation = 0
+
+    def document(self, path: str, query: Mapping[str, str], generation: int) -> Content:
+        if self._pages is None or generation != self._generation:
+            self._pages, self._generation = self._new_pages(), generation
+        with self._ledger.snapshot():
+            return self._pages.document(path, query)
+
+    def content(self, path: str) -> Content:
+        return self._new_pages().document(path, {})
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def _new_pages(self) -> Pages:
+        return Pages(View(self._ledger, self._publication), served=True)
+
+
+def cache_key(path: str, query: Mapping[str, str]) -> Key | None:
+    """Return the key of a page: its address with the query parameters that it understands.
+
+    None for anything that is not rendered from the ledger.
+    """
+    found = None if path in templating.ASSETS else route_of(path)
+    if found is None:
+        return None
+    route, fields = found
+    return route.path(**fields), tuple(route.known(query).items())
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Compress a stream piece by piece."""
+    stream = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    for piece in pieces:
+        yield stream.compress(piece)
+    yield stream.flush()
+
+
+def _rendered(document: Document) -> Rendered:
+    body = document.body
+    smaller = gzip.compress(body, _LEVEL, mtime=0) if len(body) >= COMPRESSED_FROM else None
+    return Rendered(document, smaller, f'W/"{hashlib.sha256(body).hexdigest()[:20]}"')
