@@ -16,7 +16,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def beat(database: Path, seen_at: datetime) -> None:
+def write_heartbeat(database: Path, seen_at: datetime) -> None:
     """Note when the worker on a database last saw its category.
 
     Raises:
@@ -38,7 +38,7 @@ def last_seen(database: Path) -> datetime | None:
         return None
 
 
-def well_within(rooms_every: float) -> timedelta:
+def health_timeout(rooms_every: float) -> timedelta:
     """For how long a worker that looks at its category every so many seconds counts as well."""
     return max(ALIVE_WITHIN, 2 * timedelta(seconds=rooms_every))
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-
-from websockets.client import backoff
 
 from racebot.bot.command_handler import Conversation
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.retry import retry_pauses
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import Texts
 from racebot.errors import (
@@ -40,7 +38,6 @@ log = logging.getLogger(__name__)
 
 STAY_AFTER_FINISH = timedelta(hours=6)
 """How long a finished room is watched by its socket; after that its race is polled."""
-LONGEST_BACKOFF = 300.0
 STEADY_AFTER = 60.0
 """Seconds that a connection must have lasted for the next one to be tried without growing pauses."""
 FAILURES_UNTIL_ASKED = 3
@@ -118,7 +115,7 @@ class RoomWatch:
             await self._join_until_done()
 
     async def _join_until_done(self) -> None:
-        delays, failures = _delays(), 0
+        delays, failures = retry_pauses(), 0
         token = ""
         while True:
             joined_at: float | None = None
@@ -154,7 +151,7 @@ class RoomWatch:
                 log.exception("%s: an unexpected error; joining again", self.name)
             metrics.RECONNECTS.labels(self._category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
-                delays = _delays()
+                delays = retry_pauses()
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
@@ -281,9 +278,9 @@ class RoomWatch:
 
     async def _is_gone(self) -> bool:
         """Whether the site says that there is no such race, rather than nothing at all."""
-        if self._site.gate.question.locked():
+        if self._site.gate.existence_check.locked():
             return False  # another room asks; this one may after its next failure
-        async with self._site.gate.question:
+        async with self._site.gate.existence_check:
             try:
                 await self._site.race(self.name)
             except NotFoundError:
@@ -291,9 +288,3 @@ class RoomWatch:
             except SiteError:
                 return False
             return False
-
-
-def _delays() -> Iterator[float]:
-    """Growing pauses between tries to join, drawn by lot: rooms lost together must not come back together."""
-    for delay in backoff(initial_delay=1.0, min_delay=1.0, max_delay=LONGEST_BACKOFF):
-        yield delay * random.uniform(0.5, 1.5)  # noqa: S311

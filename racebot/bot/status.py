@@ -35,7 +35,7 @@ def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now
             "running": lock.running(ledger.path),
             "last_seen": seen and seen.isoformat(timespec="seconds"),
             "seconds_since": seen and round((now - seen).total_seconds(), 1),
-            "well": seen is not None and now - seen <= heartbeat.well_within(rooms_every),
+            "well": seen is not None and now - seen <= heartbeat.health_timeout(rooms_every),
         },
         "database": {
             "path": str(ledger.path),

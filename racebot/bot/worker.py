@@ -12,12 +12,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from websockets.client import backoff
-
 from racebot.bot.category_watcher import CategoryWorker, page
-from racebot.bot.heartbeat import beat, utc_now, well_within
+from racebot.bot.heartbeat import health_timeout, utc_now, write_heartbeat
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.retry import retry_pauses
 from racebot.bot.site_exporter import Refresher
 from racebot.errors import (
     CredentialsError,
@@ -122,8 +121,8 @@ class Worker:
         if settings.monitor_port is None:
             yield
             return
-        within = well_within(settings.rooms_every).total_seconds()
-        with Monitor(settings.monitor_host, settings.monitor_port, ages=self._ages, well_within=within):
+        within = health_timeout(settings.rooms_every).total_seconds()
+        with Monitor(settings.monitor_host, settings.monitor_port, ages=self._ages, health_timeout=within):
             yield
 
     async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:
@@ -159,7 +158,7 @@ class Worker:
         What looks like a wrong setting is asked again a few times before it is believed.
         """
         doubts = 0
-        for delay in backoff(initial_delay=1.0, min_delay=1.0, max_delay=300.0):
+        for delay in retry_pauses():
             try:
                 if not await self._unless_stopped(check()):
                     return False
@@ -225,7 +224,7 @@ class Worker:
         oldest = min(moment for moment, _ in self._seen.values())
         metrics.LAST_POLL.labels(slug).set(self._clock().timestamp())
         if len(self._seen) == len(self._settings.required_categories()):
-            beat(self._settings.database, oldest)
+            write_heartbeat(self._settings.database, oldest)
 
     def _ages(self) -> dict[str, float | None]:
         """Seconds since each category was last seen."""

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot.bot import doctor as examination
-from racebot.bot.heartbeat import last_seen, utc_now, well_within
+from racebot.bot.heartbeat import health_timeout, last_seen, utc_now
 from racebot.bot.status import status
 from racebot.bot.worker import Worker
 from racebot.cli import tables
@@ -235,7 +235,7 @@ def health(database: Database = None) -> None:
     if seen is None:
         raise SiteError(f"no worker has been at work on {settings.database}")
     age = utc_now() - seen
-    if age > well_within(settings.rooms_every):
+    if age > health_timeout(settings.rooms_every):
         raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
     console.print("well")
 

@@ -32,15 +32,15 @@ class Monitor:
         host: address to listen on.
         port: 0 takes any free one.
         ages: asked at each request, from a thread of its own.
-        well_within: seconds after which a category that was not seen means that the bot is not well.
+        health_timeout: seconds after which a category that was not seen means that the bot is not well.
 
     Raises:
         SettingsError: the port cannot be had.
     """
 
-    def __init__(self, host: str, port: int, *, ages: Ages, well_within: float) -> None:
+    def __init__(self, host: str, port: int, *, ages: Ages, health_timeout: float) -> None:
         self._ages = ages
-        self._well_within = well_within
+        self._health_timeout = health_timeout
         self._metrics = make_wsgi_app(REGISTRY)
         try:
             self._server = make_server(host, port, self._answer, _QuietServer, _QuietHandler)
@@ -71,7 +71,7 @@ class Monitor:
                 return body
             case (("GET" | "HEAD"), "/healthz"):
                 ages = self._ages()
-                well = all(age is not None and age <= self._well_within for age in ages.values())
+                well = all(age is not None and age <= self._health_timeout for age in ages.values())
                 status = "200 OK" if well else "503 Service Unavailable"
                 seen = {slug: None if age is None else round(age, 1) for slug, age in ages.items()}
                 document = {"status": "well" if well else "not well", "seconds_since_seen": seen}

@@ -1,35 +1,32 @@
-"""What all room sockets of one site share, so that a thousand of them are no burden to the site or to us."""
+"""What all room sockets of one site share."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from asyncio.sslproto import SSLProtocol
 from functools import cached_property
 
 import httpx
 
 HANDSHAKES_AT_ONCE = 20
 
-# asyncio gives every TLS connection a read buffer of its own, 256 KiB of real memory that no option makes
-# smaller; a record of TLS never holds more than this.
-SSLProtocol.max_size = 16 * 1024
-
 
 class Gate:
-    """The way into a site's rooms.
+    """Limits how a site's rooms are joined, and holds what their sockets share.
 
     Args:
-        handshakes: how many sockets may be on their way to being open at the same time.
+        handshakes: how many sockets may be opening at the same time.
     """
 
     def __init__(self, handshakes: int = HANDSHAKES_AT_ONCE) -> None:
         self.handshakes = asyncio.Semaphore(handshakes)
-        self.question = asyncio.Lock()
-        """Held by the room that asks the site whether it still exists: requests go out one by one, and where
-        every room is lost, a question from each would keep all others waiting for long."""
+        self.existence_check = asyncio.Lock()
+        """Held by the one room that is asking the site whether it still exists.
+
+        Requests go out one at a time. If all rooms are lost, a request from each would block the others.
+        """
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        """Whom to trust. Read once: each reading takes most of a mebibyte and holds everything up."""
+        """Shared TLS context. Loading the CA store takes 65 ms and 1 MiB."""
         return httpx.create_ssl_context()

@@ -34,7 +34,7 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests go out one at a time: a thousand questions would keep everything else waiting."""
-    monkeypatch.setattr(room_watcher, "_delays", lambda: itertools.repeat(0.001))
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -46,7 +46,7 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
             room = watching(ledger, site, at_once)
-            async with site.gate.question:
+            async with site.gate.existence_check:
                 running = asyncio.create_task(room.run())
                 await asyncio.sleep(0.3)
                 assert asked == []
@@ -153,10 +153,3 @@ def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.Room
         texts=DEFAULT_TEXTS,
         conversation=None,
     )
-
-
-def test_pauses_grow_to_five_minutes_and_are_never_the_same_for_all() -> None:
-    rooms = [list(itertools.islice(room_watcher._delays(), 20)) for _ in range(50)]
-    for tries in zip(*rooms, strict=True):
-        assert len(set(tries)) == len(rooms)
-    assert all(pauses[0] <= 1.5 and 150 <= pauses[-1] <= 450 for pauses in rooms)

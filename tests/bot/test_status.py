@@ -42,7 +42,7 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
         ledger.pending.join(f"{CATEGORY}/c", CATEGORY)
         ledger.staging.keep(CATEGORY, 1, [], clock())
     backup.back_up(ledger, backup.folder_of(ledger.path), keep=2, now=clock())
-    heartbeat.beat(ledger.path, clock() - timedelta(seconds=20))
+    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20))
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
     assert report["worker"]["running"]
@@ -72,7 +72,7 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
 
 
 def test_a_bot_that_has_not_been_well_for_long(ledger: Ledger) -> None:
-    heartbeat.beat(ledger.path, NOON - timedelta(days=3))
+    heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3))
     assert "category 1 second ago" in shown(
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
     )

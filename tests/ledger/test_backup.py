@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, result
 
-from racebot.bot.heartbeat import beat
+from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import back_up, backups, folder_of, overdue
 from racebot.ledger.lock import locked
@@ -117,7 +117,7 @@ def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -
     try:
         database = tmp_path / "state" / "racebot.db"
         with locked(database), Ledger.open(database) as opened:
-            beat(database, NOON)
+            write_heartbeat(database, NOON)
             with opened.transaction():
                 opened.pending.join("orb/r", "orb")
             back_up(opened, folder_of(opened.path), keep=2, now=NOON)

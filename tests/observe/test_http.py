@@ -12,7 +12,7 @@ from racebot.observe.http import Monitor
 
 def test_well_while_every_category_was_seen_of_late() -> None:
     ages: dict[str, float | None] = {"orb": 3.04, "cube": None}
-    with Monitor("127.0.0.1", 0, ages=lambda: ages, well_within=300) as monitor:
+    with Monitor("127.0.0.1", 0, ages=lambda: ages, health_timeout=300) as monitor:
         address = f"http://127.0.0.1:{monitor.port}/healthz"
         answer = httpx.get(address)
         assert answer.status_code == 503
@@ -24,7 +24,7 @@ def test_well_while_every_category_was_seen_of_late() -> None:
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
-    with Monitor("127.0.0.1", 0, ages=dict, well_within=300) as monitor:
+    with Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor:
         text = httpx.get(f"http://127.0.0.1:{monitor.port}/metrics").text
     names = {family.name for family in text_string_to_metric_families(text)}
     assert {"racebot_build_info", "racebot_settle_seconds", "racebot_message_seconds"} <= names
@@ -32,13 +32,13 @@ def test_metrics_are_what_prometheus_reads() -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/metrics"), ("GET", "/../etc/passwd")])
 def test_nothing_else_is_there(method: str, path: str) -> None:
-    with Monitor("127.0.0.1", 0, ages=dict, well_within=300) as monitor:
+    with Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor:
         assert httpx.request(method, f"http://127.0.0.1:{monitor.port}{path}").status_code == 404
 
 
 def test_a_connection_that_says_nothing_holds_up_nobody() -> None:
     with (
-        Monitor("127.0.0.1", 0, ages=dict, well_within=300) as monitor,
+        Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor,
         socket.create_connection(("127.0.0.1", monitor.port)),
     ):
         assert httpx.get(f"http://127.0.0.1:{monitor.port}/healthz", timeout=5).status_code == 200
@@ -49,4 +49,4 @@ def test_a_port_that_is_taken() -> None:
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(SettingsError, match=r"RACEBOT_MONITOR_PORT=\d+: cannot listen on 127.0.0.1"),
     ):
-        Monitor("127.0.0.1", taken.getsockname()[1], ages=dict, well_within=300)
+        Monitor("127.0.0.1", taken.getsockname()[1], ages=dict, health_timeout=300)

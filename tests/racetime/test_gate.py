@@ -1,10 +1,9 @@
-"""What many sockets of one site share: turns, trust, and how little each holds."""
+"""What the sockets of one site share: handshake slots and the TLS context."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -58,7 +57,7 @@ async def enter(stack: AsyncExitStack, url: str, gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 3])
-async def test_so_many_sockets_are_opened_at_once_and_all_in_the_end(turns: int) -> None:
+async def test_handshakes_are_limited_and_all_succeed(turns: int) -> None:
     rooms = Rooms()
     async with rooms.serving() as url, AsyncExitStack() as stack:
         gate = Gate(turns)
@@ -66,7 +65,7 @@ async def test_so_many_sockets_are_opened_at_once_and_all_in_the_end(turns: int)
         assert rooms.most == turns
 
 
-async def test_a_handshake_that_is_refused_gives_up_its_turn() -> None:
+async def test_a_refused_handshake_frees_its_slot() -> None:
     rooms = Rooms(refuses=True)
     async with rooms.serving() as url, AsyncExitStack() as stack:
         gate = Gate(1)
@@ -87,7 +86,7 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ssl.SSLCon
     return context, file
 
 
-async def test_whom_to_trust_is_read_once(trusted: tuple[ssl.SSLContext, Path]) -> None:
+async def test_the_ca_store_is_loaded_once(trusted: tuple[ssl.SSLContext, Path]) -> None:
     context, file = trusted
     async with Rooms().serving(context) as url, AsyncExitStack() as stack:
         gate = Gate()
@@ -96,21 +95,3 @@ async def test_whom_to_trust_is_read_once(trusted: tuple[ssl.SSLContext, Path]) 
         await enter(stack, url, gate)
         with pytest.raises(ConnectionLost, match="FileNotFoundError"):
             await enter(stack, url, Gate())
-
-
-async def test_a_room_over_tls_holds_little_memory(trusted: tuple[ssl.SSLContext, Path]) -> None:
-    """Python's own share alone was 256 KiB of buffer for each end; here both ends are counted."""
-    context, _ = trusted
-    sockets = 10
-    async with Rooms().serving(context) as url, AsyncExitStack() as stack:
-        gate = Gate()
-        await enter(stack, url, gate)
-        tracemalloc.start()
-        try:
-            before, _ = tracemalloc.get_traced_memory()
-            for _ in range(sockets):
-                await enter(stack, url, gate)
-            after, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert (after - before) / sockets < 200 * 1024
