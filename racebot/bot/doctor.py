@@ -12,6 +12,7 @@ from racebot.errors import CredentialsError, LedgerError, NotFoundError, Setting
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
+from racebot.standings.plan import proposals
 from racebot.web import missing
 
 
@@ -64,7 +65,11 @@ def _database(settings: Settings) -> Finding:
         return Finding(False, str(error))
     if problems:
         return Finding(False, f"database {path}: {problems[0]}: restore a backup")
-    return Finding(True, f"database {path}: intact, {len(boards)} leaderboards")
+    older = [proposal.stored.name for proposal in proposals(settings.plans(), boards)]
+    text = f"database {path}: intact, {len(boards)} leaderboards"
+    if older:
+        text += f"; racebot has newer defaults for {', '.join(older)}: see them with `racebot refit`"
+    return Finding(True, text)
 
 
 def _pages(folder: Path) -> Finding:

@@ -11,10 +11,18 @@ from racebot.bot import heartbeat
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.store import Ledger
+from racebot.standings.plan import Plans, proposals
 from racebot.standings.queries import Listing, listed_count
 
 
-def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now: datetime) -> dict[str, Any]:
+def status(
+    ledger: Ledger,
+    categories: Iterable[str],
+    *,
+    rooms_every: float,
+    now: datetime,
+    plans: Plans | None = None,
+) -> dict[str, Any]:
     """The worker, its database, its leaderboards, and what is still to be done.
 
     Args:
@@ -22,11 +30,13 @@ def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now
         categories: those that are set; those of the leaderboards are added.
         rooms_every: seconds between two looks of the worker at its category.
         now: the current time.
+        plans: the settings; they show which leaderboards have older defaults.
 
     Raises:
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards()
+    older = {proposal.stored.key for proposal in proposals(plans, boards)} if plans else set()
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
     copies = backups(folder_of(ledger.path), ledger.path.stem)
@@ -48,6 +58,7 @@ def status(ledger: Ledger, categories: Iterable[str], *, rooms_every: float, now
                 "leaderboard": board.name,
                 "category": board.category,
                 "model": board.model,
+                "newer_defaults": board.key in older,
                 "races": ledger.rated_count(board),
                 "players": listed_count(ledger, board, Listing()),
                 "last_race": last.isoformat() if (last := ledger.latest_race(board)) else None,

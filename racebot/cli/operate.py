@@ -29,6 +29,7 @@ from racebot.cli.common import (
     tell,
     utc,
 )
+from racebot.cli.refit import offer_fits
 from racebot.errors import SettingsError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
@@ -91,6 +92,7 @@ def backfill(
         for board in ledger.leaderboards():
             _show_best(ledger, board, settings)
             tables.print_movers(console, queries.biggest_movers(ledger, board), queries.MOVERS_WINDOW.days)
+        offer_fits(settings, ledger, ledger.leaderboards())
 
 
 async def _backfill(
@@ -115,7 +117,7 @@ async def _backfill(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="An archive of races, or JSON saved from the site.")],
+    file: Annotated[Path, typer.Argument(help="An archive, JSON saved from the site, or a .csv file.")],
     goal: Annotated[
         str | None,
         typer.Option(
@@ -142,6 +144,7 @@ def import_file(
         _tell_merge(report)
         for board in report.leaderboards:
             _show_best(ledger, board, settings)
+        offer_fits(settings, ledger, report.leaderboards)
 
 
 @app.command()
@@ -248,7 +251,13 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     """
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        report = status(ledger, settings.slugs(), rooms_every=settings.rooms_every, now=utc_now())
+        report = status(
+            ledger,
+            settings.slugs(),
+            rooms_every=settings.rooms_every,
+            now=utc_now(),
+            plans=settings.plans(),
+        )
     if as_json:
         print_json(report)
     else:

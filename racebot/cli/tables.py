@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.standings.plan import Proposal
 from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
+from racebot.standings.refit import Preview
 from racebot.text.format import signed
 from racebot.text.safe import printable
 
@@ -61,6 +63,28 @@ def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
     console.print(table)
 
 
+def print_proposal(console: Console, wanted: Proposal, effect: Preview) -> None:
+    """Print which parameters a proposal changes, and what that does to the leaderboard."""
+    board, new = wanted.stored, wanted.proposed
+    model = board.model if board.model == new.model else f"{board.model} → {new.model}"
+    console.print(f"{_safe(board.name)} ({model})", style="bold")
+    changes = (f"{name} {_value(before)} → {_value(after)}" for name, before, after in wanted.changed())
+    console.print(escape(", ".join(changes)), highlight=False, soft_wrap=True)
+    for title, moves in (
+        ("First ten now", effect.before),
+        ("First ten then", effect.after),
+        ("Largest moves", effect.moves),
+    ):
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        table.add_column("Player")
+        for heading in ("Place", "then", "Points", "then"):
+            table.add_column(heading, justify="right")
+        for move in moves:
+            places = (move.place_before, move.place_after, move.points_before, move.points_after)
+            table.add_row(_safe(move.name), *map(str, places))
+        console.print(table)
+
+
 def status(console: Console, report: dict[str, Any]) -> None:
     """What a bot is at."""
     worker, database = report["worker"], report["database"]
@@ -91,6 +115,13 @@ def status(console: Console, report: dict[str, Any]) -> None:
             "" if board["last_race"] is None else board["last_race"][:16].replace("T", " "),
         )
     console.print(table)
+    for board in report["leaderboards"]:
+        if board["newer_defaults"]:
+            console.print(
+                f"{_safe(board['leaderboard'])}: racebot has newer defaults; `racebot refit` shows what they "
+                "would change",
+                soft_wrap=True,
+            )
     lines = {
         "Rooms of races that go on": [_safe(race) for race in report["rooms"]],
         "Finished, waiting for their record": [
@@ -189,3 +220,7 @@ def _minute(moment: datetime) -> str:
 def _safe(text: str) -> str:
     """Return text from users without terminal control characters or markup."""
     return escape(printable(text))
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)

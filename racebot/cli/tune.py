@@ -99,7 +99,7 @@ def tune(
     elif write:
         from racebot.settings.write import write_model  # noqa: PLC0415 - tomlkit takes long to import
 
-        path = write_model(Path(), settings.config, best.model, _differing(best), leaderboard)
+        path = write_model(Path(), settings.config, best.model, _differing(best))
         tell(f"{path}: {best.model} and its parameters written; restart the bot to use them", to=notices)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,16 @@ from racebot.settings.model import PREFIX
 MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
 
 
-def write_model(
-    directory: Path, toml: Path, model: str, parameters: Mapping[str, Any], leaderboard: str | None = None
-) -> Path:
-    """Write a model and its parameters where the settings are read from.
+def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str, Any]) -> Path:
+    """Write the model and parameters of all leaderboards where the settings are read from.
 
-    If racebot.toml describes the leaderboard in a table of its own, they go there. Otherwise they go into
-    `.env`, unless only racebot.toml exists.
+    They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`.
 
     Args:
         directory: the folder of `.env`.
         toml: the path of racebot.toml.
         model: key of the model.
         parameters: those that differ from the model's defaults.
-        leaderboard: the leaderboard's name, if the parameters are for one alone.
 
     Returns:
         The file that was written.
@@ -39,29 +35,59 @@ def write_model(
         SettingsError: a file cannot be read or written, or a variable of the environment would override it.
     """
     env = directory / ".env"
+    for name in (MODEL, PARAMETERS):
+        if os.environ.get(name):
+            raise SettingsError(f"{name} is set in the environment, which beats {env}: unset it first")
     document = _read(toml)
-    table = document and _table(document, leaderboard)
-    if table is None:
-        for name in (MODEL, PARAMETERS):
-            if os.environ.get(name):
-                raise SettingsError(f"{name} is set in the environment, which beats {env}: unset it first")
-    if document is not None and (table is not None or _prefers_toml(env)):
-        target = document if table is None else table
-        target["model"] = model
-        inline = tomlkit.inline_table()
-        inline.update({name: "none" if value is None else value for name, value in parameters.items()})
-        target["parameters"] = inline
-        try:
-            toml.write_text(tomlkit.dumps(document), encoding="utf-8")
-        except OSError as error:
-            raise SettingsError(f"{toml}: {error.strerror}: make it writable") from None
-        return toml
+    if document is not None and _prefers_toml(env):
+        _put(document, model, parameters)
+        return _save(toml, document)
     try:
         set_key(env, MODEL, model, quote_mode="never")
         set_key(env, PARAMETERS, as_text(parameters), quote_mode="always")
     except OSError as error:
         raise SettingsError(f"{env}: {error.strerror}: make it writable") from None
     return env
+
+
+def write_leaderboard(
+    toml: Path, name: str, category: str, goals: Sequence[str], model: str, parameters: Mapping[str, Any]
+) -> Path:
+    """Write the model and parameters of one leaderboard into its table of racebot.toml.
+
+    A missing file or table is added, with the leaderboard's name, category and goals.
+
+    Args:
+        toml: the path of racebot.toml.
+        name: the leaderboard's name.
+        category: slug of its category.
+        goals: its goals.
+        model: key of the model.
+        parameters: those that differ from the model's defaults.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        SettingsError: the file cannot be read or written.
+    """
+    found = _read(toml)
+    document = tomlkit.document() if found is None else found
+    tables = document.get("leaderboards")
+    if tables is None:
+        tables = tomlkit.aot()
+        document["leaderboards"] = tables
+    table = next(
+        (t for t in tables if t.get("name") == name and t.get("category", "") in {"", category}), None
+    )
+    if table is None:
+        table = tomlkit.table()
+        table.update({"name": name, "category": category, "goals": list(goals)})
+        _put(table, model, parameters)
+        tables.append(table)
+    else:
+        _put(table, model, parameters)
+    return _save(toml, document)
 
 
 def as_text(parameters: Mapping[str, Any]) -> str:
@@ -84,12 +110,19 @@ def _read(toml: Path) -> tomlkit.TOMLDocument | None:
         raise SettingsError(f"{toml}: {error}: correct the file") from None
 
 
-def _table(document: tomlkit.TOMLDocument, leaderboard: str | None) -> Any:
-    """The leaderboard's own table, or None."""
-    tables = document.get("leaderboards", [])
-    return next(
-        (table for table in tables if leaderboard is not None and table.get("name") == leaderboard), None
-    )
+def _put(table: Any, model: str, parameters: Mapping[str, Any]) -> None:
+    table["model"] = model
+    inline = tomlkit.inline_table()
+    inline.update({name: "none" if value is None else value for name, value in parameters.items()})
+    table["parameters"] = inline
+
+
+def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
+    try:
+        toml.write_text(tomlkit.dumps(document), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{toml}: {error.strerror}: make it writable") from None
+    return toml
 
 
 def _prefers_toml(env: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,3 +93,44 @@ class Plans:
     def counts(self, result: RaceResult) -> bool:
         """Return whether this result can be rated once it is recorded."""
         return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A stored leaderboard and the same leaderboard with another model or other parameters."""
+
+    stored: Leaderboard
+    proposed: Leaderboard
+
+    def changed(self) -> list[tuple[str, Any, Any]]:
+        """Return each parameter that differs, with its value before and after; None if there is none."""
+        before, after = self.stored.parameters, self.proposed.parameters
+        names = dict.fromkeys([*before, *after])
+        return [
+            (name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
+        ]
+
+
+def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
+    """Return the leaderboards that a new start would rate otherwise, since racebot's defaults changed.
+
+    Args:
+        plans: the settings.
+        boards: all stored leaderboards.
+    """
+    found = []
+    for board in boards:
+        plan = plans.plan_of(board)
+        if plan is None:
+            continue
+        source = None if board.carry is None else _source(board, boards)
+        proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
+        if (proposed.model, proposed.parameters) != (board.model, board.parameters):
+            found.append(Proposal(board, proposed))
+    return found
+
+
+def _source(board: Leaderboard, boards: Iterable[Leaderboard]) -> Leaderboard | None:
+    """The leaderboard that this one carries over from."""
+    name = board.carry["from"] if board.carry else None
+    return next((b for b in boards if b.name == name and b.category == board.category), None)

@@ -15,13 +15,13 @@ import numpy as np
 
 from racebot.errors import ModelError
 from racebot.ledger.queue import Message
-from racebot.ledger.rows import Leaderboard, RatedRow, StoredRace
+from racebot.ledger.rows import Leaderboard, RatedRow, Standing, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.plan import LeaderboardPlan, Plans, proposals
 from racebot.standings.rater import Tally
 
 log = logging.getLogger(__name__)
@@ -194,6 +194,11 @@ class Settler:
                     )
                     rebuilt.append(self.ledger.save_leaderboard(planned))
                     self.rebuild(rebuilt[-1])
+            for proposal in proposals(self.plans, self.ledger.leaderboards()):
+                log.info(
+                    "leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect",
+                    proposal.stored.name,
+                )
             missing = [(p, *goal) for goal in self.ledger.goals() for p in self.plans.plans_for(*goal)]
             # Those that carry over come last: what they carry over from must be there.
             for plan, category, goal in sorted(missing, key=lambda each: each[0].carry is not None):
@@ -215,6 +220,13 @@ class Settler:
             rows = (tally.add(stored.result) for stored in self.ledger.races_of(board))
             self.ledger.replace(board, rows, tally.standings())
         return self.ledger.rated_count(board)
+
+    def replayed(self, board: Leaderboard) -> list[Standing]:
+        """Rate a leaderboard's stored races with its model and parameters, storing nothing."""
+        tally = Tally(board, self._brought(board))
+        for stored in self.ledger.races_of(board):
+            tally.add(stored.result)
+        return list(tally.standings())
 
     def verify(self, board: Leaderboard) -> list[str]:
         """Replay a leaderboard's stored results and compare with what is stored, to the last bit.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -22,6 +21,8 @@ from racebot.study.replay import newcomers
 
 TOGETHER = 64
 """Candidates that are replayed at once, whatever the number of cores: results must not depend on it."""
+LEAST_CANDIDATES = 6
+"""Differential evolution needs five."""
 _DIGITS = 4
 """Significant digits of a found parameter: users see the values that were judged."""
 _ALIKE = 1e-5
@@ -171,10 +172,9 @@ def search(
     found = differential_evolution(
         cast(Any, cost),  # vectorized, it takes and returns one number for each candidate
         Bounds([d.low for d in space], [d.high for d in space]),
-        x0=np.array([min(max(d.start, d.low), d.high) for d in space]),
+        init=_population(space, effort),
         vectorized=True,
         updating="deferred",
-        popsize=max(math.ceil(effort.candidates / len(space)), 1),
         maxiter=effort.generations,
         tol=0.0,
         atol=_ALIKE,
@@ -233,6 +233,18 @@ def _cost(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = tally(model, history, objective, table).mean()
     return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
+
+
+def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
+    """The first generation: the start, candidates near it, and as many from the whole ranges."""
+    rng = np.random.default_rng([effort.seed, len(space)])
+    low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
+    start = np.clip([d.start for d in space], low, high)
+    size = max(effort.candidates, LEAST_CANDIDATES) // 2
+    near = start + 0.1 * (high - low) * rng.standard_normal((size, len(space)))
+    anywhere = rng.uniform(low, high, (size, len(space)))
+    population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)
+    return population
 
 
 def _rounded(x: FloatArray, space: Sequence[Dimension]) -> FloatArray:

@@ -55,6 +55,7 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
         "leaderboard": GOAL,
         "category": CATEGORY,
         "model": "trueskill",
+        "newer_defaults": False,
         "races": 1,
         "players": 3,
         "last_race": "2026-03-01T12:00:00+00:00",

@@ -6,7 +6,7 @@ import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.write import write_model
+from racebot.settings.write import write_leaderboard, write_model
 
 PARAMETERS = {"newcomer_spread": 1.5, "spare_finishers": False}
 
@@ -52,11 +52,23 @@ def test_a_leaderboard_with_its_own_table_gets_its_own_parameters(folder: Path) 
     toml = folder / "racebot.toml"
     tables = ('name = "One" # first\ngoals = ["A"]\n', 'name = "Two"\ngoals = ["B"]\n')
     toml.write_text("".join(f"[[leaderboards]]\n{table}\n" for table in tables))
-    write_model(folder, toml, "thurstone-hurdle", PARAMETERS, "Two")
+    write_leaderboard(toml, "Two", "orb", ["B"], "thurstone-hurdle", PARAMETERS)
     one, two = load(folder).leaderboards
     assert one.parameters == {}
     assert two.parameters == PARAMETERS
     assert 'name = "One" # first' in toml.read_text()
+
+
+@pytest.mark.parametrize("before", [None, "# ours\n", '[[leaderboards]]\nname = "One"\ngoals = ["A"]\n'])
+def test_a_leaderboard_without_a_table_gets_one(folder: Path, before: str | None) -> None:
+    toml = folder / "racebot.toml"
+    if before is not None:
+        toml.write_text(before)
+    write_leaderboard(toml, "Any Orb", "orb", ["Any Orb"], "thurstone-hurdle", PARAMETERS)
+    assert toml.read_text().startswith(before or "")
+    *_, added = load(folder).leaderboards
+    assert (added.name, added.category, added.goals) == ("Any Orb", "orb", ["Any Orb"])
+    assert (added.model, added.parameters) == ("thurstone-hurdle", PARAMETERS)
 
 
 def test_env_wins_where_both_set_the_model(folder: Path) -> None:

@@ -1,0 +1,189 @@
+"""`racebot refit` and `racebot fit`: change how leaderboards are rated, after a preview and a yes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from racebot.bot.heartbeat import utc_now
+from racebot.cli import tables
+from racebot.cli.common import Database, app, chosen_boards, console, load_settings, notices, tell
+from racebot.errors import ModelError
+from racebot.ledger import backup
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import defaults
+from racebot.settings.model import Settings
+from racebot.standings.plan import Proposal, proposals
+from racebot.standings.refit import preview
+from racebot.standings.settle import Settler
+
+# See racebot.cli.study_input for why.
+if TYPE_CHECKING:
+    from racebot.study.fit import Fit
+    from racebot.study.search import Progress as Generation
+
+FIT_FROM = 100
+"""Races from which a fit is offered; `racebot.study.fit.ODDS_FROM`, which takes long to import."""
+
+BoardName = Annotated[str | None, typer.Argument(help="One leaderboard; by default all.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@app.command()
+def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
+    """Bring a leaderboard to racebot's current defaults, after a preview, a backup and a yes.
+
+    Example: racebot refit "Map Rando S4"
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        settler = Settler(ledger, settings.plans())
+        chosen = {board.key for board in chosen_boards(ledger, name)}
+        found = [p for p in proposals(settler.plans, ledger.leaderboards()) if p.stored.key in chosen]
+        if not found:
+            console.print("Every leaderboard is rated with the current defaults and settings.")
+        for proposal in found:
+            tables.print_proposal(console, proposal, preview(settler, proposal))
+            if _agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
+                _back_up(settings, ledger)
+                with ledger.transaction():
+                    races = settler.rebuild(ledger.save_leaderboard(proposal.proposed))
+                tell(f"{proposal.stored.name}: {races} races rated again")
+
+
+@app.command()
+def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
+    """Fit a leaderboard's model to its own races, and use the fit if it predicts clearly better.
+
+    The parameters are written into racebot.toml, after a preview, a backup and a yes.
+
+    Example: racebot fit "Map Rando S4"
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        for board in chosen_boards(ledger, name):
+            _fit(settings, ledger, board, yes=yes)
+
+
+def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
+    """Offer a fit for each leaderboard with enough races: ask in a terminal, print the command otherwise.
+
+    Args:
+        settings: the operator's settings.
+        ledger: with the leaderboards' races.
+        boards: those that just got new races.
+    """
+    for board in boards:
+        races = ledger.rated_count(board)
+        if races < FIT_FROM:
+            continue
+        if not sys.stdin.isatty():
+            command = f"racebot fit {_quoted(board.name)}"
+            tell(f"{board.name}: to fit the model to these {races} races, run: {command}")
+        elif typer.confirm(f"{board.name}: fit the model to these {races} races? It takes about a minute."):
+            _fit(settings, ledger, board, yes=False)
+
+
+def _fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
+    settler = Settler(ledger, settings.plans())
+    try:
+        found = _search(settler, board)
+    except ModelError as error:
+        tell(f"{board.name}: {error}", to=notices)
+        return
+    tell(in_words(board.name, found))
+    if not found.kept:
+        return
+    usual = defaults(registry.MODELS[board.model])
+    differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
+    proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
+    tables.print_proposal(console, proposal, preview(settler, proposal))
+    if not _agreed(f"Rate {board.name} in this way?", yes=yes):
+        return
+    from racebot.settings.sources import load  # noqa: PLC0415
+    from racebot.settings.write import write_leaderboard  # noqa: PLC0415 - tomlkit takes long to import
+
+    _back_up(settings, ledger)
+    path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
+    Settler(ledger, load(database=settings.database).plans()).apply_plans()
+    tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
+
+
+def in_words(name: str, found: Fit) -> str:
+    """Return a fit's result in one or two plain sentences."""
+    before, after = found.judged.start_pairs, found.judged.tuned_pairs
+    if not found.kept:
+        return (
+            f"{name}: the parameters in use stay. A fit to these {found.races} races does not predict "
+            "clearly better."
+        )
+    gains = []
+    if after.misordered < before.misordered:
+        gains.append(
+            f"predicts the winner of a pair in {1 - after.misordered:.1%} of cases instead of "
+            f"{1 - before.misordered:.1%}"
+        )
+    off_before, off_after = found.calibration
+    if off_after < off_before:
+        gains.append(f"gives odds that are off by {off_after:.1%} on average instead of {off_before:.1%}")
+    if not gains:
+        gains.append("gives odds that fit the results better")
+    return (
+        f"{name}: fitted to these {found.races} races, the model {', and '.join(gains)} "
+        "(on races that the fit did not see)."
+    )
+
+
+def _search(settler: Settler, board: Leaderboard) -> Fit:
+    from racebot.study.cores import cores  # noqa: PLC0415
+    from racebot.study.fit import fit as fit_to  # noqa: PLC0415
+    from racebot.study.history import History  # noqa: PLC0415
+
+    races = (stored.result for stored in settler.ledger.races_of(board))
+    history = History.of(races, TeamPolicy(board.teams))
+    with (
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=notices,
+        ) as progress,
+        cores(),
+    ):
+        tasks: dict[str, Any] = {}
+
+        def advance(part: str, generation: Generation) -> None:
+            if part not in tasks:
+                tasks[part] = progress.add_task(f"{board.name}, {part}", total=generation.generations)
+            progress.update(tasks[part], completed=generation.generation)
+
+        return fit_to(history, board.model, board.parameters, progress=advance)
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        tell("Nothing changed: run this in a terminal, or add --yes.", to=notices)
+        return False
+    return typer.confirm(question)
+
+
+def _back_up(settings: Settings, ledger: Ledger) -> None:
+    folder = backup.folder_of(settings.database)
+    made: Path = backup.back_up(ledger, folder, keep=max(settings.backups, 1), now=utc_now())
+    tell(f"backup: {made}")
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if any(not c.isalnum() for c in name) else name

@@ -1,0 +1,107 @@
+"""`racebot refit` and `racebot fit` as an operator uses them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from racebot.cli import app, refit
+from racebot.ratings.parameters import defaults
+from racebot.ratings.registry import MODELS
+from racebot.study.fit import Fit
+from racebot.study.paired import Tally
+from racebot.study.tuning import Judged, PairFigures
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in a folder whose leaderboard of 120 duels began with other parameters."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("MODEL", "PARAMETERS", "DATABASE", "CONFIG"):
+        monkeypatch.delenv(f"RACEBOT_{name}", raising=False)
+    lines = [
+        f"g{n},2026-01-01T{n // 60:02d}:{n % 60:02d}:00Z,{player},{place}"
+        for n in range(120)
+        for place, player in enumerate(("Ann", "Bo") if n % 3 else ("Bo", "Ann"), start=1)
+    ]
+    Path("games.csv").write_text("race,ended_at,player,place\n" + "\n".join(lines) + "\n")
+
+    def run(*words: str, answer: str | None = None) -> Result:
+        result = CliRunner().invoke(app, words, input=answer, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result
+
+    monkeypatch.setenv("RACEBOT_PARAMETERS", "newcomer_spread=1.25")
+    monkeypatch.setenv("RACEBOT_CATEGORY", "orb")
+    run("import", "games.csv")
+    monkeypatch.delenv("RACEBOT_PARAMETERS")
+    return run
+
+
+def parameters(racebot: Run) -> dict[str, object]:
+    (board,) = json.loads(racebot("leaderboard", "--json").stdout)
+    return board["parameters"]
+
+
+def test_older_defaults_stay_and_status_and_doctor_say_so(racebot: Run) -> None:
+    racebot("rebuild")
+    assert parameters(racebot)["newcomer_spread"] == 1.25
+    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
+    assert board["newer_defaults"] is True
+    assert "racebot refit" in racebot("status").stdout
+    assert "racebot refit" in CliRunner().invoke(app, ["doctor"]).stdout
+
+
+def test_a_refit_shows_a_preview_backs_up_and_rates_again(racebot: Run, tmp_path: Path) -> None:
+    shown = racebot("refit")
+    assert "newcomer_spread 1.25" in shown.stdout
+    assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
+    racebot("refit", "--yes")
+    assert parameters(racebot) == defaults(MODELS["thurstone-hurdle"])
+    assert len(list((tmp_path / "state" / "backups").glob("*.db"))) == 1
+    racebot("verify")
+    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
+    assert board["newer_defaults"] is False
+    assert "current defaults" in racebot("refit").stdout
+
+
+def test_an_import_prints_the_command_that_fits(racebot: Run) -> None:
+    Path("more.csv").write_text("race,ended_at,player,place\nnew,2026-02-01,Ann,1\nnew,2026-02-01,Bo,2\n")
+    assert "racebot fit games" in racebot("import", "more.csv", "--goal", "games").stdout
+
+
+def fitted(*, kept: bool) -> Fit:
+    tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
+    judged = Judged(60, 1.0, 0.9, 0.01, PairFigures(0.216, 0.50), PairFigures(0.209, 0.48), tally)
+    values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5, "odds_scale": 0.8}
+    return Fit("thurstone-hurdle", 120, values, ("odds_scale",), judged, (0.08, 0.03), kept)
+
+
+def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
+    racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refit, "_search", lambda settler, board: fitted(kept=True))
+    shown = racebot("fit", "games")
+    assert "79.1% of cases instead of 78.4%" in shown.stdout
+    assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
+    racebot("fit", "games", "--yes")
+    assert parameters(racebot)["odds_scale"] == 0.8
+    assert "odds_scale = 0.8" in (tmp_path / "racebot.toml").read_text()
+    racebot("verify")
+    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
+    assert board["newer_defaults"] is False
+
+
+def test_a_fit_that_gains_nothing_changes_nothing(
+    racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refit, "_search", lambda settler, board: fitted(kept=False))
+    assert "stay" in racebot("fit", "--yes").stdout
+    assert not (tmp_path / "racebot.toml").exists()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+from builders import GOAL, result
+
+from racebot.ledger.store import Ledger
+from racebot.standings.plan import LeaderboardPlan, Plans, Proposal, proposals
+from racebot.standings.refit import preview
+from racebot.standings.settle import Settler
+
+OLD = LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})
+NOW = Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=False))
+
+
+@pytest.fixture
+def began(ledger: Ledger) -> Settler:
+    """A leaderboard that began with another newcomer's spread, under today's settings."""
+    races = [
+        result("a", "ann bo cy"),
+        result("b", "bo ann", dnf="cy", after=1),
+        result("c", "cy bo", after=2),
+    ]
+    Settler(ledger, Plans(OLD)).merge(races, "import")
+    return Settler(ledger, NOW)
+
+
+def proposal_of(settler: Settler) -> Proposal:
+    (found,) = proposals(settler.plans, settler.ledger.leaderboards())
+    return found
+
+
+def test_a_leaderboard_with_older_defaults_is_named(began: Settler) -> None:
+    found = proposal_of(began)
+    assert found.stored.name == GOAL
+    assert [(name, before) for name, before, _ in found.changed()] == [("newcomer_spread", 1.25)]
+
+
+def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> None:
+    settler = Settler(ledger, NOW)
+    settler.merge([result("a", "ann bo cy")], "import")
+    assert proposals(NOW, ledger.leaderboards()) == []
+
+
+def test_what_the_operator_set_is_no_older_default(began: Settler) -> None:
+    assert proposals(Plans(OLD), began.ledger.leaderboards()) == []
+
+
+def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
+    proposal = proposal_of(began)
+    before = list(began.ledger.db.conn.iterdump())
+    found = preview(began, proposal)
+    assert list(began.ledger.db.conn.iterdump()) == before
+    with began.ledger.transaction():
+        began.rebuild(began.ledger.save_leaderboard(proposal.proposed))
+    points = {s.name: s.points for s in began.ledger.standings(proposal.stored)}
+    assert {move.name: move.points_after for move in found.after} == points
+    assert [move.place_after for move in found.after] == sorted(move.place_after for move in found.after)
+    assert began.verify(proposal.proposed) == []
+
+
+def test_the_largest_moves_come_first(began: Settler) -> None:
+    stored = proposal_of(began).stored
+    proposal = Proposal(stored, replace(stored, parameters={**stored.parameters, "level": -8.0}))
+    found = preview(began, proposal, count=1)
+    everybody = preview(began, proposal).before
+    distances = {move.name: abs(move.place_after - move.place_before) for move in everybody}
+    assert len(found.before) == len(found.after) == 1
+    farthest = max(distances.values())
+    assert [distances[move.name] for move in found.moves] == ([farthest] if farthest else [])
+
+
+def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    began.apply_plans()
+    assert any(GOAL in record.getMessage() and "refit" in record.getMessage() for record in caplog.records)
