@@ -223,7 +223,7 @@ class Settler:
 
     def replayed(self, board: Leaderboard) -> list[Standing]:
         """Rate a leaderboard's stored races with its model and parameters, storing nothing."""
-        tally = Tally(board, self._brought(board))
+        tally = Tally(board, self._brought(board), why_excluded=self.ledger.orders.why_excluded)
         for stored in self.ledger.races_of(board):
             tally.add(stored.result)
         return list(tally.standings())
