@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -32,3 +33,9 @@ def start_state(model: Any, *columns: Number) -> FloatArray:
     """Stack these numbers into a newcomer's row: shape [k], or [candidates, k] in a sweep."""
     shape = candidate_shape(model)
     return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
+
+
+def stack_parameters(parameters: Iterable[Number]) -> FloatArray:
+    """Stack parameters into an array: shape [p], or [candidates, p] in a sweep."""
+    arrays = [np.asarray(parameter, dtype=np.float64) for parameter in parameters]
+    return np.stack(np.broadcast_arrays(*arrays), -1)

@@ -1,172 +1,237 @@
-"""What it tells about a player to have finished at all, and what the order among the finishers tells.
+"""The two updates of a hurdle model: finished or not, then the order among the finishers.
 
-A hurdle model reads a race in these two parts, one after the other. Whether a player finishes is a probit
-or a logistic function of skill; places are compared among the finishers only, so that someone who did not
-finish is never compared with anybody. Skills are written as one `Value` per entrant (see `elementwise`).
+Whether a player finishes is a probit function of skill. Places are compared among finishers only, so a
+player who did not finish is never compared with anybody. Hurdle (two-part) models: J. G. Cragg, "Some
+statistical models for limited dependent variables", Econometrica 39 (1971), doi:10.2307/1909582.
+
+The functions work on one race in plain floats and write their results into the lists they are given. They
+use only what Numba can compile (`racebot.ratings.fast`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from racebot.races.outcome import Outcome
-from racebot.ratings.numerics.elementwise import FLOATS, Elementwise
-from racebot.ratings.numerics.order_recursion import gaussian_moments
-from racebot.ratings.numerics.order_statistics import moments_of_one
-from racebot.ratings.numerics.truncated_normal import Value
-from racebot.ratings.ranking import Groups
+from racebot.errors import ModelError
+from racebot.ratings.broadcast import broadcast_to
+from racebot.ratings.kernel import KernelModel, Race
+from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.numerics.order_statistics import posterior_moments
+from racebot.ratings.numerics.truncated_normal import normal_cdf, win
+from racebot.ratings.parameters import parameter
+
+MOST_ODDS_DOUBT = 8.0
+"""Largest λ: without a bound, a fit to a few dozen races runs away."""
+LONGEST_ABSENCE = 365.0
+"""Days away beyond which doubt grows no more."""
 
 
-class Race(NamedTuple):
-    """An outcome as lists; see `Outcome`.
+class Hurdle(NamedTuple):
+    """A player of skill s finishes with probability (1 - q)·Φ((s - a)/b).
 
     Attributes:
-        group: of each entrant.
-        unfinished: whether each did not finish.
-        last: whether each finished in the last place of a race that everybody finished.
-        day: when the race ended.
+        level: a, the skill at which half of the players finish, lapses aside.
+        noise: b², greater than zero.
+        lapse: q, the chance not to finish for reasons unrelated to skill; below 1.
     """
 
-    group: list[int]
-    unfinished: list[bool]
-    last: list[bool]
-    day: float
+    level: float
+    noise: float
+    lapse: float
+
+
+def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
+    """Update the belief N(mean, variance) about a skill by a finish, or by a DNF, matching moments.
+
+    The belief is multiplied by Φ((s - a)/b) for a finisher, and by q + (1 - q)·Φ((a - s)/b) otherwise. With
+    t = (m - a)/√(b² + v), and V and W of `truncated_normal`, a finisher's m rises by v/√(b² + v)·V(t) and v
+    falls by v²/(b² + v)·W(t). A DNF is the mirror image, reduced by the posterior chance of a lapse.
+
+    No finisher falls and no unfinished player rises; the variance stays above v·b²/(b² + v).
+    """
+    root = math.sqrt(hurdle.noise + variance)
+    t = (hurdle.level - mean) / root if unfinished else (mean - hurdle.level) / root
+    pull, shrink = win(t, 0.0)
+    if unfinished and hurdle.lapse > 0.0:
+        skill = (1.0 - hurdle.lapse) * normal_cdf(t)
+        pull = pull * (skill / (hurdle.lapse + skill))
+        shrink = pull * (pull + t)
+    gain = variance / root
+    moved = mean - gain * pull if unfinished else mean + gain * pull
+    return moved, variance - gain * gain * shrink
+
+
+def after_order(
+    means: list[float],
+    variances: list[float],
+    race: Race,
+    new_means: list[float],
+    new_variances: list[float],
+) -> bool:
+    """Update beliefs about skills by the order of the finishers' performances, s + N(0, 1) each.
+
+    A skill follows its performance by the share v/(v + 1). The best finisher never falls, the worst never
+    rises, no variance grows, and players who did not finish stay the same.
+
+    Args:
+        means: of the beliefs about n players.
+        variances: likewise, greater than zero.
+        race: the order.
+        new_means: filled with the means afterwards.
+        new_variances: filled with the variances afterwards.
+
+    Returns:
+        False if compiled code cannot integrate this order; plain Python always can.
+    """
+    for i in range(len(means)):
+        new_means[i] = means[i]
+        new_variances[i] = variances[i]
+    order = race.worst_first
+    if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
+        return True
+    scales = [math.sqrt(1.0 + variances[i]) for i in order]
+    places = [race.group[i] for i in order]
+    first, second, sound = posterior_moments([means[i] for i in order], scales, places)
+    worst, best = places[0], places[-1]
+    for k in range(len(order)):
+        i, moment = order[k], first[k]
+        gain = variances[i] / scales[k]
+        # Clamp, so that quadrature error cannot break the sign guarantees.
+        if places[k] == best:
+            moment = max(moment, 0.0)
+        elif places[k] == worst:
+            moment = min(moment, 0.0)
+        new_means[i] = means[i] + gain * moment
+        new_variances[i] = variances[i] - gain * gain * (1.0 - second[k])
+    return sound
+
+
+def days_away(last: float, day: float) -> float:
+    """Return the days between two races: 0 to `LONGEST_ABSENCE`, and 0 if there was none before.
+
+    Args:
+        last: the day of the last race, 0 for none.
+        day: that of this race.
+    """
+    return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianHurdleModel(KernelModel, ABC):
+    """Base of the hurdle models with Gaussian skills: their points and their forecasts.
+
+    In a sweep each numeric parameter is a number or an array of shape [candidates].
+
+    Raises:
+        ModelError: when made with a lapse of 1 or more.
+    """
+
+    rates_teams: ClassVar[bool] = False
+
+    level: Number = parameter(
+        0.0, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
+    )
+    width: Number = parameter(
+        1.0,
+        help="b of the hurdle: the larger, the less a finish or a DNF counts",
+        positive=True,
+        search=(0.3, 8.0),
+    )
+    lapse: Number = parameter(
+        0.0,
+        help="q of the hurdle: chance not to finish whatever the skill; below 1",
+        minimum=0.0,
+        search=(0.0, 0.4),
+    )
+    finish_level: Number = parameter(
+        0.0, help="rating at which the forecast of a finish is even", search=(-8.0, 6.0)
+    )
+    finish_width: Number = parameter(
+        1.0,
+        help="width of that forecast: the larger, the less the rating matters",
+        positive=True,
+        search=(0.3, 12.0),
+    )
+    odds_scale: Number = parameter(
+        1.0,
+        help="κ of the odds: the larger, the more certain they are; changes no rating",
+        positive=True,
+        search=(0.3, 2.5),
+    )
+    odds_doubt: Number = parameter(
+        1.0,
+        help="λ of the odds: how much doubt about two skills evens them out; changes no rating",
+        minimum=0.0,
+        maximum=MOST_ODDS_DOUBT,
+        search=(0.0, MOST_ODDS_DOUBT),
+    )
+    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
+    newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
+    points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
+
+    def __post_init__(self) -> None:
+        if np.any(np.asarray(self.lapse) >= 1.0):
+            raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
 
     @property
-    def observed(self) -> bool:
-        """Whether the outcome tells anything: `Outcome.rateable`."""
-        group = self.group
-        return len(group) > 1 and not all(self.unfinished) and min(group) != max(group)
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the k numbers of a player's state."""
 
-    @classmethod
-    def of(cls, outcome: Outcome) -> Race:
-        group = outcome.group.tolist()
-        last = None if outcome.last_unfinished else outcome.last_group
-        return cls(group, outcome.unfinished.tolist(), [place == last for place in group], outcome.day)
+    @abstractmethod
+    def initial(self) -> FloatArray:
+        """Return the state of a player without a race: shape [k], or [candidates, k] in a sweep."""
 
+    @abstractmethod
+    def rating(self, states: FloatArray) -> FloatArray:
+        """Return the number that ranks players, higher is better: shape [..., n]."""
 
-class Beliefs(NamedTuple):
-    """What is believed about the skills of n players: Gaussians, as lists of values."""
+    @abstractmethod
+    def skill_variance(self, states: FloatArray) -> FloatArray:
+        """Return the variance of the belief about each skill: shape [..., n]."""
 
-    means: list[Value]
-    variances: list[Value]
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        rating = self.rating(states)
+        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        above = rating - broadcast_to(newcomer, rating)
+        scaled = broadcast_to(self.points_scale, rating) * above
+        return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
 
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
 
-class Probit(NamedTuple):
-    """A hurdle that someone of skill s clears with probability (1 - q)·Φ((s - a)/b).
+        Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating against the scatter of two performances and the
+        doubt about two skills. The ratings already hold what finishing says about skill; adding the hurdle
+        to these odds makes them worse (docs/model.md).
+        """
+        lead = self.rating(a) - self.rating(b)
+        doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
+        scaled = broadcast_to(self.odds_scale, lead) * lead
+        probability: FloatArray = ndtr(scaled / np.sqrt(2.0 + doubt))
+        return probability
 
-    Attributes:
-        level: a, the skill at which, apart from lapses, half of the players finish.
-        noise: b², greater than zero.
-        lapse: q, the chance not to finish for reasons that have nothing to do with skill; below 1.
-    """
+    def finish_probability(self, states: FloatArray) -> FloatArray:
+        """Probability that each player finishes their next race: shape [..., n].
 
-    level: Value
-    noise: Value
-    lapse: Value
+        Has its own parameters: the hurdle parameters control how informative a finish is, not how likely.
+        """
+        rating = self.rating(states)
+        width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
+        probability: FloatArray = ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
+        return probability
 
+    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each player's next performance, should they finish: [..., n].
 
-def probit(beliefs: Beliefs, unfinished: Sequence[bool], hurdle: Probit, operations: Elementwise) -> Beliefs:
-    """Skills given who finished, by matching moments.
-
-    The belief N(m, v) is multiplied by Φ((s - a)/b) for a finisher, and by q + (1 - q)·Φ((a - s)/b) for an
-    unfinished player. With t = (m - a)/√(b² + v), and V and W the functions of `truncated`, a finisher's m
-    rises by v/√(b² + v)·V(t) and v falls by v²/(b² + v)·W(t). For an unfinished player it is the mirror
-    image, lessened by the posterior probability that it was not a lapse.
-
-    No finisher falls and no unfinished player rises; a variance stays above v·b²/(b² + v).
-    """
-    level, noise, lapse = hurdle
-    lapses = operations is not FLOATS or lapse > 0.0
-    means, variances = [], []
-    for mean, variance, out in zip(*beliefs, unfinished, strict=True):
-        root = operations.sqrt(noise + variance)
-        t = (level - mean if out else mean - level) / root
-        pull, shrink = operations.win(t, 0.0)
-        if out and lapses:
-            pull = pull * _not_a_lapse(lapse, operations.cumulative(t))
-            shrink = pull * (pull + t)
-        gain = variance / root
-        means.append(mean - gain * pull if out else mean + gain * pull)
-        variances.append(variance - gain * gain * shrink)
-    return Beliefs(means, variances)
-
-
-def _not_a_lapse(lapse: Value, below: Value) -> Value:
-    """Probability that it was skill, given that the player did not finish; 1 without lapses."""
-    skill = (1.0 - lapse) * below
-    if isinstance(skill, float):
-        return skill / (lapse + skill)
-    certain = lapse == 0
-    return np.where(certain, 1.0, skill / (lapse + skill + certain))
-
-
-def logistic(rating: Value, unfinished: bool, level: Value, width: Value, operations: Elementwise) -> Value:
-    """Gradient in the rating of the log-probability of having finished, or not, p = logistic((r - a)/b).
-
-    Args:
-        rating: r.
-        unfinished: what happened.
-        level: a, the rating at which half of the players finish.
-        width: b, greater than zero.
-        operations: for the kind of value.
-    """
-    chance = operations.logistic((rating - level) / width)
-    return -chance / width if unfinished else (1.0 - chance) / width
-
-
-def order(
-    beliefs: Beliefs, group: Sequence[int], unfinished: Sequence[bool], operations: Elementwise
-) -> Beliefs:
-    """Skills given the order in which the finishers' performances came out, s + N(0, 1) each.
-
-    The posterior of the performances is exact, also where some share a group and their order is
-    unobserved. A skill follows its performance by the share v/(v + 1). The best finisher never falls, the
-    worst never rises, no variance grows, and who did not finish stays the same.
-
-    Args:
-        beliefs: about n players; variances are greater than zero.
-        group: of each; a better group has a lower number.
-        unfinished: whether each did not finish.
-        operations: for the kind of value.
-    """
-    means, variances = list(beliefs.means), list(beliefs.variances)
-    worst_first = [i for i, out in enumerate(unfinished) if not out]
-    worst_first.sort(key=group.__getitem__, reverse=True)
-    places = [group[i] for i in worst_first]
-    if not places or places[0] == places[-1]:
-        return Beliefs(means, variances)
-    centres = [means[i] for i in worst_first]
-    scales = [operations.sqrt(1.0 + variances[i]) for i in worst_first]
-    worst, best = places[0], places[-1]
-    moments = _performances(centres, scales, places, operations)
-    for i, scale, place, first, second in zip(worst_first, scales, places, *moments, strict=True):
-        gain = variances[i] / scale
-        # What is true of the exact moments shall not fail by an error of the integrals.
-        if place == best:
-            means[i] = means[i] + gain * operations.greatest(first, 0.0)
-        elif place == worst:
-            means[i] = means[i] + gain * operations.least(first, 0.0)
-        else:
-            means[i] = means[i] + gain * first
-        variances[i] = variances[i] - gain * gain * (1.0 - second)
-    return Beliefs(means, variances)
-
-
-def _performances(
-    means: list[Value], scales: list[Value], places: list[int], operations: Elementwise
-) -> tuple[list[Value], list[Value]]:
-    """Posterior moments of standardised performances, the worst first."""
-    if operations is FLOATS and len(set(places)) == len(places):
-        moments = moments_of_one(means, scales)
-        if moments is not None:
-            return moments
-    groups = Groups(np.array(places), np.zeros(len(places), dtype=np.bool_))
-    found = gaussian_moments(np.stack(means, -1), groups, scales=np.stack(scales, -1))
-    first, second = found.mean, found.variance.clip(0.0, 1.0)
-    if operations is FLOATS:
-        return first.tolist(), second.tolist()
-    return list(first.T), list(second.T)
+        Scaled as the odds of a pair are, so that the odds of a race agree with them.
+        """
+        rating = self.rating(states)
+        doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
+        return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)

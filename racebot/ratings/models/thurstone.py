@@ -12,6 +12,7 @@ from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
+from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -45,8 +46,11 @@ class Thurstone(SingleParameterModel):
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         exact = np.ndim(self.weight) == 0 and self.weight == 1
         weights = None if exact else np.where(groups.unfinished, per_entrant(self.weight), 1.0)
-        density = GAUSSIAN if self.density == "gaussian" else LOGISTIC
-        return score_means(ratings, groups, density, weights=weights)
+        if self.density == "logistic":
+            return score_means(ratings, groups, LOGISTIC, weights=weights)
+        if weights is None and np.unique(groups.label).size == groups.label.size:
+            return _complete_order(ratings, groups)
+        return score_means(ratings, groups, GAUSSIAN, weights=weights)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
@@ -58,6 +62,19 @@ class Thurstone(SingleParameterModel):
         Logistic performances are taken for Gaussian ones of their variance.
         """
         return states[..., 0], np.ones(states.shape[:-1])
+
+
+def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
+    """Posterior means of Gaussian performances where nobody shares a place: shape [..., n]."""
+    worst_first = (-groups.label).argsort()
+    places = groups.label[worst_first].tolist()
+    flat = ratings.reshape(-1, ratings.shape[-1])
+    moves = np.full_like(flat, np.nan)
+    for row, move in zip(flat, moves, strict=True):
+        if np.isfinite(row).all():
+            means = row[worst_first].tolist()
+            move[worst_first] = posterior_moments(means, [1.0] * len(means), places)[0]
+    return moves.reshape(ratings.shape)
 
 
 def logistic_win(lead: FloatArray) -> FloatArray:

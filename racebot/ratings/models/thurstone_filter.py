@@ -1,28 +1,96 @@
-"""Thurstone's model with a hurdle that keeps its doubt: mean, variance and the day of the last race.
+"""A hurdle model that keeps its doubt: mean, variance and the day of the last race.
 
 A player's skill is believed to be N(μ, σ²). Before a race σ² grows by τ², and by τ_day² for each day since
 the last one, at most a year. The race updates both by the hurdle and by the order among the finishers
-(`hurdle`). What ranks and is shown is μ - k·σ, so doubt that goes is worth points: an unfinished player and
-the last of a race that everybody finished get no smaller σ than they had and no higher rating, a winner no
+(`hurdle`). The rating is μ - k·σ, so losing doubt is worth points. The limits: an unfinished player and the
+last of a race that everybody finished get no smaller σ than they had and no higher rating, a winner no
 lower one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from racebot.ratings.broadcast import broadcast_to, start_state
+from racebot.ratings.kernel import Columns, Race, Steps
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import Columns, GaussianHurdleModel, Steps, absence
-from racebot.ratings.models.hurdle import Beliefs, Probit, Race, order, probit
-from racebot.ratings.numerics.elementwise import Elementwise
-from racebot.ratings.numerics.truncated_normal import Value
+from racebot.ratings.models.hurdle import (
+    GaussianHurdleModel,
+    Hurdle,
+    after_hurdle,
+    after_order,
+    days_away,
+)
 from racebot.ratings.parameters import inherited_from, parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
+
+
+class Settings(NamedTuple):
+    """The parameters that `update` needs; `spare_finishers` is 0 or 1."""
+
+    race_drift: float
+    daily_drift: float
+    conservative: float
+    level: float
+    width: float
+    lapse: float
+    spare_finishers: float
+
+
+def update(
+    before: Columns, race: Race, settings: Settings, finish: Columns, place: Columns, limit: Columns
+) -> bool:
+    """Rate one race.
+
+    Args:
+        before: means, variances and days of the last race.
+        race: what happened.
+        settings: the parameters.
+        finish: filled with the columns after the hurdle.
+        place: filled with the columns after the order.
+        limit: filled with the columns after the limits on gains, losses and doubt.
+
+    Returns:
+        False if compiled code cannot rate this race; plain Python always can.
+    """
+    drift, daily = settings.race_drift, settings.daily_drift
+    hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
+    size = len(before[0])
+    grown = [0.0] * size
+    for i in range(size):
+        away = days_away(before[2][i], race.day)
+        grown[i] = before[1][i] + drift * drift + daily * daily * away
+        finish[0][i], finish[1][i] = after_hurdle(before[0][i], grown[i], race.unfinished[i], hurdle)
+    sound = after_order(finish[0], finish[1], race, place[0], place[1])
+    best = min(race.group)
+    for i in range(size):
+        mean, variance = before[0][i], before[1][i]
+        after, doubt = place[0][i], place[1][i]
+        behind = race.unfinished[i] or race.last[i]
+        if behind:
+            doubt = max(doubt, variance)
+            after = min(after, same_rating(mean, variance, doubt, settings.conservative))
+        elif race.group[i] == best:
+            after = max(after, same_rating(mean, variance, doubt, settings.conservative))
+        if settings.spare_finishers > 0.0 and not race.unfinished[i]:
+            given_up, left = after_hurdle(mean, grown[i], True, hurdle)
+            left = max(left, variance)
+            given_up = min(given_up, same_rating(mean, variance, left, settings.conservative))
+            after = max(after, same_rating(given_up, left, doubt, settings.conservative))
+        limit[0][i], limit[1][i] = after, doubt
+        finish[2][i] = before[2][i]
+        place[2][i] = limit[2][i] = max(before[2][i], race.day)
+    return sound
+
+
+def same_rating(mean: float, variance: float, doubt: float, conservative: float) -> float:
+    """Return the mean that with variance `doubt` gives the same rating μ - k·σ."""
+    return mean + conservative * (math.sqrt(doubt) - math.sqrt(variance))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +98,7 @@ class ThurstoneFilter(GaussianHurdleModel):
     """The state's day is that of the last race, in days since 1970, or 0 before the first one."""
 
     key: ClassVar[str] = "thurstone-filter"
-    used: ClassVar[tuple[str, ...]] = (
-        "race_drift",
-        "daily_drift",
-        "conservative",
-        "level",
-        "width",
-        "lapse",
-    )
+    kernel_parameters: ClassVar[tuple[str, ...]] = Settings._fields
 
     newcomer_spread: Number = parameter(
         4.01, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
@@ -80,52 +141,7 @@ class ThurstoneFilter(GaussianHurdleModel):
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
 
-    def _updated(
-        self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
-    ) -> Steps:
-        means, variances, days = columns
-        drift, daily, conservative, level, width, lapse = settings
-        grown = [
-            variance + drift * drift + daily * daily * absence(day, race.day, operations)
-            for variance, day in zip(variances, days, strict=True)
-        ]
-        finished = probit(
-            Beliefs(list(means), grown), race.unfinished, Probit(level, width * width, lapse), operations
-        )
-        placed = order(finished, race.group, race.unfinished, operations)
-        limited = Beliefs(list(placed.means), list(placed.variances))
-        best = min(race.group)
-        for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
-            behind = race.unfinished[i] or race.last[i]
-            if not behind and race.group[i] > best:
-                continue
-            if behind:
-                limited.variances[i] = operations.greatest(limited.variances[i], variance)
-            # The mean at which the rating would be what it was.
-            even = mean + conservative * (operations.sqrt(limited.variances[i]) - operations.sqrt(variance))
-            bound = operations.least if behind else operations.greatest
-            limited.means[i] = bound(limited.means[i], even)
-        if self.spare_finishers:
-            self._spare(limited, columns, grown, settings, operations)
-        seen = [operations.greatest(day, race.day) for day in days]
-        return Steps((*finished, days), (*placed, seen), (*limited, seen))
-
-    def _spare(
-        self,
-        placed: Beliefs,
-        columns: Columns,
-        grown: Sequence[Value],
-        settings: Sequence[Value],
-        operations: Elementwise,
-    ) -> None:
-        """Raise each mean until the rating is at least the one after giving up."""
-        means, variances, _ = columns
-        _, _, conservative, level, width, lapse = settings
-        hurdle = Probit(level, width * width, lapse)
-        given_up = probit(Beliefs(list(means), list(grown)), [True] * len(means), hurdle, operations)
-        for i, (mean, variance) in enumerate(zip(means, variances, strict=True)):
-            doubt = operations.greatest(given_up.variances[i], variance)
-            even = mean + conservative * (operations.sqrt(doubt) - operations.sqrt(variance))
-            rating = operations.least(given_up.means[i], even) - conservative * operations.sqrt(doubt)
-            least = rating + conservative * operations.sqrt(placed.variances[i])
-            placed.means[i] = operations.greatest(placed.means[i], least)
+    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+        steps = Steps.like(before)
+        update(before, race, Settings(*settings), *steps)
+        return steps

@@ -1,12 +1,12 @@
-"""Thurstone's model with a hurdle: who finishes, then in which order, from a rating and a number of races.
+"""The default model: a rating and a number of races. docs/model.md derives it.
 
-A player's skill is believed to be N(μ, v), and v depends on the number n of earlier races alone, so that
-all that a change depends on is public: ratings, numbers of races and the result.
+A player's skill is believed to be N(μ, v). The variance v depends on public numbers alone: the number n of
+earlier races and, with ω > 0, the days d since the last one,
 
-    v = v∞² + (s₀² - v∞²) / (1 + n/c)  [+ ω²·min(days away, 365)/365]
+    v = v∞² + (s₀² - v∞²) / (1 + n/c) + ω²·min(d, 365)/365
 
-A race updates the beliefs by the hurdle, then by the order among the finishers (`hurdle`). The new μ is
-kept, the new variance is not, and n grows by one. docs/model.md derives it.
+A race updates the belief by the hurdle, then by the order among the finishers (`hurdle`). The new μ is
+kept, the new variance is not, and n grows by one.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from racebot.ratings.broadcast import broadcast_to, start_state
+from racebot.ratings.kernel import Columns, Race, Steps
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import (
+from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
-    Columns,
     GaussianHurdleModel,
-    Steps,
-    absence,
+    Hurdle,
+    after_hurdle,
+    after_order,
+    days_away,
 )
-from racebot.ratings.models.hurdle import Beliefs, Probit, Race, order, probit
-from racebot.ratings.numerics.elementwise import Elementwise
-from racebot.ratings.numerics.truncated_normal import Value
 from racebot.ratings.parameters import inherited_from, parameter
 from racebot.ratings.shrink import shrink_toward
 
@@ -49,23 +48,73 @@ WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(
 """The parameters tuned without the floor: the defaults of racebot 0.1."""
 
 
+class Settings(NamedTuple):
+    """The parameters that `update` needs; `spare_finishers` is 0 or 1."""
+
+    newcomer_spread: float
+    lasting_spread: float
+    settling: float
+    level: float
+    width: float
+    lapse: float
+    yearly_drift: float
+    spare_finishers: float
+
+
+def update(
+    before: Columns, race: Race, settings: Settings, finish: Columns, place: Columns, limit: Columns
+) -> bool:
+    """Rate one race.
+
+    Args:
+        before: ratings, numbers of races and, with ω > 0, days of the last race.
+        race: what happened.
+        settings: the parameters.
+        finish: filled with the columns after the hurdle.
+        place: filled with the columns after the order.
+        limit: filled with the columns after the limits: the floor and the clamp.
+
+    Returns:
+        False if compiled code cannot rate this race; plain Python always can.
+    """
+    ratings, races = before[0], before[1]
+    certain = settings.lasting_spread * settings.lasting_spread
+    passing = settings.newcomer_spread * settings.newcomer_spread - certain
+    variances = [certain + passing / (1.0 + n / settings.settling) for n in races]
+    if settings.yearly_drift > 0.0:
+        yearly = settings.yearly_drift * settings.yearly_drift / LONGEST_ABSENCE
+        for i in range(len(variances)):
+            variances[i] += yearly * days_away(before[2][i], race.day)
+    hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
+    finished, unused = variances.copy(), variances.copy()
+    for i in range(len(variances)):
+        finish[0][i], finished[i] = after_hurdle(ratings[i], variances[i], race.unfinished[i], hurdle)
+    sound = after_order(finish[0], finished, race, place[0], unused)
+    for i in range(len(variances)):
+        rating = place[0][i]
+        # The floor. Giving up never gains, so a finisher who gained needs no comparison.
+        if settings.spare_finishers > 0.0 and rating < ratings[i]:
+            rating = max(rating, after_hurdle(ratings[i], variances[i], True, hurdle)[0])
+        # The clamp: the last of a race that everybody finished gains nothing.
+        limit[0][i] = min(rating, ratings[i]) if race.last[i] else rating
+        finish[1][i] = races[i]
+        place[1][i] = limit[1][i] = races[i] + 1.0
+    for k in range(2, len(before)):
+        for i in range(len(variances)):
+            finish[k][i] = before[k][i]
+            place[k][i] = limit[k][i] = max(before[k][i], race.day)
+    return sound
+
+
 @dataclass(frozen=True, kw_only=True)
 class ThurstoneHurdle(GaussianHurdleModel):
-    """The default model: a rating, which starts at 0, and a number of races.
+    """Thurstone's model with a hurdle: a rating, which starts at 0, and a number of races.
 
     With ω > 0 the state also holds the day of the last race, in days since 1970, or 0 before the first one.
     """
 
     key: ClassVar[str] = "thurstone-hurdle"
-    used: ClassVar[tuple[str, ...]] = (
-        "newcomer_spread",
-        "lasting_spread",
-        "settling",
-        "level",
-        "width",
-        "lapse",
-        "yearly_drift",
-    )
+    kernel_parameters: ClassVar[tuple[str, ...]] = Settings._fields
 
     newcomer_spread: Number = parameter(
         1.65, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 5.0)
@@ -98,11 +147,16 @@ class ThurstoneHurdle(GaussianHurdleModel):
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
 
+    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+        steps = Steps.like(before)
+        update(before, race, Settings(*settings), *steps)
+        return steps
+
     def rating(self, states: FloatArray) -> FloatArray:
         return states[..., 0]
 
     def skill_variance(self, states: FloatArray) -> FloatArray:
-        """Variance of the belief about each skill at the last race: shape [..., n]."""
+        """Return the variance of the belief about each skill, time away left out: shape [..., n]."""
         races = states[..., 1]
         newcomer, lasting, settling = (
             broadcast_to(value, races) for value in (self.newcomer_spread, self.lasting_spread, self.settling)
@@ -111,7 +165,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
         return variance
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """States to start the next season from; the old season may have kept days or not."""
+        """Return states to start the next season from; the old season may have kept days or not."""
         newcomer = self.initial()[..., np.newaxis, :]
         races = states[..., 1] if most_races is None else np.minimum(states[..., 1], most_races)
         carried = [shrink_toward(newcomer[..., 0], states[..., 0], factor), races]
@@ -122,33 +176,3 @@ class ThurstoneHurdle(GaussianHurdleModel):
     @cached_property
     def _keeps_days(self) -> bool:
         return bool(np.any(np.asarray(self.yearly_drift) > 0.0))
-
-    def _updated(
-        self, columns: Columns, race: Race, settings: Sequence[Value], operations: Elementwise
-    ) -> Steps:
-        ratings, races, *days = columns
-        newcomer, lasting, settling, level, width, lapse, drift = settings
-        certain = lasting * lasting
-        passing = newcomer * newcomer - certain
-        variances = [certain + passing / (1.0 + n / settling) for n in races]
-        seen = []
-        for column in days:
-            yearly = drift * drift / LONGEST_ABSENCE
-            variances = [
-                variance + yearly * absence(day, race.day, operations)
-                for variance, day in zip(variances, column, strict=True)
-            ]
-            seen.append([operations.greatest(day, race.day) for day in column])
-        before = Beliefs(list(ratings), variances)
-        hurdle = Probit(level, width * width, lapse)
-        finished = probit(before, race.unfinished, hurdle, operations)
-        placed = order(finished, race.group, race.unfinished, operations).means
-        limited = list(placed)
-        if self.spare_finishers:
-            given_up = probit(before, [True] * len(ratings), hurdle, operations).means
-            limited = [operations.greatest(*pair) for pair in zip(placed, given_up, strict=True)]
-        for i, last in enumerate(race.last):
-            if last:
-                limited[i] = operations.least(limited[i], ratings[i])
-        counted = [n + 1.0 for n in races]
-        return Steps((finished.means, races, *days), (placed, counted, *seen), (limited, counted, *seen))

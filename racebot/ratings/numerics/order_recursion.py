@@ -30,7 +30,6 @@ from scipy.special import log_expit, log_ndtr
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics import order_statistics
 from racebot.ratings.ranking import Groups
 
 Function = Callable[[FloatArray], FloatArray]
@@ -116,8 +115,6 @@ def score_means(
         weights: for the members of the worst group, the power to which the probability of staying below
             the rest is raised; broadcast with `means`; 1 if left out. Nobody else's is used.
     """
-    if density is GAUSSIAN and weights is None and (moments := _in_complete_order(means, groups, scales)):
-        return moments.mean
     first, _ = _Recursion(means, groups, density, scales, weights).posterior(squares=False)
     return first
 
@@ -130,33 +127,9 @@ def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | 
         groups: at least two.
         scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
     """
-    if moments := _in_complete_order(means, groups, scales):
-        return moments
-    mean, square = _Recursion(means, groups, GAUSSIAN, scales, None).posterior(squares=True)
+    logs = np.unique(groups.label).size == groups.label.size
+    mean, square = _Recursion(means, groups, GAUSSIAN, scales, None, logs=logs).posterior(squares=True)
     return Moments(mean, square - mean**2)
-
-
-def _in_complete_order(means: FloatArray, groups: Groups, scales: FloatArray | None) -> Moments | None:
-    """The moments if no two entrants share a group, else None.
-
-    Candidates that are too surprising for the fast case are done by the recursion in general.
-    """
-    order = (-groups.label).argsort(kind="stable")
-    if (np.diff(groups.label[order]) == 0).any():
-        return None
-    n = order.size
-    flat = means.reshape(-1, n)
-    wide = np.ones_like(flat) if scales is None else np.broadcast_to(scales, means.shape).reshape(-1, n)
-    first, second, sound = order_statistics.moments_of_many(flat.T[order], wide.T[order])
-    mean, variance = np.empty_like(flat), np.empty_like(flat)
-    mean[:, order], variance[:, order] = first.T, second.T
-    # Candidates that have run away stay what they are: not finite.
-    rest = np.flatnonzero(~sound & np.isfinite(flat).all(-1) & np.isfinite(wide).all(-1))
-    if rest.size:
-        recursion = _Recursion(flat[rest], groups, GAUSSIAN, wide[rest], None, logs=True)
-        mean[rest], square = recursion.posterior(squares=True)
-        variance[rest] = square - mean[rest] ** 2
-    return Moments(mean.reshape(means.shape), variance.reshape(means.shape))
 
 
 class _Recursion:

@@ -56,7 +56,7 @@ def draw(t: float, margin: float) -> tuple[float, float]:
         return 0.0, 0.0
     # φ(far) / φ(near); the mass between them is φ(near)·(R(−near) − ratio·R(far)).
     ratio = math.exp(-2.0 * margin * distance)
-    mass = _mills(-near) - ratio * _mills(far)
+    mass = mills(-near) - ratio * mills(far)
     v = math.expm1(-2.0 * margin * distance) / mass
     w = v * v + (near + far * ratio) / mass
     return math.copysign(v, -t), min(max(w, 0.0), 1.0)
@@ -84,7 +84,18 @@ def draw_array(t: Value, margin: Value) -> tuple[Value, Value]:
     return np.where(point, -t, np.copysign(v, -t)), np.where(point, 1.0, w)
 
 
-def _mills(z: float) -> float:
+def normal_cdf(x: float) -> float:
+    """Return Φ(x)."""
+    return 0.5 * math.erfc(-_ROOT_HALF * x)
+
+
+def logistic(x: float) -> float:
+    """Return 1/(1 + e^(-x))."""
+    small = math.exp(-abs(x))
+    return 1.0 / (1.0 + small) if x >= 0 else small / (1.0 + small)
+
+
+def mills(z: float) -> float:
     """Φ(−z)/φ(z), for z ≥ −35."""
     if z < _TAIL:
         return _ROOT_HALF_PI * math.exp(0.5 * z * z) * math.erfc(_ROOT_HALF * z)

@@ -11,13 +11,24 @@ from hypothesis import given, settings, strategies as st
 from scipy.integrate import dblquad, quad
 from scipy.special import log_expit, log_ndtr, ndtr
 
-from racebot.races.outcome import Outcome
+from racebot.ratings.kernel import Race
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models.hurdle import Beliefs, Probit, Race, logistic, order, probit
-from racebot.ratings.numerics.elementwise import ARRAYS, FLOATS
+from racebot.ratings.models.hurdle import Hurdle, after_hurdle, after_order
+from racebot.ratings.models.plackett_luce_hurdle import hurdle_gradient
 
 
-def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Probit) -> tuple[float, float]:
+def after_places(
+    means: list[float], variances: list[float], group: list[int], unfinished: list[bool]
+) -> tuple[list[float], list[float]]:
+    """Means and variances after the order."""
+    finishers = sorted((i for i, out in enumerate(unfinished) if not out), key=lambda i: -group[i])
+    race = Race(group, unfinished, [False] * len(group), finishers, 0.0)
+    new_means, new_variances = [0.0] * len(group), [0.0] * len(group)
+    assert after_order(means, variances, race, new_means, new_variances)
+    return new_means, new_variances
+
+
+def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
     """Mean and variance of N(mean, variance) times the hurdle, in logarithms so that tails survive."""
     spread = math.sqrt(variance)
 
@@ -67,11 +78,11 @@ def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Probit
 def test_moments_of_the_hurdle(
     mean: float, variance: float, level: float, width: float, lapse: float, unfinished: bool
 ) -> None:
-    hurdle = Probit(level, width**2, lapse)
+    hurdle = Hurdle(level, width**2, lapse)
     expected = by_quadrature(mean, variance, unfinished, hurdle)
-    means, variances = probit(Beliefs([mean], [variance]), [unfinished], hurdle, FLOATS)
-    assert means[0] == pytest.approx(expected[0], rel=1e-7, abs=1e-7)
-    assert variances[0] == pytest.approx(expected[1], rel=1e-6, abs=1e-8)
+    found = after_hurdle(mean, variance, unfinished, hurdle)
+    assert found[0] == pytest.approx(expected[0], rel=1e-7, abs=1e-7)
+    assert found[1] == pytest.approx(expected[1], rel=1e-6, abs=1e-8)
 
 
 @settings(max_examples=300, deadline=None)
@@ -85,18 +96,13 @@ def test_moments_of_the_hurdle(
 def test_the_hurdle_keeps_its_bounds(
     mean: float, variance: float, level: float, width: float, lapse: float
 ) -> None:
-    """Who finished does not fall, who did not does not rise, and the variance stays above its bound."""
-    hurdle = Probit(level, width**2, lapse)
-    means, variances = probit(Beliefs([mean] * 2, [variance] * 2), [False, True], hurdle, FLOATS)
-    assert means[1] <= mean <= means[0]
+    """No finisher falls, no unfinished player rises, and the variance stays above its bound."""
+    hurdle = Hurdle(level, width**2, lapse)
+    (up, less), (down, left) = (after_hurdle(mean, variance, out, hurdle) for out in (False, True))
+    assert down <= mean <= up
     least = variance * width**2 / (width**2 + variance)
-    assert min(variances) >= least * (1 - 1e-9)
-    assert variances[0] <= variance
-    arrays = probit(
-        Beliefs([np.array([mean])] * 2, [np.array([variance])] * 2), [False, True], hurdle, ARRAYS
-    )
-    np.testing.assert_allclose(np.ravel(arrays.means), means, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(np.ravel(arrays.variances), variances, rtol=1e-6, atol=1e-9)
+    assert min(less, left) >= least * (1 - 1e-9)
+    assert less <= variance
 
 
 @pytest.mark.parametrize("rating", [-800.0, -3.0, 0.2, 1.49, 6.0, 900.0])
@@ -105,10 +111,7 @@ def test_the_logistic_hurdle_is_the_gradient_of_its_log_probability(rating: floa
     for unfinished, sign in ((False, 1.0), (True, -1.0)):
         ahead, behind = (log_expit(sign * (rating + shift - level) / width) for shift in (step, -step))
         expected = (ahead - behind) / (2 * step)
-        found = logistic(rating, unfinished, level, width, FLOATS)
-        assert found == pytest.approx(expected, abs=1e-6)
-        array = logistic(np.array([rating]), unfinished, level, width, ARRAYS)
-        assert array[0] == pytest.approx(found, abs=1e-12)
+        assert hurdle_gradient(rating, unfinished, level, width) == pytest.approx(expected, abs=1e-6)
 
 
 def of_three(means: FloatArray, scales: FloatArray) -> float:
@@ -154,9 +157,9 @@ def test_skills_are_those_of_the_exact_posterior(
     for i, axis in enumerate(np.eye(len(means))):
         low, at, high = (log_probability(centre + shift * step * axis, scales) for shift in (-1, 0, 1))
         slope[i], bend[i] = (high - low) / (2 * step), (high - 2 * at + low) / step**2
-    found = order(Beliefs(means, variances), list(range(len(means))), [False] * len(means), FLOATS)
-    np.testing.assert_allclose(found.means, centre + variance * slope, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(found.variances, variance + variance**2 * bend, rtol=0, atol=3e-4)
+    found = after_places(means, variances, list(range(len(means))), [False] * len(means))
+    np.testing.assert_allclose(found[0], centre + variance * slope, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found[1], variance + variance**2 * bend, rtol=0, atol=3e-4)
 
 
 def test_skills_agree_with_simulation() -> None:
@@ -164,18 +167,18 @@ def test_skills_agree_with_simulation() -> None:
     means = [0.5, -0.3, 0.9, 0.0, 1.0, -1.0]
     variances = [3.24, 0.5, 0.1, 1.0, 2.0, 0.3]
     group, unfinished = [0, 1, 1, 2, 3, 3], [False] * 4 + [True] * 2
-    found = order(Beliefs(means, variances), group, unfinished, FLOATS)
+    new_means, new_variances = after_places(means, variances, group, unfinished)
     random = np.random.default_rng(2)
     skills = np.array(means[:4]) + np.sqrt(variances[:4]) * random.standard_normal((1_000_000, 4))
     done = skills + random.standard_normal(skills.shape)
     kept = skills[(done[:, 0] > done[:, 1:3].max(1)) & (done[:, 1:3].min(1) > done[:, 3])]
     assert len(kept) > 50_000
     error = kept.std(0) / math.sqrt(len(kept))
-    assert (np.abs(kept.mean(0) - found.means[:4]) < 5 * error).all()
+    assert (np.abs(kept.mean(0) - new_means[:4]) < 5 * error).all()
     spread_error = ((kept - kept.mean(0)) ** 2).std(0) / math.sqrt(len(kept))
-    assert (np.abs(kept.var(0) - found.variances[:4]) < 5 * spread_error).all()
-    assert found.means[4:] == means[4:]
-    assert found.variances[4:] == variances[4:]
+    assert (np.abs(kept.var(0) - new_variances[:4]) < 5 * spread_error).all()
+    assert new_means[4:] == means[4:]
+    assert new_variances[4:] == variances[4:]
 
 
 @pytest.mark.parametrize(
@@ -183,21 +186,8 @@ def test_skills_agree_with_simulation() -> None:
     [([0, 1, 1], [False, True, True]), ([1, 1, 1], [True] * 3), ([0, 0, 2], [False, False, True])],
 )
 def test_without_an_order_among_finishers_nothing_moves(group: list[int], unfinished: list[bool]) -> None:
-    beliefs = Beliefs([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
-    assert order(beliefs, group, unfinished, FLOATS) == beliefs
-
-
-@pytest.mark.parametrize("group", [[2, 0, 1, 3], [1, 0, 1, 2], [1, 0, 2, 0]])
-def test_arrays_are_as_floats(group: list[int]) -> None:
-    random = np.random.default_rng(8)
-    means, variances = random.normal(0, 1, (4, 5)), random.uniform(0.01, 3.0, (4, 5))
-    unfinished = [False] * 4
-    together = order(Beliefs(list(means), list(variances)), group, unfinished, ARRAYS)
-    for i in range(5):
-        beliefs = Beliefs(means[:, i].tolist(), variances[:, i].tolist())
-        single = order(beliefs, group, unfinished, FLOATS)
-        np.testing.assert_allclose(np.array(together.means)[:, i], single.means, rtol=0, atol=1e-5)
-        np.testing.assert_allclose(np.array(together.variances)[:, i], single.variances, rtol=0, atol=1e-5)
+    beliefs = [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]
+    assert after_places(*beliefs, group, unfinished) == beliefs
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 25, 60])
@@ -206,18 +196,8 @@ def test_large_fields_and_gaps_stay_sound(size: int, gap: float) -> None:
     """Expected by far, upside down by far, and nearly equal."""
     means = [gap * (size - i) for i in range(size)]
     variances = [0.005 if i % 2 else 3.24 for i in range(size)]
-    found = order(Beliefs(means, variances), list(range(size)), [False] * size, FLOATS)
-    assert np.isfinite(found.means).all()
-    assert found.means[0] >= means[0]
-    assert found.means[-1] <= means[-1]
-    assert all(0 < new <= old for new, old in zip(found.variances, variances, strict=True))
-
-
-def test_a_race_as_lists() -> None:
-    race = Race.of(Outcome.of([1, 2, 3], day=7.0))
-    assert race == ([0, 1, 2], [False] * 3, [False, False, True], 7.0)
-    assert race.observed
-    assert Race.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
-    assert not Race.of(Outcome.of([1, 1])).observed
-    assert not Race.of(Outcome.of([], unfinished=2)).observed
-    assert not Race.of(Outcome.of([1])).observed
+    new_means, new_variances = after_places(means, variances, list(range(size)), [False] * size)
+    assert np.isfinite(new_means).all()
+    assert new_means[0] >= means[0]
+    assert new_means[-1] <= means[-1]
+    assert all(0 < new <= old for new, old in zip(new_variances, variances, strict=True))

@@ -12,10 +12,16 @@ from scipy.special import log_ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
-from racebot.ratings.numerics.order_statistics import moments_of_many, moments_of_one
+from racebot.ratings.numerics.order_statistics import complete_order_moments, posterior_moments
 from racebot.ratings.ranking import Groups
 
 CLOSE = 5e-6
+
+
+def moments_of_one(means: list[float], scales: list[float]) -> tuple[list[float], list[float]] | None:
+    """Moments by the fast recursion, None if they are not sound."""
+    first, second, sound = complete_order_moments(means, scales)
+    return (first, second) if sound else None
 
 
 def complete(n: int) -> Groups:
@@ -163,34 +169,13 @@ def test_two_players_in_closed_form(lead: float) -> None:
     np.testing.assert_allclose(moments[1], 1 + bend * scales**2, rtol=0, atol=2e-5)
 
 
-def test_candidates_are_as_one_at_a_time() -> None:
-    random = np.random.default_rng(5)
-    for n in (2, 3, 7):
-        means = random.normal(0.0, 1.0, (n, 70))
-        scales = np.sqrt(1 + random.uniform(0.0, 2.0, (n, 70)))
-        first, second, sound = moments_of_many(means, scales)
-        assert sound.all()
-        for candidate in range(0, 70, 23):
-            single = moments_of_one(means[:, candidate].tolist(), scales[:, candidate].tolist())
-            assert single is not None
-            np.testing.assert_allclose(first[:, candidate], single[0], rtol=0, atol=CLOSE)
-            np.testing.assert_allclose(second[:, candidate], single[1], rtol=0, atol=CLOSE)
-
-
-def test_a_candidate_that_is_too_surprising_spoils_no_other() -> None:
-    means = np.array([[0.0, 30.0, 0.0, 1e9], [0.5, 0.0, 0.2, 0.0], [1.0, -30.0, 0.1, 5.0]])
-    first, second, sound = moments_of_many(means, np.ones_like(means))
-    np.testing.assert_array_equal(sound, [True, False, True, False])
-    alone = moments_of_many(means[:, [0]], np.ones((3, 1)))
-    np.testing.assert_allclose(first[:, [0]], alone[0], rtol=0, atol=CLOSE)
-    np.testing.assert_allclose(second[:, [0]], alone[1], rtol=0, atol=CLOSE)
-
-
-def test_candidates_that_have_run_away_are_let_go() -> None:
-    means = np.array([[0.0, 0.5, 1.0], [np.nan, 0.0, 1.0], [20.0, 0.0, -20.0]])
-    moments = gaussian_moments(means, complete(3))
-    assert np.isnan(moments.mean[1]).all()
-    assert np.isfinite(moments.mean[[0, 2]]).all()
+def test_a_shared_place_is_summed_over() -> None:
+    """P(X0 below both X1 and X2) = 1/3 for equals: two orders of the complete case, weighted equally."""
+    means, scales = [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]
+    first, _, sound = posterior_moments(means, scales, [1, 0, 0])
+    assert sound
+    one, _, _ = posterior_moments(means, scales, [2, 1, 0])
+    assert first == pytest.approx([one[0], (one[1] + one[2]) / 2, (one[1] + one[2]) / 2], abs=1e-5)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

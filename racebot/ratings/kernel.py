@@ -1,0 +1,153 @@
+"""Rate one race in plain floats: what the models share that can also be compiled.
+
+A kernel is a function over one race and one parameter set. It reads columns of floats and fills columns
+that it is given. Plain Python passes lists, which is fast and gives the same bits everywhere a ledger is
+verified; `racebot.ratings.fast` compiles the same function and passes arrays.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.broadcast import stack_parameters
+from racebot.ratings.model import FloatArray, Number
+
+Columns = list[list[float]]
+"""k columns of n numbers each; a two-dimensional array in compiled code."""
+
+
+class Race(NamedTuple):
+    """An outcome as lists of n entries, arrays in compiled code.
+
+    Attributes:
+        group: of each entrant; a better group has a lower number.
+        unfinished: whether each did not finish.
+        last: whether each finished in the last place of a race that everybody finished.
+        worst_first: the finishers, the worst placed first.
+        day: when the race ended, in days since 1970-01-01 UTC.
+    """
+
+    group: list[int]
+    unfinished: list[bool]
+    last: list[bool]
+    worst_first: list[int]
+    day: float
+
+    @property
+    def rateable(self) -> bool:
+        """Whether the race says anything, as `Outcome.rateable`."""
+        return bool(self.worst_first) and min(self.group) != max(self.group)
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Race:
+        """Convert an outcome."""
+        group, unfinished = outcome.group.tolist(), outcome.unfinished.tolist()
+        last = -1 if outcome.last_unfinished else outcome.last_group
+        finishers = [i for i, out in enumerate(unfinished) if not out]
+        finishers.sort(key=group.__getitem__, reverse=True)
+        return cls(group, unfinished, [place == last for place in group], finishers, outcome.day)
+
+
+class Steps(NamedTuple):
+    """Columns after the hurdle, after the order, and after the limits that no update may cross."""
+
+    finish: Columns
+    place: Columns
+    limit: Columns
+
+    @classmethod
+    def like(cls, before: Columns) -> Steps:
+        """Make columns to be filled."""
+        return cls(*([column.copy() for column in before] for _ in cls._fields))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelModel(ABC):
+    """Base of the models that rate a race by a kernel.
+
+    In a sweep each numeric parameter is a number or an array of shape [candidates].
+    """
+
+    key: ClassVar[str]
+    kernel_parameters: ClassVar[tuple[str, ...]]
+    """Names of the parameters that the kernel needs, in the order of its settings."""
+
+    @abstractmethod
+    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+        """Rate one race with one parameter set."""
+
+    @cached_property
+    def settings(self) -> FloatArray:
+        """The kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
+        return stack_parameters(values)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        race = Race.of(outcome)
+        if not race.rateable:
+            return states.copy()
+        if states.ndim == 2 and self.settings.ndim == 1:
+            return _to_rows(self.rate_race(states.T.tolist(), race, self._values).limit)
+        return self._rate_each(states, race)
+
+    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
+        """States of one race after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
+        race = Race.of(outcome)
+        if not race.rateable:
+            return tuple((name, states.copy()) for name in Steps._fields)
+        steps = self.rate_race(states.T.tolist(), race, self._values)
+        return tuple((name, _to_rows(columns)) for name, columns in zip(Steps._fields, steps, strict=True))
+
+    @cached_property
+    def _values(self) -> list[float]:
+        values: list[float] = self.settings.tolist()
+        return values
+
+    def _rate_each(self, states: FloatArray, race: Race) -> FloatArray:
+        rows, settings, shape = per_candidate(states, self.settings)
+        after = np.empty_like(rows)
+        for new, old, values in zip(after, rows, settings.tolist(), strict=True):
+            new[:] = self.rate_candidate(old, race, values)
+        return after.reshape(shape)
+
+    def rate_candidate(self, states: FloatArray, race: Race, settings: Sequence[float]) -> FloatArray:
+        """Rate one race with one candidate of a sweep: NaN if its ratings run away."""
+        try:
+            return _to_rows(self.rate_race(states.T.tolist(), race, settings).limit)
+        except (ArithmeticError, ValueError):
+            return np.full_like(states, np.nan)
+
+
+def per_candidate(states: FloatArray, settings: FloatArray) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    """Broadcast states and settings over all candidates.
+
+    Args:
+        states: shape [..., n, k].
+        settings: shape [p], or [candidates, p]; the candidates are the first of the leading axes.
+
+    Returns:
+        States of shape [c, n, k], settings of shape [c, p], and the shape of the result.
+    """
+    leading = states.ndim - 2
+    if settings.ndim > 1 and leading > 1:
+        settings = settings.reshape(settings.shape[0], *(1,) * (leading - 1), settings.shape[-1])
+    shape = np.broadcast_shapes(states.shape[:-2], settings.shape[:-1])
+    rows = np.broadcast_to(states, (*shape, *states.shape[-2:]))
+    values = np.broadcast_to(settings, (*shape, settings.shape[-1]))
+    return (
+        np.ascontiguousarray(rows.reshape(-1, *states.shape[-2:])),
+        np.ascontiguousarray(values.reshape(-1, settings.shape[-1])),
+        rows.shape,
+    )
+
+
+def _to_rows(columns: Columns) -> FloatArray:
+    rows: FloatArray = np.array(columns).T
+    return rows

@@ -1,0 +1,44 @@
+"""A race as a kernel sees it, and candidates rated one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.kernel import Race
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+
+
+def test_a_race_as_lists() -> None:
+    race = Race.of(Outcome.of([2, 1, 3], day=7.0))
+    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0)
+    assert Race.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Outcome.of([1, 1]), Outcome.of([], unfinished=2), Outcome.of([1]), Outcome.of([1], unfinished=1)],
+)
+def test_a_race_is_rateable_as_its_outcome_is(outcome: Outcome) -> None:
+    assert Race.of(outcome).rateable == outcome.rateable
+
+
+def test_candidates_are_rated_as_if_alone() -> None:
+    """The candidates are the first of all leading axes, in the states as in the parameters."""
+    outcome = Outcome.of([1, 2, 3], unfinished=1)
+    states = np.random.default_rng(1).uniform(0.0, 3.0, (2, 3, 4, 2))
+    sweep = ThurstoneHurdle(level=np.array([0.5, 1.5]))
+    after = sweep.rate(states, outcome)
+    assert after.shape == states.shape
+    for candidate, level in enumerate((0.5, 1.5)):
+        for i in range(3):
+            alone = ThurstoneHurdle(level=level).rate(states[candidate, i], outcome)
+            np.testing.assert_array_equal(after[candidate, i], alone)
+
+
+def test_a_candidate_whose_ratings_run_away_spoils_no_other() -> None:
+    states = np.array([[[np.nan, 0.0], [0.2, 0.0]], [[0.1, 0.0], [0.2, 0.0]]])
+    after = ThurstoneHurdle(width=np.array([1.0, 2.0])).rate(states, Outcome.of([2, 1]))
+    assert np.isnan(after[0, :, 0]).any()
+    assert np.isfinite(after[1]).all()
