@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -23,6 +23,7 @@ from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
+from racebot.standings import orders
 from racebot.web.addresses import board_addresses
 
 log = logging.getLogger(__name__)
@@ -122,10 +123,16 @@ class CategoryWorker:
             ends = [race.result.ended_at for race in listed.races if race.result]
             if ends and min(ends) < oldest:
                 break
+        await self._forget_deleted(seen.values())
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
                 await self._take_in(race)
+
+    async def all_past_races(self) -> None:
+        """Read the whole list of past races, and forget players whose accounts were deleted since."""
+        async for _, listed in self._site.past_race_pages(self.slug):
+            await self._forget_deleted(listed.races)
 
     async def token(self) -> None:
         """Renew the token ahead of time; open sockets connect again with the new one."""
@@ -141,6 +148,12 @@ class CategoryWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _forget_deleted(self, races: Iterable[Race]) -> None:
+        shown = [race.result for race in races if race.result is not None and not race.result.hidden]
+        forget = partial(orders.forget_deleted, self._lifecycle.settler, shown, self._clock())
+        for account in await self._call(forget):
+            log.info("player %s: the account was deleted on the site; the name is erased", account)
 
     async def _look_at(self, name: str) -> None:
         """Ask the site for a pending race that no socket looks after."""

@@ -41,10 +41,10 @@ class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no 
 
 
 class Nightly(BaseTrigger):  # type: ignore[misc]
-    """Fire once a day at an hour, UTC, without naming the nights that were missed."""
+    """Fire once a day or once a week at an hour, UTC, without naming the nights that were missed."""
 
-    def __init__(self, hour: int) -> None:
-        self._trigger = CronTrigger(hour=hour, timezone=UTC)
+    def __init__(self, hour: int, day: str | None = None) -> None:
+        self._trigger = CronTrigger(hour=hour, day_of_week=day, timezone=UTC)
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None:
         at: datetime | None = self._trigger.get_next_fire_time(None, now + timedelta(microseconds=1))
@@ -64,9 +64,19 @@ class Jobs:
         self._add(job, EveryFewSeconds(seconds), name)
         self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
-    def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
-        """Do a job once a day at an hour, UTC, and `at_once` also at the start."""
-        self._add(job, Nightly(hour), name)
+    def nightly(
+        self, hour: int, job: Job, name: str, *, day: str | None = None, at_once: bool = False
+    ) -> None:
+        """Do a job once a day at an hour, UTC, and `at_once` also at the start.
+
+        Args:
+            hour: of the day, UTC.
+            job: the work.
+            name: of the job.
+            day: the day of the week, as `mon`, for a job that is done once a week.
+            at_once: whether to do it at the start, too.
+        """
+        self._add(job, Nightly(hour, day), name)
         if at_once:
             self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 

@@ -49,6 +49,8 @@ TOKEN_EVERY = 300.0
 CLEAR_AWAY_EVERY = 86_400.0
 PAGES_EVERY = 2.0
 """Seconds between two looks at whether the pages are to be written anew."""
+PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
+"""When the whole list of past races is read, UTC."""
 BACKUP_HOUR = 4
 """Of the night, UTC."""
 
@@ -139,6 +141,8 @@ class Worker:
                 ("token", category.token, TOKEN_EVERY),
             ):
                 jobs.every(seconds, self._guarded(job), f"{category.slug} {name}")
+            whole = f"{category.slug} all past races"
+            jobs.nightly(PAST_RACES_HOUR, self._guarded(category.all_past_races), whole, day=PAST_RACES_DAY)
         jobs.every(CLEAR_AWAY_EVERY, self._guarded(partial(self._clear_away, settler.ledger)), "retention")
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]

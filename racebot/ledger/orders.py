@@ -61,6 +61,10 @@ class Orders:
             for row in self._rows("SELECT given_at, kind, subject, target, reason FROM orders ORDER BY id")
         ]
 
+    def last(self) -> int:
+        """Return the number of the last order, 0 if there is none."""
+        return int(self._rows("SELECT coalesce(max(id), 0) FROM orders")[0][0])
+
     def add(self, order: Order) -> None:
         self._db.execute(
             "INSERT INTO orders (given_at, kind, subject, target, reason) VALUES (?, ?, ?, ?, ?)",

@@ -92,9 +92,9 @@ class Ledger:
             finally:
                 self.db.conn.rollback()
 
-    def revision(self) -> tuple[int, int]:
-        """Differs once ratings may have been written: by this object, or anything at all by another."""
-        return self._writings, self.data_version()
+    def revision(self) -> tuple[int, ...]:
+        """Token that changes whenever ratings or orders may have changed."""
+        return self._writings, self.orders.last(), self.data_version()
 
     def data_version(self) -> int:
         """A number that changes when another connection has written to the database."""

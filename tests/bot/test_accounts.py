@@ -1,0 +1,162 @@
+"""Accounts that are deleted on the site, and operators' orders, while the worker runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+from builders import CATEGORY, Clock, result, seen
+from pydantic import SecretStr
+from worker_support import Bench, bench, finish, said, until
+
+from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
+from racebot.bot.periodic import Nightly
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.ledger.rows import Standing
+from racebot.ledger.store import Ledger
+from racebot.ledger.thread import P, T
+from racebot.races.result import NO_NAME, RaceResult
+from racebot.racetime.client import Site
+from racebot.racetime.payload import RacePage
+from racebot.sandbox.room import Room
+from racebot.settings.model import CategorySettings, Settings
+from racebot.standings import orders
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        yield made
+
+
+def standings(sandbox: Bench) -> dict[str, Standing]:
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards()
+        return {standing.player: standing for standing in ledger.standings(board)}
+
+
+async def recorded(sandbox: Bench) -> Room:
+    """A race of three that is in the ledger."""
+    room = sandbox.open_race(3)
+    finish(room, 60, 61, 62)
+    await until(lambda: len(said(room)) == 1)
+    room.record()
+    await until(lambda: room.bot_meta)
+    return room
+
+
+async def test_a_deleted_account_loses_its_name_and_nobody_a_point(sandbox: Bench) -> None:
+    async with sandbox.worker() as worker:
+        room = await recorded(sandbox)
+        before = standings(sandbox)
+        gone = room.entrants[0].user
+        sandbox.site.delete_user(gone)
+        await until(lambda: standings(sandbox)[gone.id].name == NO_NAME)
+        after = standings(sandbox)
+        assert after[gone.id].hidden
+        assert {player: standing.state for player, standing in after.items()} == {
+            player: standing.state for player, standing in before.items()
+        }
+        assert await worker.terminate() == 0
+    assert gone.name not in sandbox.racebot("leaderboard").stdout
+    assert gone.id in sandbox.racebot("audit").stdout
+    assert sandbox.racebot("verify").returncode == 0
+
+
+async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = await recorded(sandbox)
+        first, second, third = (entrant.user for entrant in room.entrants)
+        for words in (("hide", first.id), ("exclude", room.name, "--reason", "wrong seed")):
+            done = await asyncio.to_thread(sandbox.racebot, *words)
+            assert done.returncode == 0, done.stderr
+        assert standings(sandbox) == {}
+        another = sandbox.open_race(3)
+        finish(another, 60, 61, 62)
+        await until(lambda: len(said(another)) == 1)
+        assert said(another)[0].count("first race") == 3, "the excluded race counts no more"
+        done = await asyncio.to_thread(sandbox.racebot, "include", room.name)
+        assert done.returncode == 0, done.stderr
+        another.say(second.id, "!leaderboard")
+        await until(lambda: len(said(another)) == 2)
+        assert first.name not in said(another)[1]
+        assert second.name in said(another)[1]
+        assert third.name in said(another)[1]
+
+
+# Once a week
+
+
+def without_account(race: RaceResult) -> RaceResult:
+    winner, *others = race.entrants
+    return replace(race, entrants=(replace(winner, user_id=None, name=NO_NAME), *others))
+
+
+def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
+    """A watcher of a site with these pages of past races; ledger work is done at once."""
+
+    class OldSite:
+        url = "https://example.org"
+
+        async def past_race_pages(self, slug: str) -> AsyncIterator[tuple[int, RacePage]]:
+            assert slug == CATEGORY
+            for number, page in enumerate(pages, start=1):
+                yield number, page
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        return work(*arguments, **options)
+
+    clock = Clock()
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler.merge([result("old", "ann bo"), result("older", "cy bo", after=-1)], "import")
+    clock.advance(days=LOOK_BACK.days * 3)
+    return CategoryWorker(
+        CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
+        site=cast(Site, OldSite()),
+        lifecycle=Lifecycle(settler, clock),
+        call=call,
+        clock=clock,
+        common=Settings(),
+        failed=lambda error: None,
+        alive=lambda slug: None,
+    )
+
+
+async def test_every_page_is_searched_for_deleted_accounts(ledger: Ledger) -> None:
+    pages = [
+        RacePage((seen(without_account(result("old", "ann bo"))),), 2, 2),
+        RacePage((seen(without_account(result("older", "cy bo", after=-1))),), 2, 2),
+    ]
+    await watcher(ledger, pages).all_past_races()
+    assert [order.subject for order in ledger.orders.all()] == ["id-ann", "id-cy"]
+
+
+async def test_old_races_that_the_ledger_lacks_are_not_rated_by_the_weekly_look(ledger: Ledger) -> None:
+    await watcher(ledger, [RacePage((seen(result("unknown", "ann bo", after=-9)),), 1, 1)]).all_past_races()
+    assert ledger.race(f"{CATEGORY}/unknown") is None
+
+
+def test_a_weekly_job_waits_for_its_day() -> None:
+    wednesday = datetime(2026, 3, 4, 12, tzinfo=UTC)
+    at = Nightly(5, "mon").get_next_fire_time(None, wednesday)
+    assert at == datetime(2026, 3, 9, 5, tzinfo=UTC)
+    assert Nightly(5, "mon").get_next_fire_time(at, at + timedelta(days=30)) == datetime(
+        2026, 4, 13, 5, tzinfo=UTC
+    )
+
+
+def test_an_order_of_the_worker_itself_changes_the_revision(ledger: Ledger) -> None:
+    """Otherwise exported pages would show a deleted name until the next race."""
+    before = ledger.revision()
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler.merge([result("old", "ann bo")], "import")
+    between = ledger.revision()
+    orders.forget_deleted(settler, [without_account(result("old", "ann bo"))], Clock()())
+    assert len({before, between, ledger.revision()}) == 3
