@@ -186,6 +186,14 @@ def said(room: Room) -> list[str]:
     return [message.text for message in room.chat if message.bot is not None]
 
 
+def settled(sandbox: Bench, room: Room) -> bool:
+    """Whether a room's race is in the ledger and nothing is left to be said there."""
+    if not sandbox.database.exists():
+        return False
+    with sandbox.ledger() as ledger:
+        return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
+
+
 async def until(condition: Callable[[], object], *, seconds: float = 15.0) -> None:
     """Wait for something to become true."""
     async with asyncio.timeout(seconds):

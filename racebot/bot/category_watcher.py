@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import Conversation
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.bot.room_watcher import STAY_AFTER_FINISH, RoomWatch
+from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers import Answers
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
@@ -96,20 +97,26 @@ class CategoryWorker:
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
         for room in category.rooms:
-            if self._plans.leaderboards(self.slug, room.goal) and room.name.startswith(f"{self.slug}/"):
+            if self._plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
                 self._watch(room.name)
+        now = self._clock()
+        missing = set()
         for pending in await self._call(self._ledger.pending.all, self.slug):
-            if self._clock() - pending.ended_at < STAY_AFTER_FINISH:
+            stay = STAY_AFTER_OVER if pending.over else STAY_AFTER_FINISH
+            if pending.misses and pending.next_look > now:
+                missing.add(pending.race)
+            elif now - pending.ended_at < stay:
                 self._watch(pending.race)
         for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):
             for name in await self._call(kept, self.slug):
-                self._watch(name)
+                if name not in missing:
+                    self._watch(name)
         for watch, _ in self._watches.values():
-            watch.nudge()  # to look whether it may leave
+            watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
 
     async def pending(self) -> None:
-        """Look after finished races that are not settled yet, where no socket does."""
+        """Read the pending races whose next look is due."""
         for pending in await self._call(self._ledger.pending.due, self.slug, self._clock()):
             with about(pending.race):
                 await self._look_at(pending.race)
@@ -156,29 +163,47 @@ class CategoryWorker:
             log.info("player %s: the account was deleted on the site; the name is erased", account)
 
     async def _look_at(self, name: str) -> None:
-        """Ask the site for a pending race that no socket looks after."""
+        """Read a pending race over HTTP, for its room if it is watched."""
         try:
-            if name not in self._watches:
-                race = await self._site.race(name)
-                await self._call(self._lifecycle.observe, race)
+            asked_at = time.monotonic()
+            race = await self._site.race(name)
+            if watched := self._watches.get(name):
+                await watched[0].on_read(race, asked_at)
+            else:
+                await self._observe(race)
                 if race.status == "in_progress":
                     self._watch(name)
         except NotFoundError:
             await self._call(self._lifecycle.vanished, name)
         except Exception as error:
             self._failed(error)
-        finally:
+            await self._call(self._lifecycle.looked_at, name)
+        else:
             await self._call(self._lifecycle.looked_at, name)
 
     async def _take_in(self, race: Race) -> None:
-        """Take in a race as the list shows it."""
+        """Take a race as the list shows it."""
         try:
-            if race.name not in self._watches:
-                await self._call(self._lifecycle.observe, race)
-            elif race.recorded or race.over:
-                await self._watches[race.name][0].inform(race)
+            if not self._is_ours(race.name):
+                log.warning("%s: listed in category %s; ignored", race.name, self.slug)
+            elif watched := self._watches.get(race.name):
+                await watched[0].on_listing(race)
+            else:
+                await self._observe(race)
         except Exception as error:
             self._failed(error)
+
+    async def _observe(self, race: Race) -> None:
+        """Take a race whose room is not watched, and join the room if its announcement is outdated."""
+        await self._call(self._lifecycle.observe, race)
+        result = race.result
+        if result is None or race.recorded or race.over:
+            return
+        if await self._call(self._lifecycle.needs_room, result):
+            self._watch(race.name)
+
+    def _is_ours(self, name: str) -> bool:
+        return name.startswith(f"{self.slug}/")
 
     def _watch(self, name: str) -> None:
         if name in self._watches:

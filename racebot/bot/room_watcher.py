@@ -1,4 +1,4 @@
-"""One task per race room: joins its socket, follows the race, delivers what is to be said."""
+"""One task per race room: joins its socket, follows the race, and delivers its messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from racebot.bot.command_handler import Conversation
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.retry import retry_pauses
+from racebot.chat.commands import Asked, Command
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import Texts
 from racebot.errors import (
@@ -30,39 +32,45 @@ from racebot.observe import metrics
 from racebot.observe.logs import about
 from racebot.racetime.client import Site
 from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
-from racebot.racetime.room import Notice, Over, Recorded, ResultStands, ResultTakenBack, Room
+from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
 from racebot.racetime.socket import RoomSocket, bot_path, join
 from racebot.racetime.tokens import TokenSource
 
 log = logging.getLogger(__name__)
 
 STAY_AFTER_FINISH = timedelta(hours=6)
-"""How long a finished room is watched by its socket; after that its race is polled."""
+"""Time for which the socket of a finished room stays open; later its race is polled."""
+STAY_AFTER_OVER = timedelta(hours=1)
+"""Time for which the chat of a cancelled or not recorded race stays open."""
 STEADY_AFTER = 60.0
-"""Seconds that a connection must have lasted for the next one to be tried without growing pauses."""
+"""Seconds that a connection must last to reset the pauses between attempts."""
 FAILURES_UNTIL_ASKED = 3
-"""Lost connections in a row after which the site is asked whether the room still exists."""
+"""Lost connections in a row after which we ask the site whether the room still exists."""
 REFRESH_OPEN = 300.0
-"""Seconds after which a silent room is asked for its race: the frame that mattered may have been lost."""
+"""Seconds of silence after which we ask an open room for its race, in case a frame was lost."""
 REFRESH_FINISHED = 60.0
 REFRESH_MISSED = 2.0
-"""Seconds until a room is asked where a frame was unreadable, or one that should have come did not."""
+"""Seconds until we ask a room for its race after an unreadable or missing frame."""
+READ_FOR_ANSWER = 10.0
+"""Seconds that an answer about the race waits for the site."""
+QUESTION_EXPIRES = 60.0
+"""Seconds after which a command is no longer worth an answer."""
 
 
 class RoomWatch:
-    """Watches one room until its race is settled or over and everything is said.
+    """Watches one room until its race is settled or over and its outbox is empty.
 
     Args:
         name: the race, `category/slug`.
-        site: for its address, and to ask whether a room that cannot be joined still exists.
+        site: its address, and its answers about the race.
         tokens: the bot's token.
-        lifecycle: what to do at each stage.
+        lifecycle: the ledger work of each stage.
         call: runs ledger work.
-        clock: the current time, with its offset.
+        clock: returns the current time, with its offset.
         quiet: seconds for which a result must not change before it is announced.
-        info: what may be done with `info_bot`.
+        info: how `info_bot` may be used.
         texts: the wording.
-        conversation: what to do with chat lines; None where commands are off.
+        conversation: answers commands; None if commands are off.
     """
 
     def __init__(
@@ -93,20 +101,23 @@ class RoomWatch:
         self._work = asyncio.Event()
         self._noted = False
         self._notices: deque[Notice] = deque()
-        """What is still to be followed: a connection may be lost in the middle of it."""
+        """Notices to handle. They outlive the connection, which may be lost halfway."""
         self._taking = asyncio.Lock()
         self._reconnect = asyncio.Event()
+        self._read_wanted = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self._questions: asyncio.Queue[tuple[float, Asked, ChatMessage]] = asyncio.Queue()
 
     def nudge(self) -> None:
-        """Tell that the outbox may hold something new for this room."""
+        """Look at the outbox, which may hold new messages for this room."""
         self._work.set()
 
     def renew(self) -> None:
-        """Connect again, with the token that is current now."""
+        """Connect again with the current token."""
         self._reconnect.set()
 
     async def run(self) -> None:
-        """Stay with the room, through any number of lost connections and passing faults.
+        """Watch the room, through any number of lost connections and passing faults.
 
         Raises:
             LedgerError: the database is not intact.
@@ -155,13 +166,16 @@ class RoomWatch:
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
-        """Follow the room on one connection; True when there is nothing left to do here."""
+        """Follow the room on one connection. Return True when there is nothing left to do here."""
         self._sender.on_joined()
+        self._room.on_reconnect(time.monotonic())
         self._work.set()
         tasks = [
             asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
             asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),
             asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}"),
+            asyncio.create_task(self._read_when_wanted(), name=f"read {self.name}"),
+            asyncio.create_task(self._answer_questions(), name=f"answer {self.name}"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -174,46 +188,95 @@ class RoomWatch:
                 raise result
         return tasks[2] not in done
 
-    async def inform(self, race: Race) -> None:
-        """Take in what another source shows of the race; a frame may have been lost."""
-        await self._take(self._room.update(race, time.monotonic()))
+    async def on_listing(self, race: Race) -> None:
+        """Take the race as the list of past races shows it."""
+        await self._take(self._room.on_listing(race, time.monotonic()))
+
+    async def on_read(self, race: Race, asked_at: float) -> None:
+        """Take the race as the site answered a request made at `asked_at`, by the monotonic clock."""
+        await self._take(self._room.on_read(race, time.monotonic(), asked_at))
 
     async def _listen(self, socket: RoomSocket) -> None:
-        """Feed the room's state machine until somebody leaves."""
+        """Feed the state machine from the socket and the clock."""
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         while True:
             wait = min(refresh_at, self._room.deadline or refresh_at) - time.monotonic()
             event = await socket.receive(max(0.0, wait))
             now = time.monotonic()
             if isinstance(event, RaceUpdate):
-                await self._take(self._room.update(event.race, now))
+                await self._take(self._room.on_frame(event.race, now))
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
             elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
+                self._room.on_system_message(now)
             elif isinstance(event, Refusal) and event.token_refused and not self._sender.expects_confirmation:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
                 self._sender.on_event(event)
             if isinstance(event, ChatMessage):
-                await self._converse(event)
+                self._note_question(event)
             await self._take(self._room.tick(now))
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.ask_race()
 
-    async def _converse(self, message: ChatMessage) -> None:
-        """Answer a chat line that is a command; no failure to do so may cost more than the answer."""
+    async def _read_when_wanted(self) -> None:
+        while True:
+            await self._read_wanted.wait()
+            self._read_wanted.clear()
+            await self._read_race()
+
+    async def _read_race(self) -> None:
+        """Read the race over HTTP, which shows edits that the room's frames do not."""
+        async with self._reading:
+            asked_at = time.monotonic()
+            try:
+                race = await self._site.race(self.name)
+            except SiteError as error:
+                log.info("%s: could not be read: %s", self.name, error)
+                self._room.on_read_failed(time.monotonic())
+            else:
+                if race.name == self.name:
+                    await self.on_read(race, asked_at)
+
+    def _note_question(self, message: ChatMessage) -> None:
+        """Queue a chat line that is a command to answer."""
         race = self._room.race
         if self._conversation is None or race is None or self._room.closed:
             return
         asked = self._conversation.heard(message, race)
-        if asked is None:
+        if asked is not None:
+            self._questions.put_nowait((time.monotonic() + QUESTION_EXPIRES, asked, message))
+
+    async def _answer_questions(self) -> None:
+        while True:
+            expires, asked, message = await self._questions.get()
+            if _is_about_the_race(asked) and not await self._is_up_to_date():
+                log.warning("%s: the site does not show an edited race; no answer given", self.name)
+            elif time.monotonic() < expires:
+                await self._answer(asked, message)
+
+    async def _is_up_to_date(self) -> bool:
+        """Read the race again if it may have changed. Return False if it was edited and cannot be read."""
+        if not self._room.needs_read(time.monotonic()):
+            return True
+        try:
+            async with asyncio.timeout(READ_FOR_ANSWER):
+                await self._read_race()
+        except TimeoutError:
+            self._room.on_read_failed(time.monotonic())
+        return not (self._room.unsure and self._room.needs_read(time.monotonic()))
+
+    async def _answer(self, asked: Asked, message: ChatMessage) -> None:
+        """Answer a command. A failure costs no more than this answer."""
+        race = self._room.race
+        if self._conversation is None or race is None or race.recorded:
             return
         try:
             reply = await self._call(self._conversation.reply, asked, message, race)
         except LedgerError as error:
-            # Not passed on even where the database is not intact: who only asks must not stop the bot.
+            # A damaged database stops the bot elsewhere; a question must not.
             log.error("%s; no answer given", error)
         except Exception:
             log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
@@ -224,10 +287,12 @@ class RoomWatch:
             self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:
-        self._notices.extend(notices)
+        if any(isinstance(notice, ReadRace) for notice in notices):
+            self._read_wanted.set()
+        self._notices.extend(notice for notice in notices if not isinstance(notice, ReadRace))
         async with self._taking:
             race = self._room.race
-            if race is not None and not self._room.closed:
+            if race is not None and not self._room.closed and not race.over:
                 if race.status == "finished":
                     await self._call(self._lifecycle.observe, race)
                 elif not self._noted:
@@ -246,17 +311,15 @@ class RoomWatch:
 
     async def _follow(self, notice: Notice) -> None:
         match notice:
-            case ResultStands(result) if self._room.holds(result):
-                await self._call(self._lifecycle.result_stands, result)
+            case ResultStands(result, previous) if self._room.holds(result):
+                await self._call(self._lifecycle.result_stands, result, previous)
             case ResultTakenBack():
                 await self._call(self._lifecycle.taken_back, self.name)
-            case Recorded(race):
-                await self._call(lambda: self._lifecycle.observe(race, in_room=True))
-            case Over():
-                await self._call(self._lifecycle.over, self.name)
+            case Recorded(race) | Over(race):
+                await self._call(partial(self._lifecycle.observe, race, in_room=True))
 
     async def _speak(self, socket: RoomSocket) -> None:
-        """Deliver the outbox whenever there is work; end when the room needs nobody any more."""
+        """Deliver the outbox whenever there is work. Return when the room needs us no more."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -265,21 +328,25 @@ class RoomWatch:
                 return
 
     async def _may_leave(self) -> bool:
-        # Looked at first: what closes the room also queues its last messages, before they are counted.
-        followed = not self._notices and not self._taking.locked()
-        closed, race = self._room.closed and followed, self._room.race
+        # Read before the outbox: the notice that closes the room also queues its last messages.
+        handled = not self._notices and not self._taking.locked() and self._questions.empty()
+        closed, race = self._room.closed and handled, self._room.race
         open_rows = await self._call(self._ledger.outbox.open_for, self.name)
         if open_rows or race is None:
             return False
         if closed:
             return True
-        ended_at = race.result.ended_at if race.result else None
+        if not handled or self._room.deadline is not None:
+            return False
+        ended_at = race.cancelled_at or race.ended_at or (race.result.ended_at if race.result else None)
+        if race.over:
+            return ended_at is None or self._clock() - ended_at > STAY_AFTER_OVER
         return ended_at is not None and self._clock() - ended_at > STAY_AFTER_FINISH
 
     async def _is_gone(self) -> bool:
-        """Whether the site says that there is no such race, rather than nothing at all."""
+        """Return whether the site answers that the race does not exist."""
         if self._site.gate.existence_check.locked():
-            return False  # another room asks; this one may after its next failure
+            return False  # another room is asking; this one can ask after its next failure
         async with self._site.gate.existence_check:
             try:
                 await self._site.race(self.name)
@@ -288,3 +355,10 @@ class RoomWatch:
             except SiteError:
                 return False
             return False
+
+
+def _is_about_the_race(asked: Asked) -> bool:
+    """Return whether the answer depends on the result of the room's race."""
+    return asked.command in {Command.RATING, Command.WHY} or (
+        asked.command is Command.HELP and bool(asked.argument)
+    )

@@ -70,11 +70,12 @@ def status(
             {
                 "race": pending.race,
                 "ended_at": pending.ended_at.isoformat(timespec="seconds"),
-                "announced": pending.said is not None,
+                "announced": pending.announced_key is not None,
                 "corrections": pending.corrections,
             }
             for slug in slugs
             for pending in ledger.pending.all(slug)
+            if not pending.over
         ],
         "outbox": [
             {

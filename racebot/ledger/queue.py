@@ -58,18 +58,21 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True)
 class PendingRace:
-    """A finished race that is not settled yet.
+    """A race that ended and is not settled yet.
 
-    `said` identifies the provisional changes last said in its room, and `corrections` counts how often
-    they were corrected.
+    `announced_key` identifies the provisional changes last announced in its room, and `corrections` counts
+    how often they were corrected. `over` marks a race that was cancelled or set to "do not record", which an
+    edit can bring back. `misses` counts how often in a row the site had no such race.
     """
 
     race: str
     category: str
     ended_at: datetime
     next_look: datetime
-    said: str | None = None
+    announced_key: str | None = None
     corrections: int = 0
+    over: bool = False
+    misses: int = 0
 
 
 class Pending:
@@ -92,15 +95,18 @@ class Pending:
     def save(self, pending: PendingRace) -> None:
         """Add a race, or write its row anew."""
         self._db.execute(
-            "INSERT OR REPLACE INTO pending (race, category, ended_at, next_look, said, corrections)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO pending"
+            " (race, category, ended_at, next_look, announced_key, corrections, over, misses)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 pending.race,
                 pending.category,
                 text_of(pending.ended_at),
                 text_of(pending.next_look),
-                pending.said,
+                pending.announced_key,
                 pending.corrections,
+                pending.over,
+                pending.misses,
             ),
         )
 
@@ -136,6 +142,18 @@ class Pending:
         """Whether `keep_quiet` was noted."""
         return bool(list(self._db.query("SELECT race FROM quiet WHERE race = ?", (race,))))
 
+    def unrecorded_since(self, race: str, now: datetime) -> datetime:
+        """Return when a settled race was first seen without its record, which is now the first time."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO unrecorded (race, first_seen) VALUES (?, ?)", (race, text_of(now))
+        )
+        rows = self._db.query("SELECT first_seen FROM unrecorded WHERE race = ?", (race,))
+        return datetime.fromisoformat(next(iter(rows))["first_seen"])
+
+    def forget_unrecorded(self, race: str) -> None:
+        """Forget when a race was first seen without its record."""
+        self._db.execute("DELETE FROM unrecorded WHERE race = ?", (race,))
+
     def _select(self, where: str, *values: Any) -> list[PendingRace]:
         rows = self._db.query(f"SELECT * FROM pending WHERE {where}", values)  # noqa: S608 - `where` is ours
         return [
@@ -144,8 +162,10 @@ class Pending:
                 category=row["category"],
                 ended_at=datetime.fromisoformat(row["ended_at"]),
                 next_look=datetime.fromisoformat(row["next_look"]),
-                said=row["said"],
+                announced_key=row["announced_key"],
                 corrections=row["corrections"],
+                over=bool(row["over"]),
+                misses=row["misses"],
             )
             for row in rows
         ]

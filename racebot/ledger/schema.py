@@ -240,6 +240,18 @@ def m005_people(db: Database) -> None:
     )
 
 
+@migrations()
+def m006_edits(db: Database) -> None:
+    """Races that are over but may come back, races the site does not find, and records that were undone."""
+    _run(
+        db,
+        "ALTER TABLE pending RENAME COLUMN said TO announced_key",
+        "ALTER TABLE pending ADD COLUMN over INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pending ADD COLUMN misses INTEGER NOT NULL DEFAULT 0",
+        "CREATE TABLE unrecorded (race TEXT PRIMARY KEY, first_seen TEXT NOT NULL) WITHOUT ROWID",
+    )
+
+
 def unknown(db: Database) -> list[str]:
     """Migrations that a database has been through and this version does not have: a newer one made them."""
     known = {migration.name for migration in migrations._migrations}

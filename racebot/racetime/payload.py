@@ -11,6 +11,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -64,6 +65,10 @@ class Race:
     bot_meta: Mapping[str, Any] = field(default_factory=dict)
     entrants: tuple[Entrant, ...] = ()
     hidden: bool = False
+    custom_goal: bool = False
+    ended_at: datetime | None = None
+    """When the race ended; None for one that goes on, or was cancelled before its start."""
+    cancelled_at: datetime | None = None
 
     @property
     def over(self) -> bool:
@@ -277,6 +282,9 @@ def parse_race(document: object) -> Race:
         bot_meta=meta if isinstance(meta, Mapping) else {},
         entrants=entrants,
         hidden=hidden,
+        custom_goal=goal.get("custom") is True,
+        ended_at=_optional_time(race.get("ended_at")),
+        cancelled_at=_optional_time(race.get("cancelled_at")),
     )
 
 
@@ -477,11 +485,18 @@ def _word(document: Mapping[str, Any], key: str, what: str, *, longest: int = LO
     return value
 
 
-def _time(document: Mapping[str, Any], key: str, race: str) -> Any:
+def _time(document: Mapping[str, Any], key: str, race: str) -> datetime:
     try:
         return timestamp(document.get(key))
     except ValueError as error:
         raise PayloadError(f"race {race}: {key}: {error}") from None
+
+
+def _optional_time(value: object) -> datetime | None:
+    try:
+        return timestamp(value)
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=256)

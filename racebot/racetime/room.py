@@ -1,8 +1,11 @@
-"""A race room as a state machine: events in, notices out, no I/O and no clock of its own.
+"""A race room as a state machine: events in, notices out. It does no I/O and keeps no clock.
 
-The room decides when a result stands (finished, everybody's status final, quiet for a while), when it
-was taken back, when it is recorded, and when nothing can come of the race any more. The shell in
-`connection.py` feeds it what the socket brings and the time.
+The room decides when a result stands (finished, every status final, unchanged for the quiet time), when a
+result was taken back, when the race is recorded or over, and when to read the race over HTTP.
+
+After the finish a moderator's edit is silent: the site announces it in chat, broadcasts the old data and
+then saves. Only an HTTP read shows the new result, so every system message in a room that ended leads to
+two reads: one soon, and one after the site's cache of the old answer must have expired.
 """
 
 from __future__ import annotations
@@ -12,17 +15,32 @@ from dataclasses import dataclass
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 
+SITE_CACHE = 5.0
+"""Seconds for which the site caches a race's data."""
+READ_AFTER = 0.5
+"""Seconds from a system message to the first read: the site saves an edit just after it announces it."""
+CERTAIN_AFTER = SITE_CACHE + 1.5
+"""Seconds from a system message after which no cache can hold the data from before it."""
+READ_PAUSE = SITE_CACHE + 0.5
+"""Seconds between two reads: an earlier one would get the cached answer of the last."""
+RETRY_PAUSE = 30.0
+"""Seconds from a failed read to the next try."""
+MAX_AGE = 10.0
+"""Seconds after which the race is read again before a command about it is answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResultStands:
     """The race is finished and its result has not changed for the quiet time."""
 
     result: RaceResult
+    previous: RaceResult | None = None
+    """The result that stood before."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultTakenBack:
-    """The race that was finished goes on: what was said of it no longer holds."""
+    """The finished race goes on: its result no longer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,69 +53,177 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Nothing further can come of the race: cancelled, split, or never to be recorded."""
+    """The race ended without a result that can be recorded. An edit can still bring it back."""
 
-    reason: str
+    race: Race
 
 
-Notice = ResultStands | ResultTakenBack | Recorded | Over
+@dataclass(frozen=True, slots=True)
+class ReadRace:
+    """The race should be read over HTTP now."""
+
+
+Notice = ResultStands | ResultTakenBack | Recorded | Over | ReadRace
 
 
 class Room:
-    """One race room. Times are seconds on any monotonic scale."""
+    """One race room.
+
+    Args:
+        name: the race, `category/slug`.
+        quiet: seconds for which a result must not change before it stands.
+
+    All times are seconds on one monotonic scale.
+    """
 
     def __init__(self, name: str, *, quiet: float) -> None:
         self.name = name
         self.quiet = quiet
         self.race: Race | None = None
         self.closed = False
-        """Whether the race is settled or over, so that nobody needs to watch it any more."""
+        """Whether the race is recorded, so that nothing more can come of this room."""
+        self._over = False
         self._candidate: RaceResult | None = None
+        self._stood: RaceResult | None = None
         self._stands_at: float | None = None
         self._version = 0
+        self._version_at = float("-inf")
+        self._read_at: float | None = None
+        self._certain_at: float | None = None
+        self._last_read = float("-inf")
+        self._confirmed_at = float("-inf")
 
     @property
     def deadline(self) -> float | None:
         """When `tick` next has something to do, or None."""
-        return self._stands_at
+        return min((at for at in (self._stands_at, self._read_at) if at is not None), default=None)
 
-    def update(self, race: Race, now: float) -> list[Notice]:
-        """Take the race as it now stands. Frames may repeat, and one may arrive after a newer one."""
-        if race.version is not None:
-            if race.version < self._version and not race.recorded:
+    @property
+    def ended(self) -> bool:
+        """Whether the race ended, so that moderators can edit its result."""
+        return self.race is not None and self.race.status in {"finished", "cancelled"}
+
+    @property
+    def unsure(self) -> bool:
+        """Whether an edit may have been made that no read has shown yet."""
+        return self._certain_at is not None
+
+    def needs_read(self, now: float) -> bool:
+        """Return whether what is known of an ended race may be more than `MAX_AGE` seconds old."""
+        return self.ended and not self.closed and now - (self._confirmed_at - SITE_CACHE) > MAX_AGE
+
+    def on_frame(self, race: Race, now: float) -> list[Notice]:
+        """Take the race as a frame of the room shows it. Frames can repeat or arrive late."""
+        if self._is_outdated(race):
+            self._read_soon(now)  # the version that we know may be the wrong one
+            return []
+        return self._accept(race, now)
+
+    def on_read(self, race: Race, now: float, asked_at: float) -> list[Notice]:
+        """Take the race as the site answered over HTTP.
+
+        Args:
+            race: the answer.
+            now: the current time.
+            asked_at: when the request was made; the answer is at most `SITE_CACHE` seconds older.
+        """
+        if self._is_outdated(race):
+            if asked_at < self._version_at + CERTAIN_AFTER:
+                self._read_at = _earlier(self._read_at, self._version_at + CERTAIN_AFTER)
                 return []
-            self._version = max(race.version, self._version)
+            self._version = 0  # no cache explains the difference: the higher version was wrong
+        self._confirmed_at = max(self._confirmed_at, asked_at)
+        if self._certain_at is not None and asked_at >= self._certain_at:
+            self._certain_at = None
+        return self._accept(race, now)
+
+    def on_read_failed(self, now: float) -> None:
+        """Schedule another read after one that failed."""
+        if self.ended and not self.closed:
+            self._read_at = _earlier(self._read_at, now + RETRY_PAUSE)
+
+    def on_listing(self, race: Race, now: float) -> list[Notice]:
+        """Take the race as the list of past races shows it, which may be a minute old and has no version."""
+        if race.recorded:
+            return self._accept(race, now)
+        if self.race is not None and _state(race) != _state(self.race):
+            self._read_soon(now)
+        return []
+
+    def on_system_message(self, now: float) -> None:
+        """Schedule reads of a race that ended: the message may announce an edit."""
+        if not self.ended or self.closed:
+            return
+        self._certain_at = now + CERTAIN_AFTER
+        self._read_soon(now)
+
+    def on_reconnect(self, now: float) -> None:
+        """Repeat reads that a lost connection may have interrupted."""
+        if self.unsure:
+            self._read_soon(now)
+
+    def holds(self, result: RaceResult) -> bool:
+        """Return whether a result is still the one that the race has."""
+        return self._candidate is not None and result.fingerprint() == self._candidate.fingerprint()
+
+    def tick(self, now: float) -> list[Notice]:
+        """Return the notices that are due by now."""
+        notices: list[Notice] = []
+        if self._read_at is not None and now >= self._read_at:
+            self._last_read = now
+            # Until a read was made late enough, another one follows.
+            self._read_at = (
+                max(self._certain_at, now + READ_PAUSE)
+                if self._certain_at is not None and now < self._certain_at
+                else None
+            )
+            notices.append(ReadRace())
+        if self._stands_at is not None and now >= self._stands_at and self._candidate is not None:
+            self._stands_at = None
+            notices.append(ResultStands(self._candidate, self._stood))
+            self._stood = self._candidate
+        return notices
+
+    def _accept(self, race: Race, now: float) -> list[Notice]:
+        if race.version is not None and race.version > self._version:
+            self._version, self._version_at = race.version, now
         self.race = race
         if self.closed:
             return []
         if race.recorded and race.result is not None:
-            self._forget()
+            self._forget_result()
+            self._read_at = self._certain_at = None
             self.closed = True
             return [Recorded(race, race.result)]
+        was_over, self._over = self._over, race.over
         if race.over:
-            self._forget()
-            self.closed = True
-            return [Over("cancelled" if race.status == "cancelled" else "not recorded")]
+            self._forget_result()
+            return [] if was_over else [Over(race)]
         if race.result is None or not race.result.final:
             had_finished = self._candidate is not None
-            self._forget()
+            self._forget_result()
             return [ResultTakenBack()] if had_finished else []
         if self._candidate is None or race.result.fingerprint() != self._candidate.fingerprint():
             self._stands_at = now + self.quiet
         self._candidate = race.result
         return []
 
-    def holds(self, result: RaceResult) -> bool:
-        """Whether a result is still the one that the race has."""
-        return self._candidate is not None and result.fingerprint() == self._candidate.fingerprint()
+    def _is_outdated(self, race: Race) -> bool:
+        return race.version is not None and race.version < self._version and not race.recorded
 
-    def tick(self, now: float) -> list[Notice]:
-        """Tell what the passing of time decides."""
-        if self._stands_at is None or now < self._stands_at or self._candidate is None:
-            return []
-        self._stands_at = None
-        return [ResultStands(self._candidate)]
+    def _read_soon(self, now: float) -> None:
+        if not self.closed:
+            self._read_at = _earlier(self._read_at, max(now + READ_AFTER, self._last_read + READ_PAUSE))
 
-    def _forget(self) -> None:
+    def _forget_result(self) -> None:
         self._candidate = None
         self._stands_at = None
+
+
+def _earlier(one: float | None, other: float) -> float:
+    return other if one is None else min(one, other)
+
+
+def _state(race: Race) -> tuple[str, bool, str | None]:
+    """Return what the list and the race's own data must agree on."""
+    return race.status, race.recordable, race.result.fingerprint() if race.result else None

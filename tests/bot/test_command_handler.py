@@ -170,7 +170,7 @@ def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
     (row,) = talk.ledger.outbox.open_for(NAME)
     talk.ledger.outbox.mark(row, type(row.state).DELIVERED, row.created_at)
     talk.say("!ratings off", moderator=True)
-    talk.lifecycle.over(NAME)
+    talk.lifecycle.over(replace(FINISHED, recordable=False))
     assert talk.waiting() == []
 
 

@@ -11,7 +11,8 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.ledger.queue import Delivery, PendingRace
 from racebot.ledger.store import Ledger
-from racebot.races.result import RaceResult
+from racebot.races.result import EntrantStatus, RaceResult
+from racebot.racetime.payload import Race
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
@@ -82,7 +83,7 @@ def test_a_finished_race_is_looked_after_and_not_announced_by_that(
     assert dump(ledger) == before
     pending = ledger.pending.get("orb/r")
     assert pending is not None
-    assert (pending.category, pending.ended_at, pending.said) == (CATEGORY, NOON, None)
+    assert (pending.category, pending.ended_at, pending.announced_key) == (CATEGORY, NOON, None)
     assert ledger.outbox.of("orb/r") == []
 
 
@@ -227,6 +228,33 @@ def test_a_change_there_and_back_before_anything_was_said(lifecycle: Lifecycle, 
     assert text.startswith(f"{OPENING}1 Ann")
 
 
+def test_the_same_result_returning_before_its_correction_was_sent_is_no_correction(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.result_stands(SWAPPED)
+    lifecycle.result_stands(FINISHED)
+    assert waiting(ledger) == []
+    lifecycle.result_stands(SWAPPED)
+    assert [text[:14] for text in waiting(ledger)] == ["Correction 2: "]
+
+
+def test_a_correction_lists_the_edits(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    ann, bo, cy = FINISHED.entrants
+    edited = replace(
+        FINISHED, entrants=(replace(ann, status=EntrantStatus.DQ), replace(bo, finish_time=HOUR // 2), cy)
+    )
+    lifecycle.result_stands(edited, FINISHED)
+    (row,) = ledger.outbox.open_for("orb/r")
+    assert row.message.body["edits"] == [
+        {"player": "id-ann", "edit": "dq"},
+        {"player": "id-bo", "edit": "time"},
+    ]
+
+
 def test_a_message_under_way_counts_as_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger, state=Delivery.SENT)
@@ -338,6 +366,7 @@ def test_a_record_is_settled_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(RECORDED), in_room=True)
     lifecycle.observe(seen(RECORDED))
     lifecycle.observe(seen(FINISHED))
+    lifecycle.observe(seen(RECORDED))
     assert dump(ledger) == before
 
 
@@ -402,9 +431,8 @@ def test_what_was_said_is_withdrawn(lifecycle: Lifecycle, ledger: Ledger) -> Non
     deliver(ledger)
     lifecycle.observe(seen(NEVER))
     assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
-    assert ledger.pending.get("orb/r") is None
     lifecycle.observe(seen(NEVER))
-    lifecycle.over("orb/r")
+    lifecycle.over(seen(NEVER), in_room=True)
     assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn], "once"
 
 
@@ -412,7 +440,6 @@ def test_nothing_is_withdrawn_where_nothing_was_said(lifecycle: Lifecycle, ledge
     lifecycle.result_stands(FINISHED)
     lifecycle.observe(seen(NEVER))
     assert waiting(ledger) == []
-    assert ledger.pending.get("orb/r") is None
 
 
 def test_a_race_that_was_never_seen_is_not_spoken_of(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -445,15 +472,15 @@ def test_an_old_answer_after_the_end_of_a_race_does_not_take_it_back_twice(
     assert waiting(ledger) == []
 
 
-def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
+def test_a_record_that_is_gone_for_an_hour_is_withdrawn_from_the_ratings(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:
     lifecycle.observe(seen(RECORDED))
+    clock.advance(days=1)
     lifecycle.observe(seen(FINISHED))
-    assert ledger.race("orb/r") is not None, "a stale answer of the site's cache looks the same"
-    clock.advance(hours=6)
+    clock.advance(hours=1)
     lifecycle.observe(seen(FINISHED))
-    assert ledger.race("orb/r") is not None, "it was settled not long ago, whenever it ended"
+    assert ledger.race("orb/r") is not None, "a stale answer looks the same, and it may be recorded again"
     clock.advance(seconds=1)
     lifecycle.observe(seen(FINISHED))
     assert ledger.race("orb/r") is None
@@ -461,17 +488,147 @@ def test_a_record_that_is_gone_is_withdrawn_from_the_ratings(
     assert ledger.pending.get("orb/r") is not None, "it may be recorded again"
 
 
+def test_a_withdrawal_survives_restarts(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+    lifecycle.observe(seen(RECORDED))
+    for _ in range(4):
+        restarted = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock)
+        restarted.observe(seen(FINISHED))
+        clock.advance(minutes=21)
+    assert ledger.race("orb/r") is None
+
+
+def test_a_record_that_is_seen_again_starts_the_hour_anew(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    for shown in (RECORDED, FINISHED, RECORDED, FINISHED):
+        lifecycle.observe(seen(shown))
+        clock.advance(minutes=40)
+    lifecycle.observe(seen(FINISHED))
+    assert ledger.race("orb/r") is not None
+
+
 @pytest.mark.parametrize(
     "shown", [seen(NEVER), seen(status="cancelled", recordable=False)], ids=["do not record", "cancelled"]
 )
 def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
-    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: Any
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock, shown: Race
 ) -> None:
     lifecycle.observe(seen(RECORDED))
-    clock.advance(hours=7)
+    lifecycle.observe(shown)
+    clock.advance(hours=2)
     lifecycle.observe(shown)
     assert ledger.race("orb/r") is None
     assert ledger.pending.get("orb/r") is None
+
+
+# Races that come back
+
+CANCELLED = seen(status="cancelled", recordable=False, ended_at=NOON, cancelled_at=NOON)
+
+
+def test_do_not_record_undone_is_announced_again(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    (announced,) = deliver(ledger)
+    lifecycle.observe(seen(NEVER), in_room=True)
+    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn]
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.result_stands(FINISHED)
+    assert deliver(ledger) == [announced], "the same result is no correction"
+    lifecycle.observe(seen(NEVER), in_room=True)
+    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn], "and is withdrawn again"
+
+
+def test_a_race_that_comes_back_changed_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(NEVER), in_room=True)
+    deliver(ledger)
+    lifecycle.result_stands(SWAPPED)
+    (row,) = ledger.outbox.open_for("orb/r")
+    assert row.message.body["correction"] == 1
+
+
+def test_a_cancelled_race_that_comes_back_is_announced_and_settled(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
+    lifecycle.joined(seen())
+    lifecycle.observe(CANCELLED, in_room=True)
+    assert waiting(ledger) == []
+    lifecycle.observe(seen(FINISHED))
+    lifecycle.result_stands(FINISHED)
+    assert deliver(ledger) == [OPENING + CHANGES]
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    assert ledger.race("orb/r") is not None
+    assert kinds(ledger) == ["meta", "info"]
+
+
+def test_a_withdrawn_race_that_comes_back_is_announced_however_late(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    lifecycle.observe(seen(NEVER), in_room=True)
+    deliver(ledger)
+    clock.advance(hours=30)
+    lifecycle.observe(seen(FINISHED))
+    assert lifecycle.needs_room(FINISHED)
+    lifecycle.result_stands(FINISHED)
+    assert len(waiting(ledger)) == 1
+
+
+def test_a_race_that_is_over_is_looked_at_ever_more_rarely(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(CANCELLED, in_room=True)
+    pauses = []
+    for hours in (0, 5, 24, 24 * 7, 24 * 30):
+        clock.now = NOON + timedelta(hours=hours)
+        lifecycle.looked_at("orb/r")
+        pending = ledger.pending.get("orb/r")
+        assert pending is not None
+        assert pending.over
+        pauses.append(pending.next_look - clock.now)
+    assert pauses == sorted(pauses)
+    assert pauses[0] >= timedelta(minutes=2)
+    assert pauses[-1] <= timedelta(days=1)
+    clock.now = NOON + timedelta(days=91)
+    lifecycle.looked_at("orb/r")
+    assert ledger.pending.get("orb/r") is None
+
+
+@pytest.mark.parametrize(
+    "race",
+    [
+        seen(status="cancelled", recordable=False, cancelled_at=NOON),
+        seen(status="partitioned"),
+        seen(replace(FINISHED, recordable=False, custom_goal=True), custom_goal=True),
+    ],
+    ids=["cancelled before the start", "partitioned", "custom goal"],
+)
+def test_a_race_that_cannot_come_back_is_forgotten(lifecycle: Lifecycle, ledger: Ledger, race: Race) -> None:
+    lifecycle.joined(race)
+    lifecycle.observe(race, in_room=True)
+    assert ledger.pending.get(race.name) is None
+    assert ledger.pending.joined(CATEGORY) == []
+
+
+def test_the_list_alone_keeps_no_race_that_is_over(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    """It shows the race again for as long as a late record is looked for."""
+    lifecycle.observe(seen(NEVER, None))
+    assert ledger.pending.get("orb/r") is None
+
+
+@pytest.mark.parametrize("seen_first", [True, False])
+def test_only_what_differs_from_the_announcement_needs_the_room(
+    lifecycle: Lifecycle, ledger: Ledger, *, seen_first: bool
+) -> None:
+    if seen_first:
+        lifecycle.result_stands(FINISHED)
+        deliver(ledger)
+    else:
+        lifecycle.observe(seen(FINISHED))
+    assert not lifecycle.needs_room(FINISHED)
+    assert lifecycle.needs_room(SWAPPED) is seen_first
 
 
 # Looking again
@@ -512,6 +669,24 @@ def test_a_room_that_is_gone_is_given_up_after_a_day(
     lifecycle.vanished("orb/r")
     assert waiting(ledger) == []
     assert ledger.pending.get("orb/r") is None
+
+
+def test_a_room_that_is_not_found_is_asked_for_less_and_less(
+    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
+) -> None:
+    lifecycle.observe(seen(FINISHED))
+    looks = 0
+    while clock.now < NOON + timedelta(hours=6):
+        pending = ledger.pending.get("orb/r")
+        assert pending is not None
+        clock.now = max(clock.now, pending.next_look)
+        lifecycle.vanished("orb/r")
+        looks += 1
+    assert looks <= 15
+    lifecycle.looked_at("orb/r")
+    pending = ledger.pending.get("orb/r")
+    assert pending is not None
+    assert pending.misses == 0
 
 
 def test_looking_at_what_is_not_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -565,7 +740,7 @@ def test_a_restart_remembers_what_was_said(lifecycle: Lifecycle, ledger: Ledger,
 
 
 def test_a_pending_race_of_another_session_is_settled(lifecycle: Lifecycle, ledger: Ledger) -> None:
-    ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, said="x", corrections=2))
+    ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, announced_key="x", corrections=2))
     race: RaceResult = RECORDED
     lifecycle.observe(seen(race))
     assert ledger.pending.get("orb/r") is None
@@ -587,5 +762,5 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(lifecycle: Lifecy
     lifecycle.observe(seen(FINISHED))
     assert ledger.pending.joined("orb") == []
     lifecycle.joined(seen(FINISHED))
-    lifecycle.over("orb/r")
+    lifecycle.over(seen(NEVER))
     assert ledger.pending.joined("orb") == []

@@ -67,14 +67,14 @@ async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Led
 
     async with Site(NOBODY_LISTENS, interval=0) as site:
         room = watching(ledger, site, call)
-        taking = asyncio.create_task(room.inform(race))
+        taking = asyncio.create_task(room.on_listing(race))
         await begun.wait()
         taking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await taking
         assert ledger.race(race.name) is None
         go_on.set()
-        await room.inform(race)
+        await room.on_listing(race)
     assert ledger.race(race.name) is not None
 
 
@@ -91,8 +91,8 @@ async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None
         room = watching(ledger, site, call)
         for _ in range(2):
             with pytest.raises(LedgerUnavailable):
-                await room.inform(race)
-        await room.inform(race)
+                await room.on_listing(race)
+        await room.on_listing(race)
     assert ledger.race(race.name) is not None
 
 

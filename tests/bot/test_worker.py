@@ -15,14 +15,13 @@ import pytest
 from builders import Clock
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, bench, finish, said, settled, until
 
 from racebot.bot.worker import Worker
 from racebot.chat.info_box import InfoPolicy
 from racebot.errors import CredentialsError
 from racebot.ledger.queue import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
-from racebot.sandbox.room import Room
 from racebot.sandbox.site import CATEGORY
 from racebot.settings.model import Settings
 
@@ -31,14 +30,6 @@ from racebot.settings.model import Settings
 async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
     async with bench(tmp_path) as made:
         yield made
-
-
-def settled(sandbox: Bench, room: Room) -> bool:
-    """Whether a room's race is in the ledger and nothing is left to be said there."""
-    if not sandbox.database.exists():
-        return False
-    with sandbox.ledger() as ledger:
-        return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
 
 
 async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_record(sandbox: Bench) -> None:

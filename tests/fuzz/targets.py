@@ -300,7 +300,7 @@ def life(data: bytes) -> None:
         for now in range(1 + source.number(4)):
             with only_own_errors():
                 found = payload.parse_race(document(source, *(f["race"] for f in FRAMES[:3])))
-                for notice in [*room.update(found, now), *room.tick(now)]:
+                for notice in [*room.on_frame(found, now), *room.tick(now)]:
                     match notice:
                         case ResultStands(result):
                             lifecycle.result_stands(result)

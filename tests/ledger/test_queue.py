@@ -31,7 +31,7 @@ def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
 
 
 def test_pending_races_round_trip(ledger: Ledger) -> None:
-    race = pending("r", 1.5, 2.25, said="abc", corrections=3)
+    race = pending("r", 1.5, 2.25, announced_key="abc", corrections=3)
     ledger.pending.save(race)
     assert ledger.pending.get("orb/r") == race
     assert ledger.pending.get("orb/s") is None

@@ -179,6 +179,23 @@ def read_m005(ledger: Ledger) -> None:
     assert ledger.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
 
 
+def fill_m006(database: Database) -> None:
+    """A race that is over but may come back, and a settled race that lost its record."""
+    noon = "2026-03-01T12:00:00.000000+00:00"
+    database.execute(
+        "INSERT INTO pending (race, category, ended_at, next_look, announced_key, corrections, over, misses)"
+        " VALUES ('orb/over', 'orb', ?, ?, NULL, 1, 1, 3)",
+        (noon, noon),
+    )
+    database.execute("INSERT INTO unrecorded VALUES ('orb/r', ?)", (noon,))
+
+
+def read_m006(ledger: Ledger) -> None:
+    over = PendingRace("orb/over", "orb", NOON, NOON, corrections=1, over=True, misses=3)
+    assert ledger.pending.get("orb/over") == over
+    assert ledger.pending.unrecorded_since("orb/r", NOON + timedelta(days=1)) == NOON
+
+
 ORDERS = [
     ("forget", "gone"),
     ("hide", "shy"),
@@ -204,6 +221,7 @@ DATA = {
     "m003_chat": (fill_m003, read_m003),
     "m004_places": (fill_m004, read_m004),
     "m005_people": (fill_m005, read_m005),
+    "m006_edits": (fill_m006, read_m006),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

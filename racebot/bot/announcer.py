@@ -1,0 +1,174 @@
+"""The announcements of a race in its room: queued, corrected, withdrawn.
+
+All of it is ledger work on the outbox, done inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from racebot.chat import messages
+from racebot.chat.templates import Texts
+from racebot.ledger.queue import Delivery, Kind, Message, Outbox, OutboxRow
+from racebot.ledger.rows import Leaderboard
+from racebot.races.result import RaceResult
+from racebot.standings.rater import TEAM_RACE
+from racebot.standings.settle import Rated
+
+
+class Announcer:
+    """Queues announcements, and knows which of them stand in a room's chat.
+
+    Args:
+        outbox: where messages are queued.
+        clock: returns the current time, with its offset.
+        texts: the wording.
+        buttons: returns the buttons of a leaderboard's rating message.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        clock: Callable[[], datetime],
+        texts: Texts,
+        buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]],
+    ) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._texts = texts
+        self._buttons = buttons
+
+    def announce(
+        self,
+        rated: Sequence[Rated],
+        *,
+        correction: int = 0,
+        again: bool = False,
+        edits: Sequence[Mapping[str, str]] = (),
+    ) -> bool:
+        """Queue each leaderboard's changes for a finished race.
+
+        Args:
+            rated: the changes.
+            correction: 0 for a first announcement, otherwise the number of the correction.
+            again: whether a moderator asked for a repetition.
+            edits: what a correction corrects, as `edits_between` lists it; stored in the message's body.
+
+        Returns:
+            Whether any text resulted.
+        """
+        queued = False
+        for each in rated:
+            board, result = each.leaderboard, each.result
+            if each.note == TEAM_RACE:
+                phrases = messages.team_race(board.name, self._texts)
+            elif each.changes or correction:
+                phrases = messages.provisional(
+                    result, board.name, each.changes, self._texts, correction=correction, again=again
+                )
+            else:
+                phrases = []
+            for number, text in enumerate(phrases, start=1):
+                body: dict[str, object] = {"text": text, "announces": bool(each.changes)}
+                if not again:
+                    body |= {"result": announcement_key(rated), "correction": correction}
+                if edits:
+                    body["edits"] = list(edits)
+                if each.changes and number == len(phrases) and (buttons := self._buttons(board)):
+                    body["buttons"] = buttons
+                self._put(result.name, result.category, "chat", body)
+                queued = True
+        return queued
+
+    def withdraw(self, race: str, category: str) -> None:
+        """Queue the withdrawal of changes that stand in a room's chat."""
+        if self._texts.withdrawn and self._announced_changes(race):
+            self._put(race, category, "chat", {"text": self._texts.withdrawn, "withdraws": True})
+
+    def drop_waiting(self, race: str, reason: str) -> None:
+        """Drop the chat messages of a room that were not sent yet."""
+        self._outbox.drop_waiting(race, "chat", self._clock(), reason)
+
+    def drop_unbegun(self, race: str, reason: str) -> str | None:
+        """Drop what was not sent yet, except the rest of an announcement that is half sent.
+
+        Returns:
+            The key of the announcement that stands, None if none does.
+        """
+        announced = [body for row in self._since_withdrawal(race) if "result" in (body := row.message.body)]
+        begun = {body["correction"] for body in announced}
+        for row in self._outbox.open_for(race):
+            is_waiting_chat = row.message.kind == "chat" and row.state is Delivery.WAITING
+            if is_waiting_chat and row.message.body.get("correction") not in begun:
+                self._outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
+        return str(announced[-1]["result"]) if announced else None
+
+    def stands(self, race: str, key: str) -> bool:
+        """Return whether the last announcement in a room's chat is this one, complete and not withdrawn."""
+        rows = [row for row in self._since_withdrawal(race) if "result" in row.message.body]
+        if not rows or rows[-1].message.body["result"] != key:
+            return False
+        last = rows[-1]
+        return not any(
+            row.id > last.id
+            and row.message.body.get("result") == key
+            and row.message.body.get("correction") == last.message.body["correction"]
+            for row in self._outbox.of(race)
+        )
+
+    def last_key(self, race: str) -> str | None:
+        """Return the key of the last announcement in a room's chat, withdrawn or not."""
+        keys = [row.message.body["result"] for row in self.sent(race) if "result" in row.message.body]
+        return str(keys[-1]) if keys else None
+
+    def sent(self, race: str) -> list[OutboxRow]:
+        """Return the chat messages that were sent to a room, oldest first."""
+        return [
+            row
+            for row in self._outbox.of(race)
+            if row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
+        ]
+
+    def message(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> Message:
+        """Return a message with a new guid, even if the same text was queued before."""
+        number = len(self._outbox.of(race))
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{number}:{self._clock().isoformat()}")
+        return Message(race, category, kind, str(guid), body)
+
+    def _put(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> None:
+        self._outbox.put(self.message(race, category, kind, body), self._clock())
+
+    def _announced_changes(self, race: str) -> bool:
+        return any(row.message.body.get("announces") for row in self._since_withdrawal(race))
+
+    def _since_withdrawal(self, race: str) -> list[OutboxRow]:
+        sent = self.sent(race)
+        withdrawn = [n for n, row in enumerate(sent, start=1) if row.message.body.get("withdraws")]
+        return sent[withdrawn[-1] :] if withdrawn else sent
+
+
+def announcement_key(rated: Sequence[Rated]) -> str:
+    """Identify what an announcement says about its entrants.
+
+    Points are left out: another race settled meanwhile changes them, and is no reason for a correction.
+    """
+    facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def edits_between(before: RaceResult, after: RaceResult) -> list[dict[str, str]]:
+    """List the entrants whose result differs: the new status, or `time` if only the time is new."""
+    known = {e.user_id: e for e in before.entrants if e.user_id is not None}
+    edits = []
+    for entrant in after.entrants:
+        if entrant.user_id is None or (old := known.get(entrant.user_id)) is None:
+            continue
+        if old.status is not entrant.status:
+            edits.append({"player": entrant.user_id, "edit": entrant.status.value})
+        elif old.finish_time != entrant.finish_time:
+            edits.append({"player": entrant.user_id, "edit": "time"})
+    return edits

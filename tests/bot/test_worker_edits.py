@@ -1,0 +1,107 @@
+"""Moderators' edits, which the site saves in silence: the real worker beside the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from worker_support import QUIET, Bench, bench, finish, said, settled, until
+
+from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.sandbox.misbehaviour import FrameFault
+from racebot.sandbox.room import Room, Standing
+
+WITHIN = 20 + QUIET
+"""Seconds in which an edit must be corrected in chat."""
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A sandbox whose worker has the default settings, but for the quiet time."""
+    async with bench(tmp_path) as made:
+        defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
+        made.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
+        yield made
+
+
+async def announced(room: Room, count: int) -> str:
+    """Wait for the next message of the bot's and return it."""
+    await until(lambda: len(said(room)) >= count, seconds=WITHIN)
+    assert len(said(room)) == count
+    return said(room)[-1]
+
+
+async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
+    room = sandbox.open_race(4)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(room, 60, 61, 62)
+        assert ": 1 Racer 0 " in await announced(room, 1)
+
+        room.edit_time("Racer 2", timedelta(minutes=50))
+        text = await announced(room, 2)
+        assert text.startswith("Correction 1")
+        assert ": 1 Racer 2 " in text
+
+        room.edit_result("Racer 2", Standing.DQ)
+        assert ": 1 Racer 0 " in (text := await announced(room, 3))
+        assert "DQ Racer 2" in text
+
+        room.edit_result("Racer 2", Standing.DONE)
+        assert ": 1 Racer 2 " in await announced(room, 4)
+
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        assert len(said(room)) == 4
+        assert ": 1 Racer 2 " in (room.info_bot or "")
+
+
+async def test_a_cancelled_race_that_an_edit_brings_back_is_announced_and_settled(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        for entrant in list(room.entrants):
+            room.forfeit(entrant.user)
+        await asyncio.sleep(0.5)
+        assert sandbox.misbehaviour.open_sockets == 1, "it stays while chat is open"
+        assert said(room) == []
+        room.edit_result("Racer 1", Standing.DONE, timedelta(minutes=50))
+        assert ": 1 Racer 1 " in await announced(room, 1)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+
+
+async def test_edits_that_undo_do_not_record_and_end_the_race_are_followed(sandbox: Bench) -> None:
+    room = sandbox.open_race(2)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(room, 60, 61)
+        await announced(room, 1)
+        room.do_not_record()
+        assert await announced(room, 2) == DEFAULT_TEXTS.withdrawn
+        room.edit_time("Racer 1", timedelta(minutes=50))
+        assert ": 1 Racer 1 " in await announced(room, 3)
+        room.edit_result("Racer 0", Standing.DNF)
+        room.edit_result("Racer 1", Standing.DNF)
+        await until(lambda: said(room)[-1] == DEFAULT_TEXTS.withdrawn, seconds=WITHIN)
+
+
+async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_QUIET_SECONDS"] = "600"
+    room = sandbox.open_race(3)
+    async with sandbox.worker():
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(room, 60, 61, 62)
+        await asyncio.sleep(1)
+        room.say("Racer 2", "!why")
+        first = await announced(room, 1)
+        # Without the chat message, nothing but the age of the data asks for a read.
+        sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="chat.message")
+        room.edit_time("Racer 2", timedelta(minutes=50))
+        await asyncio.sleep(6)
+        room.say("Racer 2", "!why")
+        await until(lambda: len(said(room)) == 2)
+        assert said(room)[1] != first
