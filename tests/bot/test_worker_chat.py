@@ -90,6 +90,8 @@ async def test_who_asks_without_end_is_not_answered_without_end(sandbox: Bench) 
             room.say(room.entrants[0].user, "!rating")
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
+        await until(lambda: sum("has not been rated yet" in text for text in said(room)) == 4)
+        await asyncio.sleep(0.3)
     assert sum("has not been rated yet" in text for text in said(room)) == 4
 
 
