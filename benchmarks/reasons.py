@@ -26,7 +26,7 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import as_json
 from racebot.standings.backfill import read_races
 from racebot.standings.explain import Explanation, explain_race
-from racebot.standings.rater import Tally
+from racebot.standings.rater import Rater
 
 NOTABLE = 3
 """Points for the place from which a change wants a reason."""
@@ -54,12 +54,12 @@ def main() -> None:
 def examine(key: str, results: Sequence[RaceResult]) -> Counter[str]:
     """Count what holds of the reasons for every change of a model."""
     counts: Counter[str] = Counter()
-    tally = tally_of(key)
+    rater = tally_of(key)
     for result in results:
-        changes = tally.add(result).changes
+        changes = rater.add(result).changes
         if not changes:
             continue
-        explained = explain_race(tally.model, TeamPolicy.INDIVIDUAL, result, changes)
+        explained = explain_race(rater.model, TeamPolicy.INDIVIDUAL, result, changes)
         for _, explanation in explained.values():
             notable = explanation.compares and abs(explanation.place_points) >= NOTABLE
             counts["changes"] += 1
@@ -86,22 +86,22 @@ def large_race_seconds(entrants: int = 200) -> float:
     """Time to explain a race of so many players, all of whom have raced before; best of five."""
     rng = random.Random(1)
     skill = people(entrants, rng)
-    tally = tally_of("thurstone-hurdle")
-    tally.add(race(1, list(skill), skill, rng))
+    rater = tally_of("thurstone-hurdle")
+    rater.add(race(1, list(skill), skill, rng))
     result = race(2, list(skill), skill, rng)
-    changes = tally.add(result).changes
+    changes = rater.add(result).changes
     best = float("inf")
     for _ in range(5):
         begun = time.perf_counter()
-        explain_race(tally.model, TeamPolicy.INDIVIDUAL, result, changes)
+        explain_race(rater.model, TeamPolicy.INDIVIDUAL, result, changes)
         best = min(best, time.perf_counter() - begun)
     return best
 
 
-def tally_of(key: str) -> Tally:
+def tally_of(key: str) -> Rater:
     """An empty leaderboard of a model with its default parameters."""
     parameters = as_json(registry.create(key))
-    return Tally(Leaderboard("bench", "All", ("All",), key, parameters, TeamPolicy.INDIVIDUAL.value))
+    return Rater(Leaderboard("bench", "All", ("All",), key, parameters, TeamPolicy.INDIVIDUAL.value))
 
 
 def invented(races: int) -> list[RaceResult]:

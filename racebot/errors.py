@@ -10,7 +10,8 @@ RacebotError
 │   └── ConnectionLost     a room's socket closed, or could not be opened
 │       └── TokenRefused       the site refused an action because of the token
 ├── LedgerError        the database cannot be used as a ledger
-│   └── LedgerUnavailable  … just now: the disk is full, read-only, or locked
+│   ├── LedgerUnavailable  … just now: the disk is full, read-only, or locked
+│   └── DamagedRaceError   a stored result was altered, or cannot be read
 ├── ExportError        the pages cannot be written as files
 ├── OrderError         an operator's order that cannot be carried out
 └── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
@@ -73,6 +74,10 @@ class LedgerError(RacebotError):
 
 class LedgerUnavailable(LedgerError):  # noqa: N818 - a state that passes
     """The database cannot be written just now; nothing half-done was kept, and the next try may succeed."""
+
+
+class DamagedRaceError(LedgerError):
+    """A stored result was altered since it was stored, or cannot be read."""
 
 
 class ExportError(RacebotError):

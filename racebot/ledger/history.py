@@ -7,14 +7,15 @@ SQLite's own plan reads the whole leaderboard, because that is already sorted.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
-from sqlite_utils.db import Database
 
+from racebot.ledger.connection import Connection
 from racebot.ledger.rows import moment_of, state_of, text_of
 
 
@@ -115,8 +116,8 @@ class EntryRow(NamedTuple):
 class PageQueries:
     """Queries over the rated races of one leaderboard, by its key."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def last_sequence(self, leaderboard: int, moment: datetime) -> int:
         """Return the sequence number of the last race that counted by a moment; 0 if none did."""
@@ -222,14 +223,16 @@ class PageQueries:
 
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
         """Yield the changes of the races after a sequence number, of `limit` races or of all if it is -1."""
-        rows = self._db.execute(
+        rows = self._connection.stream(
             "SELECT sequence, rated.race, ended_at, player, players.name, place, points_before,"
             " points_after, races_before, parts FROM ("
             "  SELECT * FROM rated WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
             " ) AS rated JOIN changes USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
             " JOIN shown_players AS players ON players.id = player"
             " ORDER BY sequence, place IS NULL, place, player",
-            (leaderboard, after, limit),
+            leaderboard,
+            after,
+            limit,
         )
         return (
             RatingChange(
@@ -250,14 +253,15 @@ class PageQueries:
 
     def entries(self, leaderboard: int, races: int) -> Iterator[EntryRow]:
         """Yield the entrants of the last races of the sequence, in order."""
-        rows = self._db.execute(
+        rows = self._connection.stream(
             "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
             " WHERE leaderboard = ?1 AND sequence > ("
             "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
             " ORDER BY sequence, player",
-            (leaderboard, races),
+            leaderboard,
+            races,
         )
-        return (EntryRow(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows)
+        return (EntryRow(row[0], row[1], state_of(row[2]), *row[3:]) for row in rows)
 
     def players(self) -> list[NamedPlayer]:
         """Return all players with a rating, by id."""
@@ -270,6 +274,5 @@ class PageQueries:
         """Return the names of all races that count on a leaderboard."""
         return [row[0] for row in self._all("SELECT DISTINCT race FROM rated ORDER BY race")]
 
-    def _all(self, sql: str, *values: Any) -> list[Any]:
-        found: Sequence[Any] = self._db.execute(sql, values).fetchall()
-        return list(found)
+    def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        return self._connection.rows(sql, *values)

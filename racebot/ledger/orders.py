@@ -10,12 +10,8 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
-from sqlite_utils.db import Database
-
-from racebot.ledger.database import translated
+from racebot.ledger.connection import Connection
 from racebot.ledger.players import Player, Players
 from racebot.ledger.rows import moment_of, text_of
 from racebot.races.result import NO_NAME, Entrant, RaceResult
@@ -49,42 +45,57 @@ class Order:
 class Orders:
     """The orders of a ledger. Write them in the transaction that also carries them out."""
 
-    def __init__(self, db: Database, path: Path, players: Players) -> None:
-        self._db = db
-        self._path = path
+    def __init__(self, connection: Connection, players: Players) -> None:
+        self._connection = connection
         self._players = players
 
     def all(self) -> list[Order]:
         """Return every order ever given, the oldest first."""
         return [
             Order(moment_of(row[0]), OrderKind(row[1]), *row[2:])
-            for row in self._rows("SELECT given_at, kind, subject, target, reason FROM orders ORDER BY id")
+            for row in self._connection.rows(
+                "SELECT given_at, kind, subject, target, reason FROM orders ORDER BY id"
+            )
         ]
 
     def last(self) -> int:
         """Return the number of the last order, 0 if there is none."""
-        return int(self._rows("SELECT coalesce(max(id), 0) FROM orders")[0][0])
+        return int(self._connection.rows("SELECT coalesce(max(id), 0) FROM orders")[0][0])
 
     def add(self, order: Order) -> None:
-        self._db.execute(
+        self._connection.write(
             "INSERT INTO orders (given_at, kind, subject, target, reason) VALUES (?, ?, ?, ?, ?)",
-            (text_of(order.given_at), order.kind.value, order.subject, order.target, order.reason),
+            text_of(order.given_at),
+            order.kind.value,
+            order.subject,
+            order.target,
+            order.reason,
         )
 
     def is_hidden(self, player: str) -> bool:
         """Return whether a player is left out of lists. Forgotten players always are."""
-        return bool(self._rows("SELECT 1 FROM hidden_players WHERE player = ?", player))
+        return bool(self._connection.rows("SELECT 1 FROM hidden_players WHERE player = ?", player))
 
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""
-        return {row[0] for row in self._rows("SELECT player FROM hidden_players")}
+        return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}
 
     def is_forgotten(self, player: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ? LIMIT 1", player))
+        return bool(
+            self._connection.rows(
+                "SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ? LIMIT 1", player
+            )
+        )
 
     def why_excluded(self, race: str) -> str | None:
         """Return the note to store with an excluded race, None for a race that counts."""
-        return EXCLUDED if self._rows("SELECT 1 FROM excluded_races WHERE race = ?", race) else None
+        return (
+            EXCLUDED if self._connection.rows("SELECT 1 FROM excluded_races WHERE race = ?", race) else None
+        )
+
+    def excluded(self) -> frozenset[str]:
+        """Return the names of all excluded races."""
+        return frozenset(row[0] for row in self._connection.rows("SELECT race FROM excluded_races"))
 
     def account(self, player: str) -> str:
         """Return the account that a player's races are rated under, which merges may have changed."""
@@ -104,7 +115,9 @@ class Orders:
     def amended_entrants(self, entrants: tuple[Entrant, ...]) -> tuple[Entrant, ...]:
         """Return the entrants of one race as `amended` has them."""
         merged = self._merged()
-        forgotten = {row[0] for row in self._rows("SELECT subject FROM orders WHERE kind = 'forget'")}
+        forgotten = {
+            row[0] for row in self._connection.rows("SELECT subject FROM orders WHERE kind = 'forget'")
+        }
         if not merged and not forgotten:
             return entrants
         present = {e.user_id for e in entrants}
@@ -121,32 +134,39 @@ class Orders:
     def amend_stored(self, player: str) -> None:
         """Bring the stored results that a player was in, and the player's name, in line with the orders."""
         mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
-        for name, text, fingerprint in self._rows(
+        for name, text, fingerprint in self._connection.rows(
             "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", mark
         ):
             result = RaceResult.from_json(text)
             amended = self.amended(result)
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
-            self._db.execute(
+            self._connection.write(
                 "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?",
-                (amended.to_json(), amended.fingerprint() if intact else fingerprint, name),
+                amended.to_json(),
+                amended.fingerprint() if intact else fingerprint,
+                name,
             )
         if self.is_forgotten(player):
-            self._db.execute(
+            self._connection.write(
                 "UPDATE players SET name = ?, folded = ?, discriminator = '' WHERE id = ?",
-                (NO_NAME, NO_NAME.casefold(), player),
+                NO_NAME,
+                NO_NAME.casefold(),
+                player,
             )
 
     def races_with(self, player: str) -> list[str]:
         """Return the names of the stored races that a player was in, rated or not."""
         mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
         return [
-            row[0] for row in self._rows("SELECT name FROM races WHERE instr(result, ?) ORDER BY name", mark)
+            row[0]
+            for row in self._connection.rows(
+                "SELECT name FROM races WHERE instr(result, ?) ORDER BY name", mark
+            )
         ]
 
     def leaderboards_with(self, player: str) -> set[int]:
         """Return the keys of the leaderboards that a player is on or brought a rating into."""
-        rows = self._rows(
+        rows = self._connection.rows(
             "SELECT leaderboard FROM standings WHERE player = ?1"
             " UNION SELECT leaderboard FROM carried WHERE player = ?1"
             " UNION SELECT leaderboard FROM changes WHERE player = ?1",
@@ -156,16 +176,13 @@ class Orders:
 
     def remove_player(self, player: str) -> None:
         """Remove a player whom nothing refers to any more."""
-        self._db.execute("DELETE FROM players WHERE id = ?", (player,))
+        self._connection.write("DELETE FROM players WHERE id = ?", player)
 
     def _merged(self) -> dict[str, str]:
         return {
-            row[0]: row[1] for row in self._rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
+            row[0]: row[1]
+            for row in self._connection.rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
         }
-
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
-        with translated(self._path):
-            return list(self._db.execute(sql, values).fetchall())
 
 
 def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from sqlite_utils.db import Database
-
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.database import translated
-from racebot.ledger.rows import text_of
+from racebot.ledger.connection import Connection
+from racebot.ledger.rows import as_text, text_of
 from racebot.races.result import NO_NAME, RaceResult
 
 _FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
@@ -44,9 +41,8 @@ def split_full_name(text: str) -> tuple[str, str] | None:
 class Players:
     """The players of a ledger."""
 
-    def __init__(self, db: Database, path: Path) -> None:
-        self._db = db
-        self._path = path
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def get(self, player: str) -> Player | None:
         """Return the player with an id, or None."""
@@ -112,7 +108,7 @@ class Players:
     def see(self, result: RaceResult) -> None:
         """Store the players of a race: a later race brings a newer name, an older one does not."""
         seen = text_of(result.ended_at)
-        self._db.conn.executemany(
+        self._connection.write_many(
             "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
             " VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET"
@@ -138,13 +134,12 @@ class Players:
         return f". Did you mean {_choices(near)}?" if near else ""
 
     def _select(self, where: str, *values: Any) -> list[Player]:
-        with translated(self._path):
-            rows = self._db.execute(
-                "SELECT players.id, players.name, discriminator, shown_players.name"  # noqa: S608
-                f" FROM players JOIN shown_players USING (id) WHERE {where}",
-                values,
-            ).fetchall()
-        return [Player(*row) for row in rows]
+        rows = self._connection.rows(
+            "SELECT players.id, players.name, discriminator, shown_players.name"  # noqa: S608
+            f" FROM players JOIN shown_players USING (id) WHERE {where}",
+            *values,
+        )
+        return [Player(*map(as_text, row)) for row in rows]
 
 
 def _choices(players: Iterable[Player]) -> str:

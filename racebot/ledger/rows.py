@@ -1,28 +1,41 @@
-"""What the ledger holds, and how it stands in the tables' columns.
+"""What the ledger stores, as dataclasses, and how they are read from and written to table columns.
 
-States are JSON lists of floats, times are ISO 8601 text in UTC.
+States are JSON lists of floats; times are ISO 8601 text in UTC, which sorts as time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from racebot.errors import LedgerError
+from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """How players bring their ratings from an earlier leaderboard of the category.
+
+    `factor` and `most_races` are the arguments of `racebot.ratings.model.Carries.carried`.
+    """
+
+    source: str
+    factor: float = 0.9
+    most_races: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A leaderboard and how it is rated. `id` is None until it is stored.
-
-    `carry` says which earlier leaderboard of the category the players bring their ratings from, as the
-    arguments of `racebot.ratings.model.Carries.carried`; None where everybody starts anew.
-    """
+    """A leaderboard and how it is rated. `id` is None until it is stored."""
 
     category: str
     name: str
@@ -30,7 +43,7 @@ class Leaderboard:
     model: str
     parameters: dict[str, Any]
     teams: str
-    carry: dict[str, Any] | None = None
+    carry: Carry | None = None
     id: int | None = None
 
     @property
@@ -40,19 +53,44 @@ class Leaderboard:
         return self.id
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """Where a race stands in the order in which races count."""
+
+    counted_at: datetime
+    race: str = ""
+
+
+START = Position(datetime.min.replace(tzinfo=UTC))
+"""Before every race."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRace:
-    """A recorded race as the ledger holds it."""
+    """A recorded race as the ledger holds it.
+
+    `recorded_goal` is the name that the goal had when the result was stored; `result.goal` is its name now.
+    """
 
     result: RaceResult
     counted_at: datetime
     source: str
     fingerprint: str
+    recorded_goal: str
+
+    @property
+    def position(self) -> Position:
+        return Position(self.counted_at, self.result.name)
+
+    @property
+    def intact(self) -> bool:
+        """Whether the stored result still matches the fingerprint stored with it."""
+        return replace(self.result, goal=self.recorded_goal).fingerprint() == self.fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class RatedRow:
-    """One race of a leaderboard in its sequence, with its changes. `note` says why nothing changed."""
+    """One race in a leaderboard's sequence, with its changes. `note` says why nothing changed."""
 
     sequence: int
     race: str
@@ -62,7 +100,7 @@ class RatedRow:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a player stands on a leaderboard. `hidden` players are left out of lists."""
+    """A player's current rating and record on a leaderboard. `hidden` players are left out of lists."""
 
     player: str
     state: State
@@ -76,81 +114,177 @@ class Standing:
     hidden: bool = False
 
 
+def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function that reads stored values raise `LedgerError` for values it cannot read."""
+
+    def decorate(read: Callable[P, T]) -> Callable[P, T]:
+        @wraps(read)
+        def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return read(*args, **kwargs)
+            except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise LedgerError(f"a stored {what} cannot be read ({error}): {remedy}") from None
+
+        return reading
+
+    return decorate
+
+
+REBUILD = "run `racebot rebuild`"
+RESTORE = "restore a backup"
+
+
 def text_of(moment: datetime) -> str:
+    """A moment as the ledger stores it."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def moment_of(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise LedgerError(f"a stored time cannot be read ({text!r}): restore a backup") from None
+@readable("time", RESTORE)
+def moment_of(text: object) -> datetime:
+    """The moment that `text_of` wrote."""
+    moment = datetime.fromisoformat(as_text(text))
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset from UTC")
+    return moment
 
 
-def state_of(text: str) -> State:
-    try:
-        return tuple(json.loads(text))
-    except (TypeError, ValueError):
-        raise LedgerError(f"a stored state cannot be read ({text!r}): run `racebot rebuild`") from None
+@readable("state", REBUILD)
+def state_of(text: object) -> State:
+    """The state that a JSON list holds."""
+    return _state(json.loads(as_text(text)))
 
 
-def states_of(texts: Sequence[str]) -> list[State]:
+def states_of(texts: Sequence[object]) -> list[State]:
     """Many states at once, which is much quicker than one by one."""
     try:
-        return [tuple(state) for state in json.loads(f"[{','.join(texts)}]")]
-    except (TypeError, ValueError):
-        return [state_of(text) for text in texts]  # one of them raises, and says which
+        return [_state(state) for state in json.loads(f"[{','.join(map(as_text, texts))}]")]
+    except (TypeError, ValueError, RecursionError):
+        return [state_of(text) for text in texts]  # raises for the one that cannot be read
 
 
-def leaderboard_of(row: dict[str, Any]) -> Leaderboard:
+def state_text(state: State) -> str:
+    """A state as the ledger stores it."""
+    return json.dumps(state)
+
+
+def as_text(value: object) -> str:
+    """The value of a text column; raises TypeError for anything else."""
+    if type(value) is not str:
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def as_int(value: object) -> int:
+    """The value of an integer column; raises TypeError for anything else."""
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def as_float(value: object) -> float:
+    """The value of a real column; raises TypeError for anything else."""
+    if type(value) is not float:
+        raise TypeError(f"{value!r} is not a number")
+    return value
+
+
+@readable("leaderboard", RESTORE)
+def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
+    goals, parameters = json.loads(as_text(row["goals"])), json.loads(as_text(row["parameters"]))
+    if not isinstance(parameters, dict) or not isinstance(goals, list):
+        raise TypeError(f"goals {goals!r}, parameters {parameters!r}")
     return Leaderboard(
-        category=row["category"],
-        name=row["name"],
-        goals=tuple(json.loads(row["goals"])),
-        model=row["model"],
-        parameters=json.loads(row["parameters"]),
-        teams=row["teams"],
-        carry=json.loads(row["carry"]),
-        id=row["id"],
+        category=as_text(row["category"]),
+        name=as_text(row["name"]),
+        goals=tuple(map(as_text, goals)),
+        model=as_text(row["model"]),
+        parameters=parameters,
+        teams=as_text(row["teams"]),
+        carry=_carry_of(json.loads(as_text(row["carry"]))),
+        id=as_int(row["id"]),
     )
 
 
-def race_of(row: dict[str, Any]) -> StoredRace:
+def carry_text(carry: Carry | None) -> str:
+    """A leaderboard's carry-over as the ledger stores it."""
+    if carry is None:
+        return "null"
+    values = asdict(carry)
+    return json.dumps({"from": values.pop("source"), **values})
+
+
+def race_of(row: sqlite3.Row) -> StoredRace:
+    """A stored race.
+
+    Raises:
+        DamagedRaceError: its result cannot be read.
+    """
+    name = row["name"]
     try:
         result = RaceResult.from_json(row["result"])
-    except (KeyError, TypeError, ValueError):
-        raise LedgerError(f"race {row['name']}: its stored result cannot be read: restore a backup") from None
-    return StoredRace(
-        result=result,
-        counted_at=moment_of(row["counted_at"]),
-        source=row["source"],
-        fingerprint=row["fingerprint"],
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise damaged_race(str(name), "cannot be read") from None
+    return _race_of(row, result)
+
+
+def damaged_race(name: str, problem: str = "does not match its fingerprint") -> DamagedRaceError:
+    """The error for a stored result that must not be rated."""
+    return DamagedRaceError(
+        f"race {name}: its stored result {problem}: run `racebot backfill`, or restore a backup"
     )
 
 
-def change_of(row: dict[str, Any]) -> Change:
+@readable("race", RESTORE)
+def _race_of(row: sqlite3.Row, result: RaceResult) -> StoredRace:
+    return StoredRace(
+        result=replace(result, name=as_text(row["name"]), goal=as_text(row["goal"])),
+        counted_at=moment_of(row["counted_at"]),
+        source=as_text(row["source"]),
+        fingerprint=as_text(row["fingerprint"]),
+        recorded_goal=as_text(result.goal),
+    )
+
+
+@readable("change", REBUILD)
+def change_of(row: sqlite3.Row) -> Change:
     return Change(
-        player=row["player"],
-        place=row["place"],
+        player=as_text(row["player"]),
+        place=None if row["place"] is None else as_int(row["place"]),
         before=state_of(row["state_before"]),
         after=state_of(row["state_after"]),
-        points_before=row["points_before"],
-        points_after=row["points_after"],
-        races_before=row["races_before"],
-        parts=tuple((name, points) for name, points in json.loads(row["parts"])),
+        points_before=as_int(row["points_before"]),
+        points_after=as_int(row["points_after"]),
+        races_before=as_int(row["races_before"]),
+        parts=tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(row["parts"]))),
     )
 
 
-def standing_of(row: dict[str, Any], state: State | None = None) -> Standing:
+@readable("standing", REBUILD)
+def standing_of(row: sqlite3.Row, state: State | None = None) -> Standing:
     return Standing(
-        player=row["player"],
+        player=as_text(row["player"]),
         state=state_of(row["state"]) if state is None else state,
-        rating=row["rating"],
-        points=row["points"],
-        races=row["races"],
-        finishes=row["finishes"],
-        wins=row["wins"],
+        rating=as_float(row["rating"]),
+        points=as_int(row["points"]),
+        races=as_int(row["races"]),
+        finishes=as_int(row["finishes"]),
+        wins=as_int(row["wins"]),
         last_race_at=moment_of(row["last_race_at"]),
-        name=row["name"],
+        name=as_text(row["name"]),
         hidden=bool(row["hidden"]),
     )
+
+
+def _state(values: object) -> State:
+    if not isinstance(values, list) or not all(type(value) is float for value in values):
+        raise TypeError(f"{values!r} is not a list of numbers")
+    return tuple(values)
+
+
+def _carry_of(values: object) -> Carry | None:
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise TypeError(f"carry-over {values!r}")
+    most = values.get("most_races")
+    return Carry(as_text(values["from"]), float(values["factor"]), None if most is None else float(most))

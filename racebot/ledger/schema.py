@@ -10,10 +10,7 @@ from __future__ import annotations
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
-migrations = Migrations("racebot")
 
-
-@migrations()
 def m001_ledger(db: Database) -> None:
     """Players, races, leaderboards, and what each race did to each rating."""
     _run(
@@ -106,7 +103,6 @@ def m001_ledger(db: Database) -> None:
     )
 
 
-@migrations()
 def m002_work(db: Database) -> None:
     """Races to look after, messages to deliver, and a backfill under way."""
     _run(
@@ -160,7 +156,6 @@ def m002_work(db: Database) -> None:
     )
 
 
-@migrations()
 def m003_chat(db: Database) -> None:
     """Names in one case, to find them as people type them, and rooms in which the bot keeps quiet."""
     _run(
@@ -177,7 +172,6 @@ def m003_chat(db: Database) -> None:
     )
 
 
-@migrations()
 def m004_places(db: Database) -> None:
     """Indices that tell places and a leaderboard's last race without a look at every standing."""
     _run(
@@ -188,7 +182,6 @@ def m004_places(db: Database) -> None:
     )
 
 
-@migrations()
 def m005_people(db: Database) -> None:
     """Discriminators, which tell apart players with the same name, and orders given by the operator.
 
@@ -240,7 +233,6 @@ def m005_people(db: Database) -> None:
     )
 
 
-@migrations()
 def m006_edits(db: Database) -> None:
     """Races that are over but may come back, races the site does not find, and records that were undone."""
     _run(
@@ -252,10 +244,42 @@ def m006_edits(db: Database) -> None:
     )
 
 
+def m007_replays(db: Database) -> None:
+    """The platforms that rated races, and goals that were renamed on the site."""
+    _run(
+        db,
+        """
+        CREATE TABLE rated_on (
+            leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
+            sequence INTEGER NOT NULL,
+            platform TEXT NOT NULL,
+            PRIMARY KEY (leaderboard, sequence)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE renamed_goals (
+            category TEXT NOT NULL,
+            earlier TEXT NOT NULL,
+            goal TEXT NOT NULL,
+            PRIMARY KEY (category, earlier)
+        ) WITHOUT ROWID
+        """,
+    )
+
+
+_STEPS = (m001_ledger, m002_work, m003_chat, m004_places, m005_people, m006_edits, m007_replays)
+
+NAMES = tuple(step.__name__ for step in _STEPS)
+"""Names of all migrations, in order."""
+
+migrations = Migrations("racebot")
+for step in _STEPS:
+    migrations()(step)
+
+
 def unknown(db: Database) -> list[str]:
-    """Migrations that a database has been through and this version does not have: a newer one made them."""
-    known = {migration.name for migration in migrations._migrations}
-    return [migration.name for migration in migrations.applied(db) if migration.name not in known]
+    """Names of migrations that a newer version of racebot has applied to a database."""
+    return [migration.name for migration in migrations.applied(db) if migration.name not in NAMES]
 
 
 def _run(db: Database, *statements: str) -> None:

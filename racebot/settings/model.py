@@ -29,7 +29,7 @@ from racebot.chat.commands import Command, Words
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import Texts
 from racebot.errors import ModelError, PayloadError, SettingsError
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import did_you_mean
@@ -125,9 +125,9 @@ class CarryOver(BaseModel):
     factor: float = Field(default=0.9, ge=0, le=1)
     most_races: float | None = Field(default=None, ge=0)
 
-    def arguments(self) -> dict[str, Any]:
-        """As `Leaderboard.carry` holds them."""
-        return {"from": self.source, "factor": self.factor, "most_races": self.most_races}
+    def carry(self) -> Carry:
+        """As `Leaderboard.carry` holds it."""
+        return Carry(self.source, self.factor, self.most_races)
 
 
 class LeaderboardSettings(BaseModel):
@@ -355,7 +355,7 @@ class Settings(BaseSettings):
                 name=board.name,
                 category=board.category,
                 goals=tuple(board.goals),
-                carry=board.carry_over.arguments() if board.carry_over else None,
+                carry=board.carry_over.carry() if board.carry_over else None,
                 model_is_set=model_is_set or board.model is not None,
             )
             for board in self.leaderboards

@@ -113,7 +113,7 @@ def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         if orders.why_excluded(name) is not None:
             raise OrderError(f"{name} is excluded already")
         orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
-        return settler.rate_again(settler.holding(name))
+        return settler.rate_again(settler.holding(name), since=race.position)
 
 
 def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
@@ -131,7 +131,7 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         if orders.why_excluded(name) is None:
             raise OrderError(f"{name} is not excluded")
         orders.add(_order(OrderKind.INCLUDE, name, reason, now))
-        return settler.rate_again(settler.holding(name))
+        return settler.rate_again(settler.holding(name), since=race.position)
 
 
 def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:

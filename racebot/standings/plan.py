@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
@@ -27,7 +27,7 @@ class LeaderboardPlan:
     name: str = ""
     category: str = ""
     goals: tuple[str, ...] = ()
-    carry: Mapping[str, Any] | None = None
+    carry: Carry | None = None
     model_is_set: bool = True
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
@@ -39,7 +39,7 @@ class LeaderboardPlan:
             model=self.model,
             parameters=as_json(registry.create(self.model, self.parameters)),
             teams=self.teams.value,
-            carry=None if self.carry is None else dict(self.carry),
+            carry=self.carry,
         )
 
     def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
@@ -132,5 +132,5 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
 
 def _source(board: Leaderboard, boards: Iterable[Leaderboard]) -> Leaderboard | None:
     """The leaderboard that this one carries over from."""
-    name = board.carry["from"] if board.carry else None
+    name = board.carry.source if board.carry else None
     return next((b for b in boards if b.name == name and b.category == board.category), None)

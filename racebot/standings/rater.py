@@ -1,16 +1,16 @@
-"""Rates races one after another on a leaderboard's standings in memory."""
+"""Rates races one after another on standings kept in memory."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from racebot.errors import ModelError, PayloadError
+from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
 from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
@@ -27,8 +27,15 @@ UNCOMPARABLE = "its results cannot be compared"
 UNSUITED = "the model cannot rate it"
 
 
-class Tally:
-    """A leaderboard's standings in memory while races are added in order."""
+class Rater:
+    """A leaderboard's model, and its standings while races are added in order.
+
+    Args:
+        board: the leaderboard.
+        carried: the states that players bring from an earlier leaderboard.
+        next_sequence: the number of the next race in the leaderboard's sequence.
+        excluded: the names of races that the operator excluded from the ratings.
+    """
 
     def __init__(
         self,
@@ -36,11 +43,11 @@ class Tally:
         carried: Mapping[str, State] | None = None,
         *,
         next_sequence: int = 1,
-        why_excluded: Callable[[str], str | None] = lambda race: None,
+        excluded: Collection[str] = (),
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
-        self._why_excluded = why_excluded
+        self._excluded = excluded
         self._sequence = next_sequence
         self._standings: dict[str, Standing] = {}
         self._carried = carried or {}
@@ -52,76 +59,90 @@ class Tally:
 
     def add(self, result: RaceResult) -> RatedRow:
         """Rate one more race and move the standings."""
-        changes: tuple[Change, ...] = ()
-        note = self._why_excluded(result.name)
-        try:
-            if note is None:
-                race = outcome_of(result, self.teams)
-                note = self._why_not(result, race)
-            if note is None:
-                changes = tuple(sorted(self._changes(result, race), key=lambda change: change.player))
-        except PayloadError as error:
-            log.warning("%s", error)
-            note = UNCOMPARABLE
-        except ModelError:
-            note = UNSUITED
-        row = RatedRow(self._sequence, result.name, changes, note)
+        changes: list[Change] = []
+        note = EXCLUDED if result.name in self._excluded else None
+        if note is None:
+            try:
+                changes, note = self._rate(result)
+            except PayloadError as error:
+                log.warning("%s", error)
+                note = UNCOMPARABLE
+            except ModelError:
+                note = UNSUITED
+        row = RatedRow(self._sequence, result.name, tuple(changes), note)
         self._sequence += 1
         return row
 
     def state(self, player: str) -> tuple[State, bool]:
-        """A player's state as the next race would find it, and whether a race gave it."""
+        """A player's state before the next race, and whether a race on this leaderboard led to it."""
         standing = self._standings.get(player)
-        return (
-            (self._carried.get(player, self._initial), False) if standing is None else (standing.state, True)
-        )
+        if standing is None:
+            return self._carried.get(player, self._initial), False
+        return standing.state, True
 
-    def standings(self) -> Iterator[Standing]:
-        """All standings by player, as they are when the first is asked for."""
-        for player in sorted(self._standings):
-            yield self._standings[player]
+    def standings(self) -> list[Standing]:
+        """All standings as they are now, by player."""
+        return [self._standings[player] for player in sorted(self._standings)]
 
-    def _why_not(self, result: RaceResult, race: RatedRace) -> str | None:
+    def _rate(self, result: RaceResult) -> tuple[list[Change], str | None]:
+        """The changes of a race by player, or why there are none."""
+        race = outcome_of(result, self.teams)
         if result.team_race and self.teams is TeamPolicy.IGNORE:
-            return TEAM_RACE
-        if race.outcome.rateable:
-            return None
-        return NOBODY_FINISHED if not any(e.finished for e in result.entrants) else TOO_FEW
+            return [], TEAM_RACE
+        if not race.outcome.rateable:
+            return [], TOO_FEW if any(e.finished for e in result.entrants) else NOBODY_FINISHED
+        changes, ratings = self._changes(result, race)
+        for change, rating in zip(changes, ratings, strict=True):
+            standing = self._standings.get(change.player)
+            self._standings[change.player] = _moved(standing, change, rating, result.ended_at)
+        return sorted(changes, key=lambda change: change.player), None
 
-    def _changes(self, result: RaceResult, race: RatedRace) -> Iterator[Change]:
+    def _changes(self, result: RaceResult, race: RatedRace) -> tuple[list[Change], list[float]]:
+        """Each entrant's change, and the rating it leads to."""
         players = [str(entrant.user_id) for entrant in race.entrants]
-        known = [self._standings.get(player) for player in players]
-        before = np.array([self.state(player)[0] for player in players])
+        states = [self.state(player)[0] for player in players]
+        before = np.array(states)
         steps: Sequence[tuple[str, FloatArray]] = ()
         if isinstance(self.model, Stepwise):
             steps = self.model.steps(before, race.outcome)
         after = steps[-1][1] if steps else self.model.rate(before, race.outcome)
         points_before, points_after = self.model.points(before), self.model.points(after)
         parts = np.diff([points_before, *(self.model.points(states) for _, states in steps)], axis=0)
-        ratings = self.model.rating(after)
+        names = [name for name, _ in steps]
         place_of = places(result, self.teams)
-        for index, (player, entrant, standing) in enumerate(zip(players, race.entrants, known, strict=True)):
-            change = Change(
+        changes = [
+            Change(
                 player=player,
                 place=place_of[entrant],
-                before=tuple(before[index].tolist()),
-                after=tuple(after[index].tolist()),
-                points_before=int(points_before[index]),
-                points_after=int(points_after[index]),
-                races_before=standing.races if standing else 0,
-                parts=_parts([name for name, _ in steps], parts[:, index]),
+                before=tuple(row_before),
+                after=tuple(row_after),
+                points_before=shown_before,
+                points_after=shown_after,
+                races_before=standing.races if (standing := self._standings.get(player)) else 0,
+                parts=_parts(names, row_parts),
             )
-            self._standings[player] = _moved(standing, change, float(ratings[index]), result.ended_at)
-            yield change
+            for player, entrant, row_before, row_after, shown_before, shown_after, row_parts in zip(
+                players,
+                race.entrants,
+                before.tolist(),
+                after.tolist(),
+                points_before.tolist(),
+                points_after.tolist(),
+                parts.T.tolist() if names else [[]] * len(players),
+                strict=True,
+            )
+        ]
+        return changes, self.model.rating(after).tolist()
 
 
-def _parts(names: Sequence[str], points: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
+def _parts(names: Sequence[str], points: Sequence[int]) -> tuple[tuple[str, int], ...]:
     """Points by step. A limit that did not apply is left out."""
-    given = zip(names, points.tolist(), strict=True)
+    given = zip(names, points, strict=True)
     return tuple((name, each) for name, each in given if each or name != "limit")
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
+    """A player's standing after one more race."""
     finished, won = change.place is not None, change.place == 1
     return Standing(
         player=change.player,

@@ -13,7 +13,7 @@ from racebot.chat.answers import Answers
 from racebot.chat.commands import LONGEST_ARGUMENT, Asked, Command, Words
 from racebot.chat.people import Person
 from racebot.chat.templates import Texts
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
@@ -108,7 +108,7 @@ def test_a_newcomers_rating(ledger: Ledger) -> None:
 
 def test_who_brings_a_rating_along_starts_from_that(ledger: Ledger) -> None:
     asking(ledger)
-    carry = {"from": GOAL, "factor": 1.0, "most_races": None}
+    carry = Carry(GOAL, 1.0)
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")

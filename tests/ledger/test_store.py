@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -49,6 +49,13 @@ def standing(name: str, rating: float = 0.5, **facts: object) -> Standing:
 def keep(ledger: Ledger, *races: RaceResult) -> None:
     for race in races:
         ledger.save_race(race, counted_at=race.ended_at, source="import")
+
+
+def write(
+    ledger: Ledger, board: Leaderboard, rated: Sequence[RatedRow] = (), standings: Sequence[Standing] = ()
+) -> None:
+    ledger.append(board, rated, "a platform")
+    ledger.replace_standings(board, standings)
 
 
 def mode(path: Path) -> int:
@@ -216,7 +223,7 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) 
     with Ledger.open(path) as ledger:
         board = ledger.save_leaderboard(BOARD)
         keep(ledger, *(result(f"r{i}", "ann bo cy di ed", dnf="fay gus") for i in range(200)))
-        ledger.replace(board, [RatedRow(i + 1, f"orb/r{i}", ()) for i in range(200)], [])
+        write(ledger, board, [RatedRow(i + 1, f"orb/r{i}", ()) for i in range(200)])
     whole = path.read_bytes()
     page = 4096
     for number in range(2, len(whole) // page):
@@ -241,10 +248,10 @@ def test_a_sound_ledger_has_nothing_to_complain_of(ledger: Ledger) -> None:
 def test_a_row_that_refers_to_nothing_is_found(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(BOARD)
     keep(ledger, result("r", "ann"))
-    ledger.append(board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
+    write(ledger, board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
     ledger.db.execute("PRAGMA foreign_keys = OFF")
     ledger.db.execute("DELETE FROM races")
-    assert ledger.check() == ["a row of rated refers to a races that is not there"]
+    assert ledger.check() == ["a row of rated refers to a races that does not exist"]
 
 
 # Transactions
@@ -264,7 +271,7 @@ def test_an_exception_in_the_middle_leaves_nothing(ledger: Ledger) -> None:
     with pytest.raises(Halt), ledger.transaction():  # noqa: PT012
         keep(ledger, result("r", "ann bo"))
         with ledger.transaction():
-            ledger.append(board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
+            write(ledger, board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
         raise Halt
     assert dump(ledger) == before
 
@@ -361,7 +368,7 @@ def test_new_settings_keep_a_leaderboards_id(ledger: Ledger) -> None:
 def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: Leaderboard) -> None:
     other = ledger.save_leaderboard(replace(BOARD, name="Other"))
     for each in (board, other):
-        ledger.append(each, [A, B, C], [standing("ann")])
+        write(ledger, each, [A, B, C], [standing("ann")])
     ledger.remove_leaderboard(board)
     assert ledger.leaderboards() == [other]
     counts = [f"SELECT count(*) FROM {table}" for table in ("rated", "changes", "standings")]  # noqa: S608
@@ -475,11 +482,9 @@ C = RatedRow(3, "orb/c", (change("ann", 0.5, 0.75, 1, 1), change("cy", 0.0, -0.5
 
 
 def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
-    assert ledger.next_sequence(board) == 1
     assert ledger.last_counted(board) is None
-    ledger.append(board, [A, B], [])
-    assert ledger.next_sequence(board) == 3
-    ledger.append(board, [C], [])
+    write(ledger, board, [A, B], [])
+    write(ledger, board, [C], [])
     assert list(ledger.rated_rows(board)) == [A, B, C]
     assert [ledger.rated_race(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
     assert ledger.rated_count(board) == 3
@@ -487,15 +492,15 @@ def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
 
 
 def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [A], [])
+    write(ledger, board, [A], [])
     with pytest.raises(LedgerError):
-        ledger.append(board, [replace(A, sequence=2)], [])
+        write(ledger, board, [replace(A, sequence=2)], [])
     assert list(ledger.rated_rows(board)) == [A]
 
 
 def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(LedgerError, match="FOREIGN KEY"):
-        ledger.append(board, [RatedRow(1, "orb/nosuch", ())], [])
+        write(ledger, board, [RatedRow(1, "orb/nosuch", ())], [])
 
 
 @given(
@@ -507,7 +512,8 @@ def test_states_read_back_to_the_last_bit(
 ) -> None:
     written = Change("id-ann", 1, tuple(state), tuple(reversed(state)), 1, 2, 0)
     place = Standing("id-ann", tuple(state), rating, 5, 1, 1, 0, NOON, "Ann")
-    ledger.replace(board, [RatedRow(1, "orb/a", (written,))], [place])
+    ledger.truncate(board, 1)
+    write(ledger, board, [RatedRow(1, "orb/a", (written,))], [place])
     (row,) = ledger.rated_rows(board)
     assert repr(row.changes[0]) == repr(written)
     read_back = ledger.standing(board, "id-ann")
@@ -516,39 +522,47 @@ def test_states_read_back_to_the_last_bit(
 
 
 def test_standings_best_first(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [], [standing("cy", 0.25), standing("ann", 0.25), standing("bo", 0.75)])
+    write(ledger, board, [], [standing("cy", 0.25), standing("ann", 0.25), standing("bo", 0.75)])
     assert [s.name for s in ledger.standings(board)] == ["Bo", "Ann", "Cy"]
     assert ledger.standing(board, "id-bo") == standing("bo", 0.75)
     assert ledger.standing(board, "id-di") is None
 
 
 def test_a_new_standing_takes_the_place_of_the_old_one(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [A], [standing("ann", 0.5), standing("bo", -0.25)])
-    ledger.append(board, [C], [standing("ann", 0.75, races=2)])
+    write(ledger, board, [A], [standing("ann", 0.5), standing("bo", -0.25)])
+    write(ledger, board, [C], [standing("ann", 0.75, races=2)])
     assert ledger.standings(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
 
 
-def test_replacing_a_leaderboards_sequence(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_sequence_is_written_anew_from_a_number_on(ledger: Ledger, board: Leaderboard) -> None:
     other = ledger.save_leaderboard(replace(BOARD, name="Other"))
-    ledger.append(board, [A, B, C], [standing("ann"), standing("bo")])
-    ledger.append(other, [A], [standing("ann", 0.125)])
-    ledger.replace(board, [replace(C, sequence=1)], [standing("cy")])
-    assert list(ledger.rated_rows(board)) == [replace(C, sequence=1)]
-    assert ledger.standings(board) == [standing("cy")]
+    write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
+    write(ledger, other, [A], [standing("ann", 0.125)])
+    ledger.truncate(board, 2)
+    write(ledger, board, [replace(C, sequence=2)], [standing("cy"), replace(standing("bo"), races=0)])
+    assert list(ledger.rated_rows(board)) == [A, replace(C, sequence=2)]
+    assert {s.player for s in ledger.standings(board)} == {"id-ann", "id-cy"}
     assert list(ledger.rated_rows(other)) == [A]
     assert ledger.standings(other) == [standing("ann", 0.125)]
 
 
-def test_removing_a_race_takes_its_changes_along(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [A, C], [])
-    ledger.remove_race("orb/a")
+def test_a_race_is_removed_where_its_leaderboards_are_written_anew(
+    ledger: Ledger, board: Leaderboard
+) -> None:
+    write(ledger, board, [A, C], [])
+    with pytest.raises(LedgerError, match="FOREIGN KEY"), ledger.transaction():
+        ledger.remove_race("orb/a")
+    with ledger.transaction():
+        ledger.remove_race("orb/a")
+        ledger.truncate(board, 1)
+        write(ledger, board, [C])
     assert ledger.race("orb/a") is None
     assert list(ledger.rated_rows(board)) == [C]
     assert ledger.check() == []
 
 
 def test_a_players_history_newest_first(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [A, B, C], [])
+    write(ledger, board, [A, B, C], [])
     assert [(race.result.name, c) for race, c in ledger.history(board, "id-ann", 9)] == [
         ("orb/c", C.changes[0]),
         ("orb/a", A.changes[0]),
@@ -558,7 +572,7 @@ def test_a_players_history_newest_first(ledger: Ledger, board: Leaderboard) -> N
 
 
 def test_changes_since_a_moment(ledger: Ledger, board: Leaderboard) -> None:
-    ledger.append(board, [A, B, C], [])
+    write(ledger, board, [A, B, C], [])
     assert list(ledger.changes_since(board, NOON)) == [*A.changes, *C.changes]
     assert list(ledger.changes_since(board, NOON + timedelta(hours=2))) == list(C.changes)
     assert list(ledger.changes_since(board, NOON + timedelta(hours=2, microseconds=1))) == []
@@ -567,7 +581,7 @@ def test_changes_since_a_moment(ledger: Ledger, board: Leaderboard) -> None:
 def test_the_latest_race(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.latest_race(board) is None
     later = NOON + timedelta(hours=2)
-    ledger.append(board, [], [standing("ann", last_race_at=later), standing("bo")])
+    write(ledger, board, [], [standing("ann", last_race_at=later), standing("bo")])
     assert ledger.latest_race(board) == later
 
 
@@ -583,9 +597,9 @@ def test_a_stored_result_that_cannot_be_read_is_a_ledger_error(ledger: Ledger, t
 def test_a_stored_standing_that_cannot_be_read_is_a_ledger_error(
     ledger: Ledger, board: Leaderboard, column: str
 ) -> None:
-    ledger.append(board, [], [standing("ann")])
+    write(ledger, board, [], [standing("ann")])
     ledger.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
-    with pytest.raises(LedgerError, match="cannot be read \\('x'\\)"):
+    with pytest.raises(LedgerError, match="cannot be read"):
         ledger.standings(board)
 
 
@@ -660,9 +674,9 @@ def test_the_revision_tells_of_ratings_written_here_and_of_all_that_others_write
     ledger.pending.leave("nothing of interest")
     ledger.db.conn.commit()
     assert ledger.revision() == seen[0]
-    ledger.append(board, [], [])
+    write(ledger, board, [], [])
     seen.append(ledger.revision())
-    ledger.replace(board, [], [])
+    ledger.truncate(board, 1)
     seen.append(ledger.revision())
     with Ledger.open(ledger.path) as other:
         other.remove_leaderboard(board)

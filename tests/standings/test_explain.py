@@ -16,7 +16,7 @@ from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.parameters import as_json
 from racebot.standings.explain import Explanation, Limit, Unchanged, explain_race, in_words
-from racebot.standings.rater import Tally
+from racebot.standings.rater import Rater
 
 NAMES = ("ann", "bo", "cy", "di", "ed", "flo", "gus", "hal")
 HURDLES = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle")
@@ -27,24 +27,24 @@ ANN, BO, CY = 1.1, 0.9, 1.0
 OVER_BO, OVER_CY = 0.549834, 0.524979
 
 
-def tally(model: str, **parameters: Any) -> Tally:
+def rater(model: str, **parameters: Any) -> Rater:
     given = as_json(registry.create(model, parameters))
-    return Tally(Leaderboard(CATEGORY, GOAL, (GOAL,), model, given, TeamPolicy.INDIVIDUAL.value))
+    return Rater(Leaderboard(CATEGORY, GOAL, (GOAL,), model, given, TeamPolicy.INDIVIDUAL.value))
 
 
-def explained(on: Tally, race: RaceResult) -> dict[str, Explanation]:
+def explained(on: Rater, race: RaceResult) -> dict[str, Explanation]:
     """Rate a race and explain it, by name."""
     changes = on.add(race).changes
     whys = explain_race(on.model, on.teams, race, changes) if changes else {}
     return {player.removeprefix("id-"): why for player, (_, why) in whys.items()}
 
 
-def with_ratings(model: str, ratings: dict[str, float], **parameters: Any) -> Tally:
+def with_ratings(model: str, ratings: dict[str, float], **parameters: Any) -> Rater:
     """A leaderboard on which these players start at ratings of their own."""
     made = registry.create(model, parameters)
     initial = made.initial().tolist()
     carried = {f"id-{name}": (rating, *initial[1:]) for name, rating in ratings.items()}
-    return Tally(
+    return Rater(
         Leaderboard(CATEGORY, GOAL, (GOAL,), model, as_json(made), TeamPolicy.INDIVIDUAL.value), carried
     )
 
@@ -67,7 +67,7 @@ def invented_races(count: int, *, most: int = 8, seed: int = 1) -> list[RaceResu
 
 @pytest.mark.parametrize("model", sorted(registry.MODELS))
 def test_parts_equal_the_change_and_no_reason_contradicts_the_place_part(model: str) -> None:
-    on = tally(model)
+    on = rater(model)
     seen = 0
     for race in invented_races(60, most=2 if model in TWO_PLAYERS else 8):
         for why in explained(on, race).values():
@@ -108,7 +108,7 @@ def test_expected_place_minus_place_is_the_sum_over_opponents(model: str, data: 
 
 @pytest.mark.parametrize("model", HURDLES)
 def test_a_dnf_always_has_the_chance_to_finish(model: str) -> None:
-    on = tally(model)
+    on = rater(model)
     assert isinstance(on.model, PredictsFinish)
     for race in invented_races(20):
         for why in explained(on, race).values():
@@ -168,7 +168,7 @@ def test_of_equal_terms_the_better_placed_opponent_is_named_first() -> None:
 
 
 def test_the_last_of_a_race_that_everyone_finished_never_gains() -> None:
-    why = explained(tally("thurstone-hurdle"), result("r", "ann bo"))["bo"]
+    why = explained(rater("thurstone-hurdle"), result("r", "ann bo"))["bo"]
     assert (why.change, why.limit, why.unchanged) == (0, Limit.LAST, Unchanged.LAST)
     assert why.limit_points < 0
     assert in_words(why, {"id-ann": "Ann"}) == ["the last never gains"], "parts that cancel out would puzzle"
@@ -214,7 +214,7 @@ def test_words_for_a_change() -> None:
 
 
 def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
-    why = explained(tally("thurstone-hurdle"), result("r", "ann bo", dnf="cy"))["cy"]
+    why = explained(rater("thurstone-hurdle"), result("r", "ann bo", dnf="cy"))["cy"]
     assert in_words(why, {}) == [f"{why.finish_chance:.0%} to finish"]
 
 
@@ -222,7 +222,7 @@ def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
 
 
 def test_a_race_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    on = tally("thurstone-hurdle")
+    on = rater("thurstone-hurdle")
     race = large_race([f"p{number:03}" for number in range(200)])
     changes = on.add(race).changes
 

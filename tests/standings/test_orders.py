@@ -16,7 +16,7 @@ from racebot.chat.templates import Texts
 from racebot.errors import OrderError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.players import Player
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders, queries
@@ -271,7 +271,7 @@ def test_merged_accounts_that_meet_later_are_two_people_there(settler: Settler) 
 
 
 def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
-    carry = {"from": GOAL, "factor": 1.0, "most_races": None}
+    carry = Carry(GOAL, 1.0)
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge(RACES, "import")

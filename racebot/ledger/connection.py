@@ -1,0 +1,111 @@
+"""One connection to a ledger's database: statements in, rows out, transactions around them.
+
+Every statement of the ledger goes through `Connection`, so that SQLite's errors reach callers as
+`LedgerError` with the file's name and what to do about it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils.db import Database
+
+from racebot.ledger.database import translated
+
+
+class Connection:
+    """A connection to the database at `path`.
+
+    Raises (all methods):
+        LedgerError: the database is damaged, read-only, full, locked, or not a ledger.
+        PayloadError: a value SQLite cannot store: invalid Unicode, or an integer over 64 bits.
+    """
+
+    def __init__(self, db: Database, path: Path) -> None:
+        self.db = db
+        self.path = path
+        self.ratings_written = 0
+        """How often this connection has written ratings."""
+
+    def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """Run a query and return all of its rows."""
+        with translated(self.path):
+            cursor = self.db.execute(sql, values)
+            cursor.row_factory = sqlite3.Row
+            return cursor.fetchall()
+
+    def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
+        """Run a query and return its first row, or None."""
+        return next(iter(self.rows(sql, *values)), None)
+
+    def stream(self, sql: str, *values: Any) -> Iterator[sqlite3.Row]:
+        """Run a query and yield its rows as SQLite finds them."""
+        with translated(self.path):
+            cursor = self.db.execute(sql, values)
+            cursor.row_factory = sqlite3.Row
+            yield from cursor
+
+    def write(self, sql: str, *values: Any) -> int:
+        """Run a statement that writes, and return how many rows it changed."""
+        with translated(self.path):
+            return int(self.db.execute(sql, values).rowcount)
+
+    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run one statement for each tuple of values, in one transaction."""
+        with self.transaction():
+            self.db.conn.executemany(sql, rows)
+
+    @contextmanager
+    def transaction(self, *, lasting: bool = True) -> Generator[None]:
+        """Commit all writes inside together, or none of them. May be nested; the outermost one commits.
+
+        The write lock is taken at the start, so that nobody can change what was read inside before it is
+        written back.
+
+        Args:
+            lasting: wait until the data is on the disk. Without it the writes survive the end of the
+                process, but a power cut may undo them until the next lasting transaction commits.
+        """
+        with translated(self.path):
+            if self.db.conn.in_transaction:
+                yield
+                return
+            if not lasting:
+                self.db.conn.execute("PRAGMA synchronous = NORMAL")
+            try:
+                self.db.conn.execute("BEGIN IMMEDIATE")
+                yield
+                self.db.conn.execute("COMMIT")
+            except BaseException:
+                self.db.conn.rollback()
+                raise
+            finally:
+                if not lasting:
+                    self.db.conn.execute("PRAGMA synchronous = FULL")
+
+    @contextmanager
+    def snapshot(self) -> Generator[None]:
+        """Make all reads inside see the database as it is at the first of them."""
+        with translated(self.path):
+            self.db.conn.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.db.conn.rollback()
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has written to the database."""
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    def check(self) -> list[str]:
+        """One line for each problem that SQLite finds in the file; empty if it is intact."""
+        problems = [row[0] for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
+        broken = self.rows("PRAGMA foreign_key_check")
+        return problems + [f"a row of {row[0]} refers to a {row[2]} that does not exist" for row in broken]
+
+    def close(self) -> None:
+        self.db.close()

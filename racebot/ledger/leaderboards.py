@@ -1,0 +1,69 @@
+"""Leaderboards: which goals they join, how they are rated, and what was carried over into them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from racebot.ledger.connection import Connection
+from racebot.ledger.rows import (
+    Leaderboard,
+    as_text,
+    carry_text,
+    leaderboard_of,
+    state_of,
+    state_text,
+)
+from racebot.races.change import State
+
+
+class Leaderboards(Connection):
+    """Reads and writes the tables `leaderboards` and `carried`."""
+
+    def leaderboards(self) -> list[Leaderboard]:
+        """All leaderboards, by category and name."""
+        return list(map(leaderboard_of, self.rows("SELECT * FROM leaderboards ORDER BY category, name")))
+
+    def leaderboard(self, category: str, name: str) -> Leaderboard | None:
+        """A leaderboard by its name."""
+        row = self.row("SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name)
+        return None if row is None else leaderboard_of(row)
+
+    def save_leaderboard(self, board: Leaderboard) -> Leaderboard:
+        """Store a leaderboard's settings, new or changed; returns it with its id. Changes no rating."""
+        with self.transaction():
+            self.write(
+                "INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (category, name) DO UPDATE SET"
+                " goals = excluded.goals, model = excluded.model, parameters = excluded.parameters,"
+                " teams = excluded.teams, carry = excluded.carry",
+                board.category,
+                board.name,
+                json.dumps(list(board.goals)),
+                board.model,
+                json.dumps(board.parameters, sort_keys=True),
+                board.teams,
+                carry_text(board.carry),
+            )
+            stored = self.leaderboard(board.category, board.name)
+        assert stored is not None  # noqa: S101 - written two lines up
+        return stored
+
+    def remove_leaderboard(self, board: Leaderboard) -> None:
+        """Forget a leaderboard with its changes and standings; the races stay."""
+        self.ratings_written += 1
+        self.write("DELETE FROM leaderboards WHERE id = ?", board.key)
+
+    def carried(self, board: Leaderboard) -> dict[str, State]:
+        """The states that players brought into a leaderboard from the one before it."""
+        rows = self.rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
+        return {as_text(row["player"]): state_of(row["state"]) for row in rows}
+
+    def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
+        """Store the states that players bring into a leaderboard, in place of those stored before."""
+        with self.transaction():
+            self.write("DELETE FROM carried WHERE leaderboard = ?", board.key)
+            self.write_many(
+                "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)",
+                [(board.key, player, state_text(state)) for player, state in states.items()],
+            )

@@ -1,0 +1,103 @@
+"""Stored races: recorded results in the order in which they count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.connection import Connection
+from racebot.ledger.players import Players
+from racebot.ledger.rows import START, Leaderboard, Position, StoredRace, as_text, moment_of, race_of, text_of
+from racebot.races.result import RaceResult
+
+
+class Races(Connection):
+    """Reads and writes the tables `races` and `players`' names as races show them."""
+
+    def race(self, name: str) -> StoredRace | None:
+        """A recorded race by its name (`category/slug`)."""
+        row = self.row("SELECT * FROM races WHERE name = ?", name)
+        return None if row is None else race_of(row)
+
+    def find_race(self, name: str) -> StoredRace:
+        """A recorded race by its name or by its slug alone.
+
+        Raises:
+            NoSuchEntryError: no race, or more than one, has that name.
+        """
+        stored = self.race(name)
+        if stored is not None:
+            return stored
+        rows = self.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
+        if len(rows) != 1:
+            names = ", ".join(as_text(row["name"]) for row in rows)
+            raise NoSuchEntryError(
+                f"{name!r} could be any of: {names}" if rows else f"no recorded race {name!r} in the ledger"
+            )
+        return race_of(rows[0])
+
+    def position(self, name: str) -> Position | None:
+        """Where a stored race counts. Its result need not be readable."""
+        row = self.row("SELECT counted_at FROM races WHERE name = ?", name)
+        return None if row is None else Position(moment_of(row["counted_at"]), name)
+
+    def races_of(self, board: Leaderboard, after: Position = START) -> Iterator[StoredRace]:
+        """The recorded races of a leaderboard's goals after a position, in the order in which they count."""
+        marks = ", ".join("?" for _ in board.goals)
+        moment = "" if after == START else text_of(after.counted_at)
+        rows = self.stream(
+            f"SELECT * FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608 - only marks
+            " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name",
+            board.category,
+            *board.goals,
+            moment,
+            moment,
+            after.race,
+        )
+        return map(race_of, rows)
+
+    def first_position(self, board: Leaderboard) -> Position | None:
+        """Where the first race of a leaderboard counts; None before there is one."""
+        marks = ", ".join("?" for _ in board.goals)
+        row = self.row(
+            f"SELECT counted_at, name FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
+            " ORDER BY counted_at, name LIMIT 1",
+            board.category,
+            *board.goals,
+        )
+        return None if row is None else Position(moment_of(row["counted_at"]), as_text(row["name"]))
+
+    def goals(self) -> list[tuple[str, str]]:
+        """Category and goal of all recorded races, each pair once."""
+        rows = self.rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
+        return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
+
+    def current_goal(self, category: str, name: str) -> str:
+        """The name that a goal has now, given one that it had at any time."""
+        row = self.row("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
+        return name if row is None else as_text(row["goal"])
+
+    def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
+        """Store a recorded race, or a new result of a stored one, which keeps its place in the order."""
+        with self.transaction():
+            self.write(
+                "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+                " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
+                " fingerprint = excluded.fingerprint",
+                result.name,
+                result.category,
+                result.goal,
+                text_of(result.ended_at),
+                text_of(counted_at),
+                source,
+                result.to_json(),
+                result.fingerprint(),
+            )
+            Players(self).see(result)
+
+    def remove_race(self, name: str) -> None:
+        """Forget a race, in a transaction in which the caller rates again the leaderboards that hold it."""
+        self.write("PRAGMA defer_foreign_keys = ON")
+        self.write("DELETE FROM races WHERE name = ?", name)

@@ -1,0 +1,17 @@
+"""Names the platform and the library versions on which ratings are worked out."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import version
+
+
+@cache
+def this_platform() -> str:
+    """The processor, system and versions that can change the last bits of a rating."""
+    return (
+        f"{platform.system()} {platform.machine()}, {platform.libc_ver()[0] or 'libc'} "
+        f"{platform.libc_ver()[1]}, Python {platform.python_version()}, "
+        f"numpy {version('numpy')}, scipy {version('scipy')}"
+    )

@@ -1,0 +1,217 @@
+"""Compares what a ledger stores with a replay of its stored results, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from racebot.errors import DamagedRaceError, LedgerError
+from racebot.ledger.ratings import StoredRow, change_values
+from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, StoredRace
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change, State
+from racebot.standings.platforms import this_platform
+from racebot.standings.rater import Rater
+from racebot.standings.replay import BATCH, Progress, Replay
+
+REPAIR = f"run `racebot backfill`, or {RESTORE}"
+LAST_BITS = 1e-6
+"""Largest relative difference between numbers that can come from other hardware or library versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in which the ledger differs from a replay. Without a remedy it is no damage."""
+
+    text: str
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None) -> list[Problem]:
+    """Replay a leaderboard's stored results and compare with its stored ratings. Writes nothing.
+
+    Args:
+        ledger: the ledger.
+        board: one of its leaderboards.
+        progress: called with the number of races compared so far.
+
+    Returns:
+        One problem for each difference; empty if the ledger is right.
+    """
+    return _Verification(ledger, board).run(progress)
+
+
+@dataclass(slots=True)
+class _Bits:
+    """Differences of numbers that another platform explains."""
+
+    races: int = 0
+    largest: float = 0.0
+
+
+@dataclass(slots=True)
+class _Verification:
+    ledger: Ledger
+    board: Leaderboard
+    problems: list[Problem] = field(default_factory=list)
+    bits: _Bits = field(default_factory=_Bits)
+    platforms: Sequence[str] = ()
+
+    def run(self, progress: Progress | None) -> list[Problem]:
+        replay = Replay(self.ledger)
+        others = set(self.ledger.platforms(self.board)) - {this_platform()}
+        self.platforms = sorted(others)
+        try:
+            carried = replay.carried(self.board)
+            if carried != replay.brought_now(self.board):
+                self._add("what players bring differs from the standings of its source", REBUILD)
+            rater = Rater(self.board, carried, excluded=self.ledger.orders.excluded())
+            if self._races(rater, progress):
+                self._standings(rater)
+        except DamagedRaceError as error:
+            self._add(str(error), REPAIR)
+        except LedgerError as error:
+            self._add(str(error), REBUILD)
+        if self.bits.races:
+            elsewhere = "; ".join(each or "a platform not noted" for each in self.platforms)
+            self._add(
+                f"{self.bits.races} races differ in the last bits, by {self.bits.largest:.1g} at most: "
+                f"they were rated on {elsewhere}, and this is {this_platform()}",
+                None,
+            )
+        return self.problems
+
+    def _races(self, rater: Rater, progress: Progress | None) -> bool:
+        """Compare all rated races; whether all stored results could be replayed."""
+        rows = self.ledger.stored_rows(self.board)
+        waiting: dict[str, StoredRow] = {}  # in a ledger without faults, one row at a time
+        damaged = False
+        for number, stored in enumerate(self.ledger.races_of(self.board), start=1):
+            if not stored.intact or not self._goal_is_known(stored):
+                damaged = True
+                name = stored.result.name
+                self._add(f"race {name}: the stored result does not match its fingerprint", REPAIR)
+            if damaged:
+                continue  # a replay of the races after it cannot agree
+            self._race(rater.add(stored.result), rows, waiting)
+            if progress is not None and number % BATCH == 0:
+                progress(number)
+        if damaged:
+            return False
+        for name in [*waiting, *(row.race for row in rows)]:
+            self._add(f"race {name}: rated, but its result is not stored", REBUILD)
+        return True
+
+    def _race(self, row: RatedRow, rows: Iterator[StoredRow], waiting: dict[str, StoredRow]) -> None:
+        while row.race not in waiting and (stored := next(rows, None)) is not None:
+            waiting[stored.race] = stored
+        kept = waiting.pop(row.race, None)
+        if kept is None:
+            self._add(f"race {row.race}: stored, but not rated", REBUILD)
+        elif kept != StoredRow(row.sequence, row.race, row.note, tuple(map(change_values, row.changes))):
+            self._differing(row)
+
+    def _differing(self, replayed: RatedRow) -> None:
+        """Say in what way a stored row differs from its replay, if in a way that matters."""
+        try:
+            stored = self.ledger.rated_race(self.board, replayed.race)
+        except LedgerError as error:
+            self._add(f"race {replayed.race}: {error}", REBUILD)
+            return
+        if stored is None:
+            self._add(f"race {replayed.race}: stored, but not rated", REBUILD)
+            return
+        if _agrees(stored, replayed):
+            return
+        difference = _row_difference(stored, replayed) if self.platforms else math.inf
+        if difference <= LAST_BITS:
+            self.bits.races += 1
+            self.bits.largest = max(self.bits.largest, difference)
+        else:
+            self._add(f"race {replayed.race}: the stored changes differ from a replay", REBUILD)
+
+    def _standings(self, rater: Rater) -> None:
+        replayed = {s.player: s for s in rater.standings()}
+        for standing in self.ledger.standings(self.board):
+            expected = replayed.pop(standing.player, None)
+            if expected is None:
+                self._add(f"player {standing.name}: has a standing that no race explains", REBUILD)
+            elif replace(expected, name=standing.name, hidden=standing.hidden) != standing and not (
+                self.platforms and _standing_difference(expected, standing) <= LAST_BITS
+            ):
+                self._add(f"player {standing.name}: the standing differs from a replay", REBUILD)
+        for player in replayed:
+            self._add(f"player {player}: has no standing, though races gave one", REBUILD)
+
+    def _goal_is_known(self, stored: StoredRace) -> bool:
+        """Whether the goal's name is the recorded one, or one that the goal was renamed to."""
+        goal = stored.result.goal
+        return goal == stored.recorded_goal or goal == self.ledger.current_goal(
+            stored.result.category, stored.recorded_goal
+        )
+
+    def _add(self, text: str, remedy: str | None) -> None:
+        self.problems.append(Problem(text, remedy))
+
+
+def _agrees(stored: RatedRow, replayed: RatedRow) -> bool:
+    """Whether a row equals its replay. Rows of earlier versions count a limit among the other parts."""
+    if len(stored.changes) != len(replayed.changes):
+        return False
+    changes = (
+        replace(new, parts=old.parts)
+        if "limit" in dict(new.parts) and "limit" not in dict(old.parts) and _total(old) == _total(new)
+        else new
+        for old, new in zip(stored.changes, replayed.changes, strict=True)
+    )
+    return stored == replace(replayed, changes=tuple(changes))
+
+
+def _total(change: Change) -> int:
+    return sum(points for _, points in change.parts)
+
+
+def _row_difference(stored: RatedRow, replayed: RatedRow) -> float:
+    """The largest relative difference of two rows' numbers; infinite if they differ in anything else."""
+    if _facts(stored) != _facts(replayed):
+        return math.inf
+    return max(
+        (
+            max(_difference(a.before, b.before), _difference(a.after, b.after))
+            if abs(a.points_before - b.points_before) <= 1 and abs(a.points_after - b.points_after) <= 1
+            else math.inf
+            for a, b in zip(stored.changes, replayed.changes, strict=True)
+        ),
+        default=math.inf,
+    )
+
+
+def _facts(row: RatedRow) -> tuple[object, ...]:
+    """What no platform changes in a row."""
+    entrants = [(change.player, change.place, change.races_before) for change in row.changes]
+    return row.sequence, row.race, row.note, entrants
+
+
+def _standing_difference(expected: Standing, stored: Standing) -> float:
+    alike = replace(
+        expected,
+        name=stored.name,
+        hidden=stored.hidden,
+        state=stored.state,
+        rating=stored.rating,
+        points=stored.points,
+    )
+    if alike != stored or abs(expected.points - stored.points) > 1:
+        return math.inf
+    return max(_difference(expected.state, stored.state), _difference((expected.rating,), (stored.rating,)))
+
+
+def _difference(a: State, b: State) -> float:
+    """The largest difference of two states relative to the size of their numbers, at least 1."""
+    if len(a) != len(b):
+        return math.inf
+    return max((abs(x - y) / max(1.0, abs(x), abs(y)) for x, y in zip(a, b, strict=True)), default=0.0)
