@@ -94,7 +94,7 @@ def seen(shown: RaceResult | None = None, version: int | None = 1, status: str =
         category=CATEGORY,
         slug=name.partition("/")[2],
         status=status or ("finished" if shown else "in_progress"),
-        goal=shown.goal if shown else GOAL,
+        goal=facts.pop("goal", shown.goal if shown else GOAL),
         version=version,
         recordable=facts.pop("recordable", shown.recordable if shown else True),
         recorded=facts.pop("recorded", shown.recorded if shown else False),

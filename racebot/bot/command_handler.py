@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.messages import MESSAGE_LIMIT
 from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import Texts
@@ -61,6 +62,8 @@ class Conversation:
         self._private = private
         self._clock = clock
         self._seen: deque[str] = deque(maxlen=REMEMBERED)
+        self._noted: deque[str] = deque(maxlen=REMEMBERED)
+        """Races whose room was told that they do not count."""
 
     def heard(self, message: ChatMessage, race: Race | None) -> Asked | None:
         """The command in a chat message, if there is one that is to be answered.
@@ -93,7 +96,19 @@ class Conversation:
             return None
         asker = Person(str(message.user_id), message.user_name)
         text = self._answers.answer(asked, race, asker, moderator=message.can_moderate)
+        if race.custom_goal or not race.recordable:
+            text = self._with_note(text, asked, race)
         return Reply(text, asker.id if self._private else None) if text else None
+
+    def _with_note(self, text: str, asked: Asked, race: Race) -> str:
+        """Return an answer in a race that does not count, which the first one in the room says."""
+        note = self._texts.not_counted
+        if asked.command is Command.ODDS:
+            text = ""
+        elif race.name in self._noted:
+            return text
+        self._noted.append(race.name)
+        return f"{note} {text}".strip()[:MESSAGE_LIMIT]
 
     def _carry_out(self, order: str, message: ChatMessage, race: Race) -> str:
         """Carry out what a moderator orders; the answer."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import cast
 
 import numpy as np
@@ -91,10 +92,20 @@ class Answers:
             return self._help(moderator=moderator)
         race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self._ledger, asker)
-        planned = self._settler.plans.leaderboards(race.category, race.goal)
-        boards = [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
-        answers = [self._on(board, asked, race, asker) for board in boards]
+        answers = [self._on(board, asked, race, asker) for board in self._boards(race)]
         return self._one(dict.fromkeys(answers))  # what holds of all leaderboards is said once
+
+    def _boards(self, race: Race) -> list[Leaderboard]:
+        """Return the leaderboards of a race's goal. A custom goal has none, so the latest one stands in."""
+        if not race.custom_goal:
+            planned = self._settler.plans.leaderboards(race.category, race.goal)
+            return [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
+        raced = [
+            (latest, board)
+            for board in self._ledger.leaderboards()
+            if board.category == race.category and (latest := self._ledger.latest_race(board)) is not None
+        ]
+        return [max(raced, key=itemgetter(0))[1]] if raced else []
 
     def _on(self, board: Leaderboard, asked: Asked, race: Race, asker: Person) -> str:
         match asked.command:

@@ -62,6 +62,10 @@ class Texts(BaseModel):
         "This race will not be recorded, so the rating changes above do not count.",
         "said where changes were announced and the race is set aside",
     )
+    not_counted: str = _text(
+        "This race does not count: it changes no ratings.",
+        "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
+    )
     team_race: str = _text(
         "This is a team race: it does not change any rating ({goal}).", "said of team races", "goal"
     )

@@ -194,3 +194,34 @@ def test_redo_where_there_is_nothing(talk: Talk) -> None:
 def test_orders_are_the_moderators(talk: Talk, order: str) -> None:
     assert talk.say(f"!ratings {order}") == Reply("That is for the moderators of this category.", None)
     assert talk.waiting() == []
+
+
+NOTE = Texts().not_counted
+DOES_NOT_COUNT = {
+    "custom goal": seen(status="open", goal="Casual fun", recordable=False, custom_goal=True),
+    "unranked": seen(status="open", recordable=False),
+    "cancelled": seen(status="cancelled", recordable=False),
+    "do not record": replace(FINISHED, recordable=False),
+}
+
+
+@pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
+def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race: Race) -> None:
+    talk.lifecycle.recorded(result("earlier", "ann bo"), in_room=True)
+    first, second = talk.say("!rating", race), talk.say("!rating", race)
+    assert first is not None
+    assert second is not None
+    assert first.text == f"{NOTE} {second.text}"
+    assert GOAL in second.text, "questions about players are answered from a leaderboard that exists"
+
+
+@pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
+def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
+    for _ in range(2):
+        assert talk.say("!odds", race) == Reply(NOTE, None)
+
+
+def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:
+    race = DOES_NOT_COUNT["custom goal"]
+    assert talk.say("!rating", race) == Reply(NOTE, None)
+    assert talk.say("!rating", race) is None
