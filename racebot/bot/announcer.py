@@ -68,7 +68,13 @@ class Announcer:
                 phrases = messages.team_race(board.name, self._texts)
             elif each.changes or correction:
                 phrases = messages.provisional(
-                    result, board.name, each.changes, self._texts, correction=correction, again=again
+                    result,
+                    board.name,
+                    each.changes,
+                    self._texts,
+                    by_team=each.by_team,
+                    correction=correction,
+                    again=again,
                 )
             else:
                 phrases = []

@@ -205,7 +205,10 @@ class Lifecycle:
             yield self._announcer.message(result.name, result.category, "meta", {"leaderboards": entries})
             if self._texts.info:
                 blocks = [
-                    info_box.info_block(result, r.leaderboard.name, r.changes, self._texts) for r in boards
+                    info_box.info_block(
+                        r.result, r.leaderboard.name, r.changes, self._texts, by_team=r.by_team
+                    )
+                    for r in boards
                 ]
                 yield self._announcer.message(result.name, result.category, "info", {"blocks": blocks})
 

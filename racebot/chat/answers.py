@@ -5,7 +5,7 @@ Each answer is one message. All of it is ledger work; nothing here writes or sen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
@@ -225,7 +225,7 @@ class Answers:
             return texts.odds_started
         if race.hidden:
             return texts.odds_hidden
-        if any(e.team is not None for e in race.entrants):
+        if board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants):
             return texts.odds_team
         entrants = [e for e in race.entrants if e.user_id is not None]
         if len(entrants) < 2:
@@ -251,8 +251,6 @@ class Answers:
         texts = self._texts
         mine, theirs = self._standing(board, asker), self._standing(board, person)
         met = self._ledger.meetings(board, asker.id, person.id) if board.id is not None else []
-        won = sum(_ahead(place, other) for place, other in met)
-        lost = sum(_ahead(other, place) for place, other in met)
         model = registry.create(board.model, board.parameters)
         states = np.array([state for state, _ in self._settler.states(board, [asker.id, person.id])])
         chance = float(model.win_probability(states[:1], states[1:])[0])
@@ -264,12 +262,26 @@ class Answers:
         )
         return self._one(
             [
-                texts.versus_record.format(won=won, lost=lost, met=len(met)) if met else texts.versus_never,
+                self._record(met) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
                 texts.versus_chance.format(chance=percent(chance)),
             ],
             opening,
         )
+
+    def _record(self, met: Sequence[tuple[int | None, int | None]]) -> str:
+        """Account for every race of two players, given their places in each."""
+        texts = self._texts
+        won = sum(_ahead(place, other) for place, other in met)
+        lost = sum(_ahead(other, place) for place, other in met)
+        unfinished = sum(place is None and other is None for place, other in met)
+        tied = len(met) - won - lost - unfinished
+        phrases = [
+            texts.versus_record.format(won=won, lost=lost, met=len(met)),
+            texts.versus_tied.format(tied=tied) if tied else "",
+            texts.versus_unfinished.format(unfinished=unfinished) if unfinished else "",
+        ]
+        return ", ".join(filter(None, phrases))
 
     def _help(self, *, moderator: bool) -> str:
         words, texts = self._words, self._texts

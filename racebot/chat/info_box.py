@@ -28,10 +28,17 @@ class InfoPolicy(StrEnum):
     NEVER = "never"
 
 
-def info_block(result: RaceResult, goal: str, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> str:
+def info_block(
+    result: RaceResult,
+    goal: str,
+    changes: Sequence[Change],
+    texts: Texts = DEFAULT_TEXTS,
+    *,
+    by_team: bool = False,
+) -> str:
     """The final changes for the race page, shortened to the site's limit by leaving out the last players."""
     opening = texts.info.format(goal=plain(goal))
-    parts = players(result, changes, texts)
+    parts = players(result, changes, texts, by_team=by_team)
     shown = len(parts)
     while True:
         rest = len(parts) - shown

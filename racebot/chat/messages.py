@@ -24,6 +24,7 @@ def provisional(
     changes: Sequence[Change],
     texts: Texts = DEFAULT_TEXTS,
     *,
+    by_team: bool = False,
     correction: int = 0,
     again: bool = False,
 ) -> list[str]:
@@ -34,13 +35,14 @@ def provisional(
         goal: the leaderboard's name.
         changes: of all rated entrants.
         texts: the wording.
+        by_team: whether the leaderboard rates team races by team.
         correction: 0 for the first time, then 1, 2, … so that no two messages are the same.
         again: whether a moderator asked to hear it once more.
     """
     template = texts.again if again else texts.correction if correction else texts.provisional
     if not template:
         return []
-    phrases = players(result, changes, texts) or [texts.no_changes]
+    phrases = players(result, changes, texts, by_team=by_team) or [texts.no_changes]
     return split(template.format(goal=plain(goal), number=correction), phrases, texts)
 
 
@@ -49,15 +51,29 @@ def team_race(goal: str, texts: Texts = DEFAULT_TEXTS) -> list[str]:
     return [texts.team_race.format(goal=plain(goal))] if texts.team_race else []
 
 
-def players(result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS) -> list[str]:
-    """One short phrase per rated entrant, by place, those who did not finish last."""
+def players(
+    result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS, *, by_team: bool = False
+) -> list[str]:
+    """Return one short phrase for each rated entrant, by place, those without one last.
+
+    Where teams are rated, the first phrase of each team begins with the team's place and name.
+    """
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     shown = shown_names(result.entrants)
-    return [
-        _player(entrant, shown[entrant], change, texts)
-        for change in by_place(changes)
-        for entrant in [entrants[change.player]]
-    ]
+    ordered = by_place(changes)
+    if by_team and result.team_race:
+        teams = {change.player: entrants[change.player].team or "" for change in changes}
+        ordered.sort(key=lambda change: (change.place is None, change.place or 0, teams[change.player]))
+    phrases = []
+    last = None
+    for change in ordered:
+        entrant = entrants[change.player]
+        team = entrant.team if by_team else None
+        template = texts.player if team is None else texts.teammate if team == last else texts.team_player
+        if template:
+            phrases.append(_player(entrant, shown[entrant], change, texts, template))
+        last = team
+    return phrases
 
 
 def split(
@@ -77,15 +93,19 @@ def split(
 
 
 def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:
-    """A finisher's place, or DNF or DQ."""
+    """Return an entrant's place, or the reason for having none."""
     if change.place is not None:
         return str(change.place)
+    if entrant.finished:
+        return texts.team_dnf
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _player(entrant: Entrant, name: str, change: Change, texts: Texts) -> str:
-    return texts.player.format(
-        place=standing_word(entrant, change, texts),
+def _player(entrant: Entrant, name: str, change: Change, texts: Texts, template: str) -> str:
+    of_team = template == texts.team_player and change.place is None
+    return template.format(
+        place=texts.team_dnf if of_team else standing_word(entrant, change, texts),
+        team=plain(entrant.team_name or entrant.team or ""),
         name=plain(name),
         before=change.points_before,
         after=change.points_after,

@@ -52,6 +52,27 @@ class Texts(BaseModel):
         "change",
         "new",
     )
+    team_player: str = _text(
+        "{place} {team}: {name} {before}→{after} ({change}{new})",
+        "the first entrant of a team, on a leaderboard that rates teams",
+        "place",
+        "team",
+        "name",
+        "before",
+        "after",
+        "change",
+        "new",
+    )
+    teammate: str = _text(
+        "{name} {before}→{after} ({change}{new})",
+        "the team's other entrants, after it",
+        "name",
+        "before",
+        "after",
+        "change",
+        "new",
+    )
+    team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
     new: str = _text(", first race", "marks a player in their first race")
     dnf: str = _text("DNF", "in place of the place of who did not finish")
     dq: str = _text("DQ", "in place of the place of who was disqualified")
@@ -210,6 +231,10 @@ class Texts(BaseModel):
     )
     versus_record: str = _text(
         "ahead in {won} of {met} races together, behind in {lost}", "how they fared", "won", "lost", "met"
+    )
+    versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
+    versus_unfinished: str = _text(
+        "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
     )
     versus_never: str = _text("no race together yet", "where they never met")
     versus_points: str = _text("{points} and {other_points} points", "their points", "points", "other_points")

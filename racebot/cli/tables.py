@@ -171,7 +171,7 @@ def print_player(console: Console, report: PlayerReport) -> None:
             table.add_row(
                 _minute(race.ended_at),
                 _safe(race.race),
-                f"{race.place or 'DNF'} of {race.entrants}",
+                f"{race.standing} of {race.entrants}",
                 str(race.before),
                 str(race.after),
                 signed(race.change),

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import moment_of, state_of, text_of
+from racebot.races.result import EntrantStatus, result_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class PlayedRace:
     sequence: int
     ended_at: datetime
     place: Annotated[int | None, Field(description="null if the player did not finish")]
+    standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
     entrants: int
     before: int
     after: int
@@ -191,6 +193,10 @@ class PageQueries:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         rows = self._all(
             "SELECT rated.race, sequence, ended_at, place,"
+            " CASE WHEN place IS NULL THEN ("
+            "  SELECT json_extract(value, '$.status') FROM json_each(races.result, '$.entrants')"
+            "  WHERE json_extract(value, '$.user_id') = player"
+            " ) END,"
             " (SELECT count(*) FROM changes AS c"
             "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence),"
             " points_before, points_after, races_before, points_after - points_before"
@@ -201,7 +207,17 @@ class PageQueries:
             player,
             limit,
         )
-        return [PlayedRace(row[0], row[1], moment_of(row[2]), *row[3:]) for row in rows]
+        return [
+            PlayedRace(
+                row[0],
+                row[1],
+                moment_of(row[2]),
+                row[3],
+                result_label(EntrantStatus(row[4] or EntrantStatus.DNF), row[3]),
+                *row[5:],
+            )
+            for row in rows
+        ]
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
         """Return everybody a player has raced, the most met first."""

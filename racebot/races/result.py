@@ -168,3 +168,23 @@ def shown_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
         e: f"{e.name}#{e.discriminator}" if e.discriminator and times[e.name.casefold()] > 1 else e.name
         for e in entrants
     }
+
+
+_NO_PLACE = {
+    EntrantStatus.DONE: "team DNF",
+    EntrantStatus.DNF: "DNF",
+    EntrantStatus.DQ: "DQ",
+    EntrantStatus.RACING: "?",
+}
+
+
+def result_label(status: EntrantStatus, place: int | None) -> str:
+    """Return a place as text, or the reason for having none.
+
+    A finisher has no place where their team has none, because a member did not finish.
+    """
+    if place is not None:
+        return str(place)
+    return {EntrantStatus.DONE: "team DNF", EntrantStatus.DQ: "DQ", EntrantStatus.RACING: "?"}.get(
+        status, "DNF"
+    )

@@ -15,6 +15,7 @@ from racebot.ledger.queue import Message
 from racebot.ledger.rows import START, Leaderboard, Position, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
+from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.plan import LeaderboardPlan, Plans, proposals
 from racebot.standings.replay import Replay, sources_first
@@ -34,6 +35,11 @@ class Rated:
     result: RaceResult
     changes: tuple[Change, ...]
     note: str | None = None
+
+    @property
+    def by_team(self) -> bool:
+        """Whether the leaderboard rates team races by team."""
+        return self.leaderboard.teams == TeamPolicy.TEAM
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,23 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
         assert third.name in said(another)[1]
 
 
+def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler.merge([result("a", "old bo"), result("b", "cy bo", after=1)], "import")
+    old, kept = ledger.players.find_exactly("id-old"), ledger.players.find_exactly("id-cy")
+    clock = Clock()
+    orders.merge(settler, old, kept, "", clock())
+    lifecycle = Lifecycle(settler, clock)
+    race = result("c", "old bo")
+    lifecycle.result_stands(replace(race, recorded=False))
+    lifecycle.recorded(race, in_room=True)
+    rows = ledger.outbox.of(race.name)
+    assert [row.message.kind for row in rows] == ["chat", "meta", "info"]
+    assert "1 Cy " in str(rows[0].message.body)
+    assert "1 Cy " in str(rows[2].message.body)
+    assert "id-old" not in str(rows[1].message.body)
+
+
 # Once a week
 
 

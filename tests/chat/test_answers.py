@@ -389,6 +389,34 @@ def test_no_odds_without_a_field_or_where_it_is_hidden_or_of_teams(ledger: Ledge
     assert ask(Command.ODDS, race=team) == "No odds for a team race."
 
 
+def test_odds_in_a_team_room_whose_members_are_rated_one_by_one(ledger: Ledger) -> None:
+    plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
+    answers = Answers(Settler(ledger, plans), Texts(), Words(), lambda _: Listing(), lambda _: None)
+    team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
+    alone = replace(OPEN, entrants=tuple(replace(each, team=None) for each in team.entrants))
+    odds = [answers.answer(Asked(Command.ODDS), room, ANN, moderator=False) for room in (team, alone)]
+    assert odds[0] == odds[1]
+    assert odds[0].count("%") == 2
+
+
+def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    settler.merge(
+        [
+            result("a", "ann bo cy"),
+            result("b", "bo ann cy", after=1),
+            result("c", "ann cy", dnf="bo", after=2),
+            result("d", "ann=bo cy", after=3),
+            result("e", "cy", dnf="ann bo", after=4),
+            result("f", "cy", dnf="ann", dq="bo", after=5),
+        ],
+        "import",
+    )
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    told = answers.answer(Asked(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
+    assert [int(number) for number in re.findall(r"\d+", told.split(" · ")[0])] == [2, 6, 1, 1, 2]
+
+
 # !vs
 
 

@@ -134,7 +134,32 @@ def test_words_for_a_standing() -> None:
         standing_word(entrant("ann", status), change("ann", place, 1, 2))
         for status, place in (("done", 3), ("dnf", None), ("dq", None), ("done", None))
     ]
-    assert words == ["3", "DNF", "DQ", "DNF"], "the last finished alone in a team that did not"
+    assert words == ["3", "DNF", "DQ", "team DNF"], "the last finished alone in a team that did not"
+
+
+def test_teams_are_named_before_their_members() -> None:
+    race = result(
+        "t",
+        entrants=(
+            entrant("ann", time=10, team="r", team_name="The @everyone"),
+            entrant("bo", "dnf", team="b", team_name="Blues"),
+            entrant("cy", time=20, team="r", team_name="The @everyone"),
+            entrant("di", time=5, team="b", team_name="Blues"),
+            entrant("ed", "dq", 4, team="g", team_name="Greys"),
+            entrant("fay", time=15),
+        ),
+    )
+    places = {"ann": 1, "cy": 1, "fay": 1, "bo": None, "di": None, "ed": None}
+    changes = [change(name, place, 1000, 1000) for name, place in places.items()]
+    assert [re.sub(r" 1000→.*", "", text) for text in players(race, changes, by_team=True)] == [
+        "1 Fay",
+        "1 The ＠everyone: Ann",
+        "Cy",
+        "team DNF Blues: Bo",
+        "Di",
+        "team DNF Greys: Ed",
+    ]
+    assert players(race, changes)[0].startswith("1 Ann 1000→"), "where each member counts alone"
 
 
 # Splitting

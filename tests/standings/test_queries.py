@@ -191,6 +191,7 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
             sequence=3,
             ended_at=NOON + timedelta(hours=48),
             place=1,
+            standing="1",
             entrants=2,
             before=1100,
             after=1190,
@@ -202,6 +203,7 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
             sequence=1,
             ended_at=NOON,
             place=1,
+            standing="1",
             entrants=2,
             before=1000,
             after=1100,
@@ -316,6 +318,41 @@ def test_a_race_of_teams(ledger: Ledger) -> None:
         ("Ann", "2", 2.5),
         ("Cy", "2", 2.5),
         ("Di", "DQ", 4.0),
+    ]
+
+
+def test_teams_are_named_and_a_finisher_of_an_unfinished_team_is_no_dnf(ledger: Ledger) -> None:
+    teams = result(
+        "t",
+        entrants=(
+            entrant("ann", time=10, team="red-1", team_name="Reds"),
+            entrant("bo", "dnf", team="red-1", team_name="Reds"),
+            entrant("cy", time=40, team="blue-2", team_name="Blues"),
+        ),
+    )
+    merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
+    report = queries.race_report(ledger, "t")
+    (on,) = report.leaderboards
+    assert {e.name: e.standing for e in on.entrants} == {"Ann": "team DNF", "Bo": "DNF", "Cy": "1"}
+    assert {e.name: e.team for e in report.result} == {"Ann": "Reds", "Bo": "Reds", "Cy": "Blues"}
+
+
+def test_a_players_races_tell_a_disqualification_from_a_dnf(ledger: Ledger) -> None:
+    merge(
+        ledger,
+        [result("a", "bo", dq="ann"), result("b", "bo", dnf="ann", after=1), result("c", "ann bo", after=2)],
+    )
+    report = queries.player_report(ledger, "ann", everybody)
+    assert [race.standing for race in report.leaderboards[0].history] == ["1", "DNF", "DQ"]
+    assert "DQ of 2" in shown(tables.print_player, report)
+
+
+def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger) -> None:
+    teams = result("t", entrants=(entrant("ann", time=10, team="x"), entrant("bo", time=20, team="y")))
+    merge(ledger, [teams])
+    assert [(e.name, e.standing) for e in queries.race_report(ledger, "t").result] == [
+        ("Ann", "1"),
+        ("Bo", "2"),
     ]
 
 

@@ -9,15 +9,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from racebot.errors import PayloadError
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import Entrant, EntrantStatus, shown_names
+from racebot.races.result import Entrant, result_label, shown_names
 from racebot.ratings import registry
 from racebot.standings.explain import Explanation, Opponent, explain_race, in_words
-
-_UNFINISHED = {EntrantStatus.DQ: "DQ", EntrantStatus.RACING: "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class RacedEntrant:
     id: Annotated[str | None, Field(description="null for a deleted account")]
     name: str
     place: int | None
-    standing: Annotated[str, Field(description="The place, DNF or DQ")]
+    standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
     team: str | None
     finish_time: Annotated[float | None, Field(description="Seconds")]
 
@@ -36,7 +35,7 @@ class RacedEntrant:
 class RatedEntrant:
     """What a race did to one entrant's rating, and why."""
 
-    standing: Annotated[str, Field(description="The place, DNF or DQ")]
+    standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
     id: str
     name: str
     before: int
@@ -114,21 +113,26 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
         goal=stored.result.goal,
         ended_at=stored.result.ended_at,
         source=stored.source,
-        result=_result(stored, rated=any(each.entrants for each in found)),
+        result=_result(stored),
         leaderboards=found,
     )
 
 
-def _result(stored: StoredRace, *, rated: bool) -> list[RacedEntrant]:
-    place_of = places(stored.result) if rated else {}
+def _result(stored: StoredRace) -> list[RacedEntrant]:
+    try:
+        place_of = places(stored.result)
+    except PayloadError:
+        place_of = {}  # its results cannot be compared, so it is not rated
     shown = shown_names(stored.result.entrants)
     entrants = [
         RacedEntrant(
             id=entrant.user_id,
             name=shown[entrant],
             place=place_of.get(entrant),
-            standing=standing_label(entrant, place_of.get(entrant)),
-            team=entrant.team,
+            standing=""
+            if entrant.finished and not place_of
+            else result_label(entrant.status, place_of[entrant]),
+            team=entrant.team_name or entrant.team,
             finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
         )
         for entrant in stored.result.entrants
@@ -158,7 +162,7 @@ def _rated_entrant(
     entrant: Entrant, change: Change, explanation: Explanation, names: Mapping[str, str]
 ) -> RatedEntrant:
     return RatedEntrant(
-        standing=standing_label(entrant, change.place),
+        standing=result_label(entrant.status, change.place),
         id=change.player,
         name=names[change.player],
         before=change.points_before,
@@ -173,8 +177,3 @@ def _rated_entrant(
         opposed=explanation.opposed,
         reasons=in_words(explanation, names),
     )
-
-
-def standing_label(entrant: Entrant, place: int | None) -> str:
-    """Return an entrant's place as text, or DNF or DQ."""
-    return str(place) if place is not None else _UNFINISHED.get(entrant.status, "DNF")
