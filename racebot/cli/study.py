@@ -27,8 +27,8 @@ from racebot.cli.study_input import (
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.ratings.parameters import did_you_mean
 from racebot.study.presets import PRESETS, Preset
+from racebot.text.parse import did_you_mean
 
 # See racebot.cli.study_input for why.
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsE
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.ratings.parameters import declared, did_you_mean
+from racebot.ratings.parameters import declared
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past
+from racebot.text.parse import did_you_mean
 
 # What needs scipy's optimisation and statistics is imported where it is used: the worker shares this command
 # line, and would be half as large again.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.text.parse import parse_time
 
 UNFINISHED_PLACE = 9999
-YEARS = range(1970, 3000)
 
 
 def is_archive(document: object) -> bool:
@@ -59,22 +59,6 @@ def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[R
     return results
 
 
-def timestamp(text: object) -> datetime:
-    """An ISO 8601 time with its offset, in UTC.
-
-    Raises:
-        ValueError: not a time, one without an offset, or one so far off that it could not be reckoned with.
-    """
-    try:
-        if isinstance(text, str) and (moment := datetime.fromisoformat(text)).tzinfo is not None:
-            moment = moment.astimezone(UTC)
-            if moment.year in YEARS:
-                return moment
-    except (ValueError, OverflowError):
-        pass
-    raise ValueError(f"{reprlib.repr(text)} is not a time with its offset from UTC")
-
-
 def _field(document: object, name: str, *kinds: type) -> Any:
     """A field that must be there and be of one of these kinds, and not be empty text."""
     if not isinstance(document, Mapping):
@@ -90,7 +74,7 @@ def _field(document: object, name: str, *kinds: type) -> Any:
 def _ended_at(race: object) -> datetime:
     text = _field(race, "ended_at", str)
     try:
-        return timestamp(text)
+        return parse_time(text)
     except ValueError as error:
         raise ValueError(f"ended_at {error}") from None
 

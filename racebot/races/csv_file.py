@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racebot.errors import PayloadError
-from racebot.races.archive import YEARS
 from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
+from racebot.text.parse import YEARS
 
 REQUIRED = ("race", "ended_at", "player")
 OUTCOMES = ("time", "place")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
 import numpy as np
 
 from racebot.errors import ModelError
+from racebot.text.parse import did_you_mean
 
 
 def parameter(
@@ -92,12 +92,6 @@ def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
             )
         converted[name] = _convert(model.key, known[name], value)
     return converted
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint naming the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _plain(value: Any) -> Any:

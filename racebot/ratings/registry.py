@@ -17,7 +17,8 @@ from racebot.ratings.models.thurstone import Thurstone
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.models.trueskill import TrueSkill
-from racebot.ratings.parameters import did_you_mean, from_mapping
+from racebot.ratings.parameters import from_mapping
+from racebot.text.parse import did_you_mean
 
 _CLASSES: tuple[type[Any], ...] = (
     ExponentialElo,

@@ -19,7 +19,7 @@ from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
 from racebot.sandbox.room import Room, Standing
 from racebot.sandbox.site import Site, UnknownError
-from racebot.sandbox.text import parse_duration
+from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
 """No race can have this address: race slugs end in a number."""
@@ -249,7 +249,7 @@ def _length(given: Arguments, name: str) -> timedelta | None:
     value = given.pop(name, None)
     if value is None:
         return None
-    return parse_duration(value) if isinstance(value, str) else timedelta(seconds=float(value))
+    return parse_length(value) if isinstance(value, str) else timedelta(seconds=float(value))
 
 
 def _refusal(status: int, text: str) -> Response:

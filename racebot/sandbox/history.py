@@ -17,7 +17,7 @@ from racebot.errors import PayloadError
 from racebot.sandbox.people import Team, User
 from racebot.sandbox.room import Entrant, RaceStatus, Room, Standing
 from racebot.sandbox.site import Site
-from racebot.sandbox.text import parse_duration
+from racebot.sandbox.text import parse_length
 
 OUT = 9999
 """The place that an archive gives to whoever did not finish."""
@@ -100,7 +100,7 @@ def _entrant(site: Site, one: Mapping[str, Any], number: int) -> Entrant:
             team=None if team is None else Team(team["name"], team["slug"], team.get("formal", False)),
             score=one.get("score"),
             score_change=one.get("score_change"),
-            finish_time=None if time is None else parse_duration(time),
+            finish_time=None if time is None else parse_length(time),
         )
     place = one["place"]
     finished = place is not None and place != OUT

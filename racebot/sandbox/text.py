@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from racebot.text.parse import parse_duration
+
 _SECOND = timedelta(seconds=1)
 _MARKUP = re.compile(r"##\w+##(.*?)##")
 
@@ -36,18 +38,13 @@ def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
     return f"P{length.days}DT{hours:02d}H{minutes:02d}M{seconds:02d}{rest}S"
 
 
-def parse_duration(text: str) -> timedelta:
+def parse_length(text: str) -> timedelta:
     """Read what `duration` writes.
 
     Raises:
-        ValueError: the text is no such duration.
+        ValueError: not a duration.
     """
-    match = re.fullmatch(r"P(\d+)DT(\d+)H(\d+)M(\d+)(?:\.(\d{1,6}))?S", text)
-    if match is None:
-        raise ValueError(f"no duration: {text!r}")
-    days, hours, minutes, seconds = (int(part) for part in match.groups()[:4])
-    micro = int((match[5] or "").ljust(6, "0"))
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micro)
+    return timedelta(microseconds=parse_duration(text))
 
 
 def timer(length: timedelta, *, tenths: bool = False) -> str:

@@ -32,10 +32,9 @@ from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.ratings.parameters import did_you_mean
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
-from racebot.text.parse import read_json
+from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
 LONGEST_SPAN = 36_500

@@ -30,9 +30,9 @@ from racebot.chat.templates import Texts
 from racebot.errors import ModelError, SettingsError
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.ratings.parameters import did_you_mean
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
 from racebot.standings.plan import LeaderboardPlan
+from racebot.text.parse import did_you_mean
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:

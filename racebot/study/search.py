@@ -11,13 +11,14 @@ from scipy.optimize import Bounds, OptimizeResult, differential_evolution
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray
-from racebot.ratings.parameters import as_json, declared, did_you_mean
+from racebot.ratings.parameters import as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History
 from racebot.study.objective import Objective
 from racebot.study.paired import tally
 from racebot.study.replay import newcomers
+from racebot.text.parse import did_you_mean
 
 TOGETHER = 64
 """Candidates that are replayed at once, whatever the number of cores: results must not depend on it."""

@@ -1,52 +1,99 @@
-"""JSON from elsewhere, made safe to work with: what passes here holds no surprise for what reads it.
-
-Python takes more for JSON than a database, a clock or a recursive function can: numbers that are none,
-halves of surrogate pairs, a million brackets.
-"""
+"""Reads text that comes from elsewhere: JSON, times, durations and misspelt names."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
+import reprlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, Never
 
 from racebot.errors import PayloadError
 
 DEEPEST = 64
-"""Objects and lists inside each other; the site's own documents have six."""
+"""Levels of nesting; the site's documents have six."""
 LARGEST_NUMBER = 2**63
-"""What SQLite can hold."""
+"""SQLite stores integers of at most 64 bits."""
+YEARS = range(1970, 3000)
+"""Years far enough from the limits of `datetime` to calculate with."""
 
-_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_DURATION = re.compile(
+    r"P(?:(?P<days>\d{1,6})D)?T(?=\d)"
+    r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})(?:\.(?P<fraction>\d{1,9}))?S)?",
+    re.ASCII,
+)
 
 
 def read_json(text: str | bytes) -> Any:
-    """A JSON document, bytes taken as UTF-8. Halves of surrogate pairs become question marks.
+    """Read a JSON document, decoding bytes as UTF-8 and replacing lone surrogates by question marks.
+
+    `json.loads` accepts values that we cannot store: NaN, lone surrogates, unbounded nesting.
 
     Raises:
-        PayloadError: not JSON, nested deeper than `DEEPEST`, or with a number that is infinite, none at
-            all, or beyond 64 bits.
+        PayloadError: not JSON, nested deeper than `DEEPEST`, or with a number that is not finite or exceeds
+            64 bits.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
-        document = json.loads(text, parse_constant=_no_number)
-        if _HALF_A_PAIR.search(text):
+        document = json.loads(text, parse_constant=_refuse_constant)
+        if _SURROGATE.search(text):
             document = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise PayloadError("not usable JSON: nested too deeply") from None
     except ValueError as error:
         raise PayloadError(f"not JSON: {error}") from None
-    _inspect(document)
+    _check_limits(document)
     return document
 
 
-def _no_number(word: str) -> Never:
+def parse_time(text: object) -> datetime:
+    """Read an ISO 8601 time with its UTC offset, and return it in UTC.
+
+    Raises:
+        ValueError: not a time, no offset, or a year outside `YEARS`.
+    """
+    try:
+        if isinstance(text, str) and (moment := datetime.fromisoformat(text)).tzinfo is not None:
+            moment = moment.astimezone(UTC)
+            if moment.year in YEARS:
+                return moment
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"{reprlib.repr(text)} is not a time with its offset from UTC")
+
+
+def parse_duration(text: object) -> int:
+    """Read an ISO 8601 duration such as `P0DT01H00M03.047053S`, and return it in microseconds.
+
+    Raises:
+        ValueError: not a duration.
+    """
+    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"{reprlib.repr(text)} is not a duration")
+    days, hours, minutes, seconds = (
+        int(match[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
+    )
+    fraction = (match["fraction"] or "").ljust(6, "0")[:6]
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + int(fraction)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint naming the nearest known word, or an empty string."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _refuse_constant(word: str) -> Never:
     raise ValueError(f"{word} is not a number")
 
 
-def _inspect(document: Any) -> None:
-    """Walk the document level by level: its depth is what must not be trusted to recursion."""
+def _check_limits(document: Any) -> None:
+    """Check depth and numbers, level by level: recursion would fail on the nesting it is looking for."""
     level = [document]
     for _ in range(DEEPEST):
         below: list[Any] = []

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import PayloadError
-from racebot.races.archive import is_archive, read_archive, timestamp
+from racebot.races.archive import is_archive, read_archive
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Entrant, EntrantStatus
+from racebot.text.parse import parse_time
 
 
 def archived(**facts: Any) -> dict[str, Any]:
@@ -199,7 +200,7 @@ def test_what_looks_like_an_archive(document: object, archive: bool) -> None:
     ],
 )
 def test_times_in_utc(text: str, moment: datetime) -> None:
-    read_back = timestamp(text)
+    read_back = parse_time(text)
     assert read_back == moment
     assert read_back.tzinfo is UTC
 
@@ -209,4 +210,4 @@ def test_times_in_utc(text: str, moment: datetime) -> None:
 )
 def test_what_is_not_a_time(text: object) -> None:
     with pytest.raises(ValueError, match="time"):
-        timestamp(text)
+        parse_time(text)

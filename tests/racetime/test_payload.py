@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from builders import GOAL, entrant_document, listed_document, race_document, user_document
-from hypothesis import given, strategies as st
 
 from racebot.errors import PayloadError
 from racebot.races.result import Entrant, EntrantStatus
-from racebot.racetime import payload
+from racebot.racetime.documents import MOST_ENTRIES
 from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
@@ -20,7 +19,6 @@ from racebot.racetime.payload import (
     Refusal,
     Unread,
     parse_category,
-    parse_duration,
     parse_event,
     parse_race,
     parse_race_page,
@@ -228,7 +226,7 @@ def test_a_custom_goal_never_counts() -> None:
 def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
     document = listed_document("r", FINISHED)
     del document["entrants"]
-    with pytest.raises(PayloadError, match="race orb/r: finished but listed without entrants"):
+    with pytest.raises(PayloadError, match="race orb/r: entrants"):
         parse_race(document)
 
 
@@ -255,19 +253,22 @@ def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
         ({"ended_at": "1969-12-31T23:59:59Z"}, "orb/r: ended_at"),
         ({"ended_at": "3000-01-01T00:00:00Z"}, "orb/r: ended_at"),
         ({"ended_at": "9999-12-31T23:59:59Z"}, "orb/r: ended_at"),
-        ({"entrants": [entrant_document("ann")] * 2_001}, "orb/r: 2001 entrants are more than the 2000"),
-        ({"goal": {"name": "x" * 1_001}}, "orb/r: goal: name .* is not text of at most 1000 characters"),
-        ({"goal": {"name": ["x"]}}, "orb/r: goal: name"),
-        ({"entrants": [entrant_document("ann") | {"user": {"id": 5, "name": "Ann"}}]}, "orb/r: user: id 5"),
-        ({"entrants": [entrant_document("ann") | {"team": {}}]}, "orb/r: team: name is missing"),
+        ({"entrants": [entrant_document("ann")] * 2_001}, "orb/r: entrants: .*2000"),
+        ({"goal": {"name": "x" * 1_001}}, r"orb/r: goal\.name.*1000"),
+        ({"goal": {"name": ["x"]}}, r"orb/r: goal\.name"),
+        (
+            {"entrants": [entrant_document("ann") | {"user": {"id": 5, "name": "Ann"}}]},
+            r"orb/r: entrants: 0\.user\.id",
+        ),
+        ({"entrants": [entrant_document("ann") | {"team": {}}]}, r"orb/r: entrants: 0\.team"),
         ({"entrants": None}, "orb/r: entrants"),
         ({"entrants": {"a": 1}}, "orb/r: entrants"),
         ({"entrants": ["ann"]}, "orb/r: entrant"),
         (
             {"entrants": [entrant_document("ann") | {"status": "done"}]},
-            "orb/r: entrant status",
+            r"orb/r: entrants: 0\.status",
         ),
-        ({"entrants": [entrant_document("ann") | {"user": "ann"}]}, "orb/r: user"),
+        ({"entrants": [entrant_document("ann") | {"user": "ann"}]}, r"orb/r: entrants: 0\.user"),
         ({"entrants": [entrant_document("ann", "done", "an hour")]}, "orb/r: .*an hour"),
         (
             {"entrants": [entrant_document("ann", "done", "P" + "9" * 5000 + "DT1S")]},
@@ -303,58 +304,6 @@ def test_an_entrant_with_an_unknown_status_is_left_out_and_logged_once(
 def test_an_entrant_status_of_a_strange_kind_is_left_out(value: object) -> None:
     document = race_document("r", [*FINISHED, entrant_document("di") | {"status": {"value": value}}])
     assert statuses(document) == ["done", "done", "dnf"]
-
-
-# Durations
-
-
-@pytest.mark.parametrize(
-    ("text", "microseconds"),
-    [
-        ("P0DT01H00M03.047053S", 3_603_047_053),
-        ("P0DT00H00M00S", 0),
-        ("P1DT00H00M00S", 86_400_000_000),
-        ("P2DT03H04M05.000006S", 2 * 86_400_000_000 + 11_045_000_006),
-        ("P0DT00H00M01.5S", 1_500_000),
-        ("P0DT00H00M00.1234567S", 123_456),
-        ("PT15S", 15_000_000),
-        ("PT1H", 3_600_000_000),
-        ("PT90M", 5_400_000_000),
-    ],
-)
-def test_durations(text: str, microseconds: int) -> None:
-    assert parse_duration(text) == microseconds
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        15,
-        "",
-        "P",
-        "PT",
-        "P0DT",
-        "P1D2H",
-        "1:00:03",
-        "-PT1S",
-        "PT-1S",
-        "PT1.S",
-        "PT1H ",
-        "PT1H\n",
-        "PT٣S",
-        "PT" + "9" * 5000 + "S",
-    ],
-)
-def test_what_is_not_a_duration(text: object) -> None:
-    with pytest.raises(PayloadError, match="is not a duration"):
-        parse_duration(text)
-
-
-@given(st.integers(0, 999_999), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59_999_999))
-def test_durations_are_exact_to_the_microsecond(days: int, hours: int, minutes: int, micros: int) -> None:
-    text = f"P{days}DT{hours:02}H{minutes:02}M{micros // 10**6:02}.{micros % 10**6:06}S"
-    assert parse_duration(text) == ((days * 24 + hours) * 60 + minutes) * 60_000_000 + micros
 
 
 # Categories
@@ -396,9 +345,9 @@ def test_a_category_without_rooms_or_goals() -> None:
         ({"goals": None}, "category: goals"),
         ({"current_races": None}, "category: current_races"),
         ({"current_races": [5]}, "category: current_races"),
-        ({"current_races": [{"name": "orb/x"}]}, "current race: status"),
-        ({"current_races": [{"name": "orb/x", "status": {"value": "open"}}]}, "current race: goal"),
-        ({"current_races": [{"status": {"value": "open"}, "goal": {}}]}, "current race: name"),
+        ({"current_races": [{"name": "orb/x"}]}, r"current_races\.0\.status"),
+        ({"current_races": [{"name": "orb/x", "status": {"value": "open"}}]}, r"current_races\.0\.goal"),
+        ({"current_races": [{"status": {"value": "open"}, "goal": {}}]}, r"current_races\.0\.name"),
     ],
 )
 def test_a_malformed_category_is_refused_naming_the_place(facts: dict[str, Any], named: str) -> None:
@@ -594,7 +543,7 @@ def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
         ({"type": "chat.message", "message": "gg"}, "chat message"),
         ({"type": "chat.message", "message": chat_document(posted_at=None)}, "posted_at"),
         ({"type": "chat.history", "messages": None}, "messages"),
-        ({"type": "chat.history", "messages": [5]}, "chat message"),
+        ({"type": "chat.history", "messages": [5]}, r"messages\.0"),
     ],
 )
 def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:
@@ -603,7 +552,7 @@ def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str
 
 
 def test_a_page_of_bad_entries_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    count = payload.MOST_ENTRIES + 500
+    count = MOST_ENTRIES + 500
     page = parse_race_page({"num_pages": 1, "count": count, "races": [{}] * count})
     assert (page.races, page.skipped) == ((), count)
     assert len(caplog.records) == 1
@@ -612,9 +561,9 @@ def test_a_page_of_bad_entries_costs_one_line(caplog: pytest.LogCaptureFixture) 
 
 def test_a_list_is_read_no_further_than_its_limit() -> None:
     good = listed_document("a", [entrant_document("ann", "done", "PT1H", 1)])
-    count = payload.MOST_ENTRIES + 1
+    count = MOST_ENTRIES + 1
     page = parse_race_page({"num_pages": 1, "count": count, "races": [good] * count})
-    assert (len(page.races), page.skipped) == (payload.MOST_ENTRIES, 1)
+    assert (len(page.races), page.skipped) == (MOST_ENTRIES, 1)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, strategies as st
 
 from racebot.errors import PayloadError
-from racebot.text.parse import DEEPEST, read_json
+from racebot.text.parse import DEEPEST, parse_duration, read_json
 
 
 def test_plain_json_is_read_as_it_is() -> None:
@@ -69,3 +70,55 @@ def test_what_is_no_json_is_refused_in_one_short_line(text: str) -> None:
     with pytest.raises(PayloadError, match=r"^not JSON: ") as refused:
         read_json(text)
     assert len(str(refused.value)) < 300
+
+
+# Durations
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("P0DT01H00M03.047053S", 3_603_047_053),
+        ("P0DT00H00M00S", 0),
+        ("P1DT00H00M00S", 86_400_000_000),
+        ("P2DT03H04M05.000006S", 2 * 86_400_000_000 + 11_045_000_006),
+        ("P0DT00H00M01.5S", 1_500_000),
+        ("P0DT00H00M00.1234567S", 123_456),
+        ("PT15S", 15_000_000),
+        ("PT1H", 3_600_000_000),
+        ("PT90M", 5_400_000_000),
+    ],
+)
+def test_durations(text: str, microseconds: int) -> None:
+    assert parse_duration(text) == microseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        15,
+        "",
+        "P",
+        "PT",
+        "P0DT",
+        "P1D2H",
+        "1:00:03",
+        "-PT1S",
+        "PT-1S",
+        "PT1.S",
+        "PT1H ",
+        "PT1H\n",
+        "PT٣S",
+        "PT" + "9" * 5000 + "S",
+    ],
+)
+def test_what_is_not_a_duration(text: object) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(text)
+
+
+@given(st.integers(0, 999_999), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59_999_999))
+def test_durations_are_exact_to_the_microsecond(days: int, hours: int, minutes: int, micros: int) -> None:
+    text = f"P{days}DT{hours:02}H{minutes:02}M{micros // 10**6:02}.{micros % 10**6:06}S"
+    assert parse_duration(text) == ((days * 24 + hours) * 60 + minutes) * 60_000_000 + micros
