@@ -148,7 +148,7 @@ class Answers:
         pieces = [
             texts.rating.format(
                 name=plain(standing.name),
-                points=standing.points,
+                points=self._shown(board, standing),
                 standing=self._place(board, standing),
                 leaderboard=plain(board.name),
             ),
@@ -158,6 +158,12 @@ class Answers:
         ]
         return self._one(pieces)
 
+    def _shown(self, board: Leaderboard, standing: Standing) -> str:
+        """A player's points, marked while the player has too few finishes to be ranked."""
+        if standing.finishes >= self._listing(board).minimum_finishes:
+            return str(standing.points)
+        return self._texts.unranked_points.format(points=standing.points)
+
     def _place(self, board: Leaderboard, standing: Standing) -> str:
         listing = self._listing(board)
         placing = queries.placing_of(self._ledger, board, standing, listing)
@@ -166,9 +172,9 @@ class Answers:
         if standing.hidden:
             return self._texts.rating_hidden
         if standing.finishes < listing.minimum_finishes:
-            return self._texts.rating_too_few.format(
-                finishes=standing.finishes, needed=listing.minimum_finishes
-            )
+            missing = listing.minimum_finishes - standing.finishes
+            text = self._texts.rating_one_missing if missing == 1 else self._texts.rating_too_few
+            return text.format(missing=missing, finishes=standing.finishes, needed=listing.minimum_finishes)
         latest = self._ledger.latest_race(board) or standing.last_race_at
         return self._texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
 

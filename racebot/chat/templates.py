@@ -103,11 +103,16 @@ class Texts(BaseModel):
     )
     rating_place: str = _text("place {place} of {listed}", "a listed player's standing", "place", "listed")
     rating_too_few: str = _text(
-        "not listed before {needed} finishes",
-        "the standing of who has too few finishes",
+        "{missing} more finishes to be ranked",
+        "the standing of a player with too few finishes",
+        "missing",
         "finishes",
         "needed",
     )
+    rating_one_missing: str = _text(
+        "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes", "needed"
+    )
+    unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet", "points")
     rating_inactive: str = _text(
         "not listed, last raced {days} days before the latest race",
         "the standing of who has not raced for long",

@@ -200,7 +200,7 @@ class Settings(BaseSettings):
     rooms_every: float = Field(30.0, ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
     list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
     request_interval: float = Field(1.0, ge=0, le=60, description="a number of seconds from 0 to 60")
-    minimum_finishes: int = Field(0, ge=0, description="a number of finishes, 0 to list everybody")
+    minimum_finishes: int = Field(5, ge=0, description="a number of finishes, 0 to list everybody")
     inactive_days: int = Field(
         0, ge=0, le=LONGEST_SPAN, description=f"a number of days up to {LONGEST_SPAN}, 0 to hide nobody"
     )

@@ -166,7 +166,11 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
 
 def test_who_is_not_listed_is_told_why(ledger: Ledger) -> None:
     few = asking(ledger, listing=Listing(minimum_finishes=5))
-    assert f"Ann: {points(ledger, ANN)} points, not listed before 5 finishes (Any Orb)" in few(Command.RATING)
+    mine = points(ledger, ANN)  # after three finishes
+    assert f"Ann: {mine}? points, 2 more finishes to be ranked (Any Orb)" in few(Command.RATING)
+    one = asking(ledger, listing=Listing(minimum_finishes=4))
+    assert f"Ann: {mine}? points, 1 more finish to be ranked (Any Orb)" in one(Command.RATING)
+    assert f"Ann: {mine} points" in asking(ledger, listing=Listing(minimum_finishes=3))(Command.RATING)
 
 
 def test_who_is_away_is_told_so(ledger: Ledger) -> None:

@@ -68,6 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "pairwise-elo")
     monkeypatch.setenv("RACEBOT_PARAMETERS", SIMPLE)
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "races.json").write_text(json.dumps(RACES), encoding="utf-8")

@@ -23,6 +23,7 @@ def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
     monkeypatch.chdir(tmp_path)
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         anns = tuple(
