@@ -1,0 +1,75 @@
+"""Studies give the same result to the last digit on one process, on several, and on a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from racebot.errors import SettingsError
+from racebot.study.cores import cores, in_parallel, spread
+from racebot.study.evaluate import Entry, evaluate
+from racebot.study.history import History
+from racebot.study.search import TOGETHER, Effort
+from racebot.study.tuning import Tuned, tune
+
+ENTRIES = [Entry("hurdle", "thurstone-hurdle"), Entry("luce", "plackett-luce")]
+
+
+def tuned(season: History) -> Tuned:
+    """A search over more candidates than are replayed at once."""
+    part, _ = season.split(0.3)
+    return tune(part, "plackett-luce", search=["rates"], effort=Effort(2 * TOGETHER, 1))
+
+
+def evaluated(season: History) -> str:
+    """Every figure, with all its digits."""
+    part, _ = season.split(0.3)
+    return json.dumps(evaluate(part, ENTRIES).as_json())
+
+
+@pytest.fixture(scope="session")
+def alone(season: History) -> tuple[Tuned, str]:
+    assert not in_parallel()
+    return tuned(season), evaluated(season)
+
+
+def test_calls_outside_a_block_run_here_and_in_order() -> None:
+    assert list(spread(divmod, [(7, 2), (9, 4)])) == [(3, 1), (2, 1)]
+
+
+def test_two_processes_give_the_same_result(
+    season: History, alone: tuple[Tuned, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    with cores(2):
+        assert in_parallel()
+        assert tuned(season) == alone[0]
+        assert evaluated(season) == alone[1]
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a cluster of two workers on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_gives_the_same_result(season: History, alone: tuple[Tuned, str], scheduler: str) -> None:
+    with cores(dask=scheduler):
+        assert in_parallel()
+        assert tuned(season) == alone[0]
+        assert evaluated(season) == alone[1]
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")
+def test_an_address_without_a_scheduler_is_refused() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(SettingsError, match="no scheduler answers"), cores(dask="tcp://127.0.0.1:9"):
+        pass
