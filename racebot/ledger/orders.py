@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.players import Player, Players
-from racebot.ledger.rows import moment_of, text_of
+from racebot.ledger.rows import damaged_race, moment_of, text_of
 from racebot.races.result import NO_NAME, Entrant, RaceResult
 
 EXCLUDED = "excluded by the operator"
@@ -125,6 +125,7 @@ class Orders:
         for entrant in entrants:
             account = entrant.user_id
             if account in merged and (kept := self.account(account)) not in present:
+                present.add(kept)
                 entrant = _renamed(entrant, kept, self._players.get(kept))  # noqa: PLW2901
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None)  # noqa: PLW2901
@@ -132,12 +133,19 @@ class Orders:
         return tuple(amended)
 
     def amend_stored(self, player: str) -> None:
-        """Bring the stored results that a player was in, and the player's name, in line with the orders."""
+        """Bring the stored results that a player was in, and the player's name, in line with the orders.
+
+        Raises:
+            DamagedRaceError: one of these results cannot be read.
+        """
         mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
         for name, text, fingerprint in self._connection.rows(
             "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", mark
         ):
-            result = RaceResult.from_json(text)
+            try:
+                result = RaceResult.from_json(text)
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+                raise damaged_race(name, "cannot be read") from None
             amended = self.amended(result)
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
             self._connection.write(

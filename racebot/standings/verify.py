@@ -95,6 +95,8 @@ class _Verification:
                 damaged = True
                 name = stored.result.name
                 self._add(f"race {name}: the stored result does not match its fingerprint", REPAIR)
+            elif self.ledger.orders.amended(stored.result) != stored.result:
+                self._add(f"race {stored.result.name}: the stored result ignores an operator's order", REPAIR)
             if damaged:
                 continue  # a replay of the races after it cannot agree
             self._race(rater.add(stored.result), rows, waiting)

@@ -13,7 +13,7 @@ from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.people import Person
 from racebot.chat.templates import Texts
-from racebot.errors import OrderError
+from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Carry, Leaderboard
@@ -268,6 +268,40 @@ def test_merged_accounts_that_meet_later_are_two_people_there(settler: Settler) 
     settle(settler, result("e", "old cy ann", after=9))
     assert {s.player for s in settler.ledger.standings(board_of(settler))} >= {"id-old", "id-cy", "id-ann"}
     assert settler.verify(board_of(settler)) == []
+
+
+def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
+    merged(settler)
+    settler.merge([result("e", "older bo", after=4)], "import")
+    orders.merge(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
+    settle(settler, result("f", "old older ann", after=9))
+    row = settler.ledger.rated_race(board_of(settler), f"{CATEGORY}/f")
+    assert row is not None
+    assert {change.player for change in row.changes} == {"id-cy", "id-older", "id-ann"}
+
+
+@pytest.mark.parametrize("order", ["merge", "forget"])
+def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: str) -> None:
+    board, name = board_of(settler), f"{CATEGORY}/c"
+    (before,) = settler.ledger.db.execute("SELECT result, fingerprint FROM races WHERE name = ?", [name])
+    if order == "merge":
+        merged(settler)
+    else:
+        orders.forget(settler, player(settler, "old"), "", LATER)
+    assert settler.verify(board) == []
+    with settler.ledger.transaction():
+        settler.ledger.db.execute(
+            "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?", [*before, name]
+        )
+    assert any("ignores an operator's order" in str(problem) for problem in settler.verify(board))
+
+
+def test_a_result_that_cannot_be_read_refuses_an_order(settler: Settler) -> None:
+    with settler.ledger.transaction():
+        settler.ledger.db.execute("UPDATE races SET result = result || '}' WHERE name = ?", [f"{CATEGORY}/c"])
+    with pytest.raises(DamagedRaceError, match="orb/c"):
+        orders.forget(settler, player(settler, "old"), "", LATER)
+    assert settler.ledger.orders.all() == []
 
 
 def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
