@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 @app.command()
 def web(
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 means all addresses.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8080,
     database: Database = None,
 ) -> None:
-    """Serve leaderboards, players and races as pages and as JSON, also while the bot runs.
+    """Serve leaderboards, players and races as pages and JSON. The bot may run at the same time.
 
     Example: racebot web --port 8080
     """
@@ -48,10 +48,13 @@ def web(
 
 @app.command("export-site")
 def export_site(
-    folder: Annotated[Path, typer.Argument(help="Where to write; made where it is missing.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Render every page again, not only those whose data changed.")
+    ] = False,
     database: Database = None,
 ) -> None:
-    """Write the pages as files, for any host that serves files. Repeated, it writes what changed.
+    """Write the pages as files, for any host that serves files. Later runs render what changed.
 
     Example: racebot export-site public
     """
@@ -60,7 +63,7 @@ def export_site(
 
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        done = export(ledger, _publication(settings), folder)
+        done = export(ledger, _publication(settings), folder, everything=everything)
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
@@ -102,6 +103,16 @@ class RatingChange:
         Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
     ]
     change: int
+
+
+@dataclass(frozen=True, slots=True)
+class RaceDigest:
+    """A number that stands for everything the ledger holds about a race on a leaderboard, and its players."""
+
+    race: str
+    sequence: int
+    players: tuple[str, ...]
+    value: int
 
 
 class EntryRow(NamedTuple):
@@ -289,6 +300,31 @@ class PageQueries:
     def race_names(self) -> list[str]:
         """Return the names of all races that count on a leaderboard."""
         return [row[0] for row in self._all("SELECT DISTINCT race FROM rated ORDER BY race")]
+
+    def race_digests(self, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
+        """Return a digest of every rated race, in order: results, changes and the players' current names.
+
+        Args:
+            leaderboard: key of the leaderboard.
+            names: current names of the players.
+        """
+        rows = self._all(
+            "SELECT rated.race, sequence, result, counted_at || coalesce(note, ''),"
+            " (SELECT group_concat(player, char(31)) FROM changes AS c"
+            "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
+            " (SELECT group_concat(coalesce(place, '') || ' ' || points_before || ' ' || points_after || ' '"
+            "   || races_before || state_before || state_after || parts) FROM changes AS c"
+            "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
+            " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
+            leaderboard,
+        )
+        digests = []
+        for race, sequence, result, note, joined, changes in rows:
+            players = tuple(joined.split("\x1f")) if joined else ()
+            parts = (result, note, changes or "", *(names.get(player, "") for player in players))
+            digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
+            digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
+        return digests
 
     def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         return self._connection.rows(sql, *values)

@@ -28,6 +28,8 @@ def plain(text: str) -> str:
 
 def printable(text: str) -> str:
     """Text without control characters or line breaks, otherwise as it is: for terminals and files."""
+    if text.isprintable():
+        return text
     return "".join(" " if char.isspace() else char for char in text if _visible(char))
 
 

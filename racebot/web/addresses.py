@@ -6,11 +6,11 @@ Every link is relative, so that the same pages work at any place of any host, an
 from __future__ import annotations
 
 import base64
-import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +24,7 @@ PAGE_SIZE = 250
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 
+@lru_cache(maxsize=2**16)
 def segment(text: str) -> str:
     """Encode any text as one segment of a path that every file system and host accepts."""
     if _PLAIN.fullmatch(text):
@@ -185,7 +186,11 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 def link(source: str, target: str) -> str:
     """Return a link to `target` for the page at `source`, both paths from the root."""
-    return quote(posixpath.relpath(target, posixpath.dirname(source) or "."))
+    here, there = source.split("/")[:-1], target.split("/")
+    same = 0
+    while same < min(len(here), len(there) - 1) and here[same] == there[same]:
+        same += 1
+    return quote("/".join([*[".."] * (len(here) - same), *there[same:]]))
 
 
 def _slug(text: str) -> str:

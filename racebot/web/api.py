@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -267,19 +268,26 @@ def leaderboard_sheet(view: View, board: Board) -> Iterator[bytes]:
     return _sheet(columns, rows)
 
 
-def changes_sheet(view: View, board: Board) -> Iterator[bytes]:
-    """Yield all changes of a leaderboard as CSV, in order, reading a few hundred races at a time."""
+def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterator[bytes]:
+    """Yield the changes of a leaderboard as CSV, in order, reading a few hundred races at a time.
+
+    Args:
+        view: the state of the ledger.
+        board: the leaderboard.
+        after: leave out the headings and the races up to this one of the sequence.
+    """
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before", "change"
     )  # fmt: skip
+    values = attrgetter(*columns)
 
     def rows() -> Iterator[tuple[Any, ...]]:
-        after = 0
-        while found := list(view.ledger.pages.changes(board.key, after, RACES_IN_A_PIECE)):
-            yield from (tuple(getattr(each, name) for name in columns) for each in found)
-            after = found[-1].sequence
+        last = after or 0
+        while found := list(view.ledger.pages.changes(board.key, last, RACES_IN_A_PIECE)):
+            yield from map(values, found)
+            last = found[-1].sequence
 
-    return _sheet(columns, rows())
+    return _sheet(columns if after is None else (), rows())
 
 
 def harmless(value: Any) -> Any:
@@ -289,10 +297,11 @@ def harmless(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _sheet(columns: Iterable[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
+def _sheet(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
     file = io.StringIO()
     writer = csv.writer(file)
-    writer.writerow(columns)
+    if columns:
+        writer.writerow(columns)
     yield file.getvalue().encode()
     while piece := list(islice(rows, ROWS_IN_A_PIECE)):
         file.seek(0)

@@ -1,40 +1,72 @@
 """The pages as files for any host that serves files, or for opening from a folder.
 
-A file is only written where its content changed, and then whole or not at all. What an earlier export
-wrote and is no longer wanted is removed; what it did not write is never touched.
+An export renders the files whose token changed since the last one, and writes those whose content changed,
+each whole or not at all. Files that are no longer wanted are removed; files of others are never touched.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Generator, Iterable
+import shutil
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePosixPath
 
 from racebot.errors import ExportError
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.standings.queries import Listing
+from racebot.web import api
 from racebot.web.document import Document
-from racebot.web.inventory import paths
+from racebot.web.inventory import File, files
 from racebot.web.pages import Pages
 from racebot.web.view import Publication, View
 
 MANIFEST = ".racebot-pages"
-"""Names the files that the last export wrote, one to a line."""
+"""Lists the files of the last export, one a line: path and token."""
+FEW = 4000
+"""This number of files is rendered faster by one process than by several, which have to start first."""
+AT_ONCE = 64
+"""Files that a process is given at a time."""
+
+Tokens = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Numbers of files of an export."""
+    """Number of files that an export wrote, left as they were, and removed."""
 
     written: int
     unchanged: int
     removed: int
 
 
-def export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of one file: `exists` is False if the ledger has nothing for it."""
+
+    path: str
+    written: bool
+    exists: bool
+
+
+def export(
+    ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False, processes: int = 0
+) -> Exported:
     """Write all pages into a folder.
+
+    Args:
+        ledger: opened to read.
+        publication: the operator's settings for pages.
+        folder: created if it does not exist.
+        everything: render all files, not only those whose data changed.
+        processes: number of processes that render many files; 0 uses every core.
 
     Raises:
         ExportError: the folder cannot be written.
@@ -43,7 +75,7 @@ def export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
     try:
         _make(folder)
         with _alone(folder):
-            return _export(ledger, publication, folder)
+            return _export(ledger, publication, folder, everything, processes or os.cpu_count() or 1)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
@@ -61,66 +93,174 @@ def _alone(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _export(ledger: Ledger, publication: Publication, folder: Path) -> Exported:
+def _export(
+    ledger: Ledger, publication: Publication, folder: Path, everything: bool, processes: int
+) -> Exported:
     before = _manifest(folder)
-    kept: dict[str, None] = {}
-    written = 0
     with ledger.snapshot():
         view = View(ledger, publication)
-        pages = Pages(view, served=False)
-        for path in paths(view):
-            content = pages.document(path, {})
-            if content is not None:
-                kept[path] = None
-                body = content.body if isinstance(content, Document) else b"".join(content.pieces())
-                written += _write(folder / path, body)
-    # Old and new names together first: whatever is interrupted, nothing of ours is forgotten.
-    _write_manifest(folder, {*before, *kept})
-    removed = sum(_remove(folder, path) for path in before if path not in kept)
-    _write_manifest(folder, kept)
-    return Exported(written, len(kept) - written, removed)
+        wanted = list(files(view))
+        changed = [file for file in wanted if everything or before.get(file.path) != file.token]
+        after = {file.path: file.token for file in wanted}
+        if not changed and len(after) == len(before):
+            return Exported(0, len(after), 0)
+        # Old and new names, without the tokens of files about to change: an export that is interrupted
+        # forgets none of its files, and the next one renders these again.
+        _write_manifest(folder, before | after | dict.fromkeys((file.path for file in changed), ""))
+        if processes > 1 and len(changed) > FEW:
+            done = _render_in_processes(view, folder, changed, processes)
+        else:
+            done = _render(view, folder, changed, before)
+    for each in done:
+        if not each.exists:
+            del after[each.path]
+    removed = sum(_remove(folder, path) for path in before if path not in after)
+    _write_manifest(folder, after)
+    written = sum(each.written for each in done)
+    return Exported(written, len(after) - written, removed)
+
+
+def _render(view: View, folder: Path, changed: Iterable[File], before: Tokens) -> list[_Done]:
+    pages = Pages(view, served=False)
+    done = []
+    for file in changed:
+        longer = None if file.log is None else file.log.listed_by(before.get(file.path, ""))
+        if longer is not None and file.log is not None and (folder / file.path).exists():
+            _extend(folder / file.path, api.changes_sheet(view, file.log.board, longer))
+            done.append(_Done(file.path, written=True, exists=True))
+        else:
+            done.append(_render_one(pages, folder, file.path))
+    return done
+
+
+def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
+    content = pages.document(path, {})
+    if content is None:
+        return _Done(path, written=False, exists=False)
+    body = content.body if isinstance(content, Document) else b"".join(content.pieces())
+    return _Done(path, written=_write(folder / path, body), exists=True)
+
+
+def _render_in_processes(view: View, folder: Path, changed: Sequence[File], processes: int) -> list[_Done]:
+    """Render files in several processes, each with a connection of its own.
+
+    A race that is settled meanwhile may show on some pages already. Its token is new then, and the next
+    export renders these pages again.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    # The largest documents, each on its own, come first: the processes end at about the same time.
+    large = [file.path for file in changed if file.log is not None]
+    others = [file.path for file in changed if file.log is None]
+    parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
+    listings = _Listings({board.key: board.listing for board in view.boards})
+    publication = replace(view.publication, listing=listings)
+    arguments = (view.ledger.path, publication, folder)
+    try:
+        with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=arguments) as pool:
+            return [each for part in pool.map(_render_part, parts) for each in part]
+    except BrokenProcessPool:
+        raise ExportError("a process that wrote pages was killed: is the memory full?") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Listings:
+    """The listings of all leaderboards, in a form that can be sent to a process."""
+
+    by_key: Mapping[int, Listing]
+
+    def __call__(self, board: Leaderboard) -> Listing:
+        return self.by_key[board.key]
+
+
+class _Worker:
+    """What a process keeps between two parts of its work."""
+
+    pages: Pages
+    folder: Path
+
+
+def _begin(database: Path, publication: Publication, folder: Path) -> None:
+    ledger = Ledger.open_to_read(database)
+    _Worker.pages = Pages(View(ledger, publication), served=False)
+    _Worker.folder = folder
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """End this process if the one that started it is killed, which would otherwise leave it behind."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _render_part(paths: Sequence[str]) -> list[_Done]:
+    return [_render_one(_Worker.pages, _Worker.folder, path) for path in paths]
 
 
 def _write(path: Path, body: bytes) -> bool:
-    """Write a file unless that is what it holds already."""
+    """Write a file, unless it has this content already."""
     try:
-        if path.read_bytes() == body:
+        if path.stat().st_size == len(body) and path.read_bytes() == body:
             return False
     except FileNotFoundError:
-        _make(path.parent)
-    part = path.with_name(f".{path.name}.part")
+        if not path.parent.exists():
+            _make(path.parent)
+    part = _part(path)
     part.write_bytes(body)
-    part.chmod(0o644)  # for a web server, which is another user
-    part.replace(path)
+    _replace(part, path)
     return True
 
 
+def _extend(path: Path, pieces: Iterable[bytes]) -> None:
+    """Add to the end of a file, whole or not at all."""
+    part = _part(path)
+    shutil.copyfile(path, part)
+    with part.open("ab") as file:
+        file.writelines(pieces)
+    _replace(part, path)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def _replace(part: Path, path: Path) -> None:
+    part.chmod(0o644)  # for a web server that runs as another user
+    part.replace(path)
+
+
 def _make(folder: Path) -> None:
-    """Make a folder, and those it is in, so that a web server may enter them whatever the umask."""
+    """Make a folder and its parents, readable by a web server whatever the umask."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
         each.chmod(0o755)
 
 
-def _manifest(folder: Path) -> list[str]:
+def _manifest(folder: Path) -> Tokens:
+    """Read the files of the last export with their tokens, which older manifests do not have."""
     try:
-        names = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
+        lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        return []
-    return [
-        name
-        for name in names
-        if name and ".." not in (parts := PurePosixPath(name).parts) and parts[0] != "/"
-    ]
+        return {}
+    found = (line.partition(" ") for line in lines)
+    return {path: token for path, _, token in found if path and _is_inside(path)}
 
 
-def _write_manifest(folder: Path, paths: Iterable[str]) -> None:
-    _write(folder / MANIFEST, "".join(f"{path}\n" for path in sorted(paths)).encode())
+def _is_inside(path: str) -> bool:
+    """Return True for a relative path that stays inside its folder."""
+    return not path.startswith("/") and (".." not in path or ".." not in PurePosixPath(path).parts)
+
+
+def _write_manifest(folder: Path, tokens: Tokens) -> None:
+    lines = (f"{path} {token}\n" if token else f"{path}\n" for path, token in sorted(tokens.items()))
+    _write(folder / MANIFEST, "".join(lines).encode())
 
 
 def _remove(folder: Path, path: str) -> bool:
-    """Remove a file that an earlier export wrote, and folders that it leaves empty."""
+    """Remove a file that an earlier export wrote, and the folders that it leaves empty."""
     file = folder / path
     try:
         file.unlink()
@@ -130,5 +270,5 @@ def _remove(folder: Path, path: str) -> bool:
         try:
             (folder / parent).rmdir()
         except OSError:
-            break  # something is in it still
+            break  # not empty
     return True

@@ -1,31 +1,173 @@
-"""All files of an export."""
+"""All files of an export, each with a token that changes whenever its content may have changed.
+
+What each page depends on is listed in docs/pages.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import resources
+from importlib.resources.abc import Traversable
 
+from racebot import __version__
+from racebot.ledger.history import RaceDigest
 from racebot.web import addresses, templating
-from racebot.web.pages import older_race_pages
-from racebot.web.view import View
+from racebot.web.pages import older_race_pages, race_span
+from racebot.web.view import Board, View
 
 
-def paths(view: View) -> Iterator[str]:
-    """Yield the path of every file that an export writes."""
-    yield from (route.path() for route in (addresses.FRONT, addresses.ALL_DATA, addresses.OPENAPI))
-    yield addresses.NO_JEKYLL
-    yield from templating.ASSETS
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of an export. Two exports with the same token would write the same content.
+
+    Attributes:
+        path: from the root of the export.
+        token: stands for everything that the content depends on.
+        log: set for a list of changes, which only grows while no race changes.
+    """
+
+    path: str
+    token: str
+    log: ChangeLog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLog:
+    """The races whose changes a file lists, in order."""
+
+    board: Board
+    settings: str
+    digests: Sequence[RaceDigest]
+
+    def token(self, count: int | None = None) -> str:
+        """Return the token of the file when it lists the first `count` races, or all."""
+        chosen = self.digests[:count]
+        return f"{_token(self.settings, *(str(digest.value) for digest in chosen))}-{len(chosen)}"
+
+    def listed_by(self, token: str) -> int | None:
+        """Return the sequence number up to which a file with an older token is right; None if it is not."""
+        count = token.rpartition("-")[2]
+        if (
+            not count.isdecimal()
+            or not 0 < int(count) <= len(self.digests)
+            or token != self.token(int(count))
+        ):
+            return None
+        return self.digests[int(count) - 1].sequence
+
+
+@dataclass(frozen=True, slots=True)
+class _BoardTokens:
+    """Tokens of one leaderboard: of its settings, of everything on it, of each race and player."""
+
+    settings: str
+    everything: str
+    races: dict[str, str]
+    players: dict[str, str]
+
+
+def files(view: View) -> Iterator[File]:
+    """Yield every file of an export. A page and the data of the same thing follow one another."""
+    program = _token(
+        __version__, _sources(), repr((view.publication.provisional_races, view.publication.site))
+    )
+    names = {player.id: player.name for player in view.ledger.pages.players()}
+    races: dict[str, list[str]] = defaultdict(list)
+    players: dict[str, list[str]] = defaultdict(list)
+    everything = []
+    board_files: list[File] = []
+    on_boards: list[tuple[Board, _BoardTokens]] = []
     for board in view.boards:
-        address = board.address
-        listed = len(view.report(board).players)
-        yield from (address.page(n + 1) for n in range(max(1, -(-listed // addresses.PAGE_SIZE))))
-        yield address.races()
-        rated = view.ledger.rated_count(board.stored)
-        yield from (address.races(n + 1) for n in range(older_race_pages(rated)))
-        yield from (address.explained, address.data, address.races_data)
-        yield from (address.sheet, address.changes_sheet)
-        for standing in view.ledger.standings(board.stored):
-            yield from (address.player(standing.player), address.player_data(standing.player))
-    for player in view.ledger.pages.players():
-        yield from (addresses.PLAYER.path(player=player.id), addresses.PLAYER_DATA.path(player=player.id))
-    for race in view.ledger.pages.race_names():
-        yield from (addresses.RACE.path(race=race), addresses.RACE_DATA.path(race=race))
+        digests = view.ledger.pages.race_digests(board.key, names)
+        tokens = _board_tokens(view, board, digests, program, names)
+        everything.append(tokens.everything)
+        on_boards.append((board, tokens))
+        board_files += _board_files(view, board, digests, tokens)
+        for race, token in tokens.races.items():
+            races[race].append(token)
+        for player, token in tokens.players.items():
+            players[player].append(token)
+
+    for path in (addresses.OPENAPI.path(), addresses.NO_JEKYLL, *templating.ASSETS):
+        yield File(path, program)
+    for path in (addresses.FRONT.path(), addresses.ALL_DATA.path()):
+        yield File(path, _token(program, *everything))
+    yield from board_files
+    for board, tokens in on_boards:
+        for player in tokens.players:
+            token = _token(tokens.players[player], str(len(players[player])))
+            yield File(board.address.player(player), token)
+            yield File(board.address.player_data(player), token)
+    for player, each in players.items():
+        token = _token(*each)
+        yield File(addresses.PLAYER.path(player=player), token)
+        yield File(addresses.PLAYER_DATA.path(player=player), token)
+    for race, each in races.items():
+        token = _token(*each)
+        yield File(addresses.RACE.path(race=race), token)
+        yield File(addresses.RACE_DATA.path(race=race), token)
+
+
+def _board_tokens(
+    view: View, board: Board, digests: list[RaceDigest], program: str, names: dict[str, str]
+) -> _BoardTokens:
+    settings = _token(program, repr((board.stored, board.address, board.listing)))
+    listed = {player.id for player in view.report(board).players}
+    places = [(player.id, player.place, player.points, player.name) for player in view.report(board).players]
+    raced: dict[str, int] = defaultdict(int)
+    for digest in digests:
+        for player in digest.players:
+            raced[player] += digest.value
+    return _BoardTokens(
+        settings=settings,
+        everything=_token(settings, repr(places), *(str(digest.value) for digest in digests)),
+        races={digest.race: _token(settings, str(digest.value)) for digest in digests},
+        players={
+            player: _token(settings, str(value), names.get(player, ""), str(player in listed))
+            for player, value in raced.items()
+        },
+    )
+
+
+def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _BoardTokens) -> Iterator[File]:
+    address = board.address
+    listed = len(view.report(board).players)
+    pages = [address.page(number + 1) for number in range(max(1, -(-listed // addresses.PAGE_SIZE)))]
+    for path in (
+        *pages,
+        address.races(),
+        address.explained,
+        address.data,
+        address.races_data,
+        address.sheet,
+    ):
+        yield File(path, tokens.everything)
+    log = ChangeLog(board, tokens.settings, digests)
+    yield File(address.changes_sheet, log.token(), log)
+    older = older_race_pages(len(digests))
+    for number in range(1, older + 1):
+        first, last = race_span(len(digests), number)
+        values = (str(digest.value) for digest in digests[first - 1 : last])
+        yield File(address.races(number), _token(tokens.settings, str(older), *values))
+
+
+@cache
+def _sources() -> str:
+    """Return a token of the code, templates and assets that make the pages."""
+    return _token(*(f"{name} {body}" for name, body in _texts(resources.files("racebot.web"))))
+
+
+def _texts(folder: Traversable) -> Iterator[tuple[str, str]]:
+    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+        if entry.is_dir():
+            yield from _texts(entry)
+        elif entry.name.endswith((".py", ".html", ".css", ".js")):
+            yield entry.name, entry.read_text(encoding="utf-8")
+
+
+def _token(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).hexdigest()

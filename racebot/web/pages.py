@@ -158,7 +158,7 @@ class Pages:
             others=len(self.view.standings(player)) - 1,
             provisional_races=self.view.publication.provisional_races,
             site=self.view.publication.site,
-            served=self.served,
+            as_of=None if self.served else self.view.report(board).last_race_at,
         )
         return Document(body)
 
@@ -173,6 +173,7 @@ class Pages:
             player_id=player,
             player_name=standings[0][1].name,
             standings=standings,
+            served=self.served,
         )
         return Document(body)
 

@@ -1,4 +1,4 @@
-"""Templates, and how pages write names, numbers and dates. All text in a page is escaped by Jinja."""
+"""Templates, and the filters that format names, numbers and dates. Jinja escapes all text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=ut
 
 
 def render(template: str, path: str, **context: Any) -> bytes:
-    """A page from its template.
+    """Render a page from its template.
 
     Args:
-        template: the file's name.
-        path: where the page will be, for the links on it.
-        context: what the template shows.
+        template: file name of the template.
+        path: address of the page, for the links on it.
+        context: values that the template shows.
     """
     found = _environment().get_template(template)
     href = partial(link, path)
@@ -39,35 +39,35 @@ def render(template: str, path: str, **context: Any) -> bytes:
 
 @cache
 def asset(path: str) -> bytes:
-    """A file of `ASSETS`."""
+    """Return a file of `ASSETS`."""
     return resources.files("racebot.web").joinpath(path).read_bytes()
 
 
 @cache
 def fingerprint(path: str) -> str:
-    """Changes when an asset does; part of the links to it, so that no old one is kept for a new page."""
+    """Return a hash of an asset. Links contain it, so that browsers load a changed asset again."""
     return hashlib.sha256(asset(path)).hexdigest()[:10]
 
 
 def shown_name(name: str, limit: int = 60) -> str:
-    """A name from the site without invisible characters, cut if it would go on for lines."""
+    """Return a name from the site without invisible characters, shortened to `limit`."""
     visible = printable(name).strip() or "?"
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
 
 
 def day(moment: str | datetime) -> str:
-    """A day as people write it: 3 May 2026."""
+    """Format a day: 3 May 2026."""
     parsed = _parsed(moment)
     return f"{parsed.day} {parsed:%b %Y}"
 
 
 def minute(moment: str | datetime) -> str:
-    """A day with the time, UTC."""
+    """Format a day with its time in UTC."""
     return f"{day(moment)}, {_parsed(moment):%H:%M} UTC"
 
 
 def timer(length: float) -> str:
-    """A finish time in seconds, as 1:02:03."""
+    """Format a finish time in seconds: 1:02:03."""
     minutes, seconds = divmod(int(length), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}"
@@ -91,7 +91,7 @@ def _counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def _slug(race: str) -> str:
-    """A race's name without its category."""
+    """Return a race's name without its category."""
     return shown_name(race.rpartition("/")[2])
 
 
@@ -100,7 +100,7 @@ def _host(address: str) -> str:
 
 
 def _sign(number: int) -> str:
-    """A class for colour, beside the sign that says the same."""
+    """Return the CSS class of a change. The sign beside it says the same as the colour."""
     return "gain" if number > 0 else "loss" if number < 0 else "same"
 
 
@@ -110,6 +110,7 @@ def _environment() -> Environment:
         loader=PackageLoader("racebot.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -16,7 +16,7 @@ from openapi_spec_validator import validate
 from racebot.standings.plan import LeaderboardPlan
 from racebot.web.api import BadQueryError, harmless
 from racebot.web.document import Document
-from racebot.web.inventory import paths
+from racebot.web.inventory import files
 from racebot.web.openapi import description
 from racebot.web.pages import Pages
 from racebot.web.view import View
@@ -245,6 +245,6 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
 
 
 def test_export_holds_every_path_of_its_description(view: View) -> None:
-    written = set(paths(view))
+    written = {file.path for file in files(view)}
     for path in description(served=False)["paths"]:
         assert f"api{path.format(**EXAMPLES)}" in written

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,7 +14,9 @@ from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
+from racebot.web import export as export_module
 from racebot.web.export import MANIFEST, Exported, export
+from racebot.web.pages import Content, Pages
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -34,12 +38,12 @@ def run(ledger: Ledger, folder: Path) -> Exported:
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
-    """What there is, with what changes when it is written anew."""
+    """Return all files, with inode and time of the last write."""
     found = [path for path in folder.rglob("*") if path.is_file()]
     return {p.relative_to(folder).as_posix(): (p.stat().st_ino, p.stat().st_mtime_ns) for p in found}
 
 
-def test_a_repeat_writes_nothing(filled: Ledger, folder: Path) -> None:
+def test_second_export_writes_nothing(filled: Ledger, folder: Path) -> None:
     first = run(filled, folder)
     before = files(folder)
     assert first.written == len(before) - 1  # the manifest is not a page
@@ -58,7 +62,7 @@ def test_only_pages_that_changed_are_written(filled: Ledger, folder: Path) -> No
     assert "leaderboards/orb/any-orb.html" not in same
 
 
-def test_files_of_its_own_go_when_they_are_not_wanted_and_no_others_do(filled: Ledger, folder: Path) -> None:
+def test_only_files_of_its_own_are_removed(filled: Ledger, folder: Path) -> None:
     folder.mkdir()
     theirs = [folder / "CNAME", folder / "leaderboards" / "orb" / "notes.txt"]
     theirs[1].parent.mkdir(parents=True)
@@ -70,10 +74,10 @@ def test_files_of_its_own_go_when_they_are_not_wanted_and_no_others_do(filled: L
     assert run(filled, folder).removed > 0
     assert "leaderboards/orb/any-orb.html" not in files(folder)
     assert all(path.read_text(encoding="utf-8") == "mine" for path in theirs)
-    assert not (folder / "players").exists()  # folders that were left empty went too
+    assert not (folder / "players").exists()  # empty folders are removed
 
 
-def test_a_manifest_cannot_make_it_delete_what_is_elsewhere(filled: Ledger, folder: Path) -> None:
+def test_manifest_cannot_name_files_elsewhere(filled: Ledger, folder: Path) -> None:
     folder.mkdir()
     outside = folder.parent / "outside.txt"
     outside.write_text("mine", encoding="utf-8")
@@ -82,13 +86,13 @@ def test_a_manifest_cannot_make_it_delete_what_is_elsewhere(filled: Ledger, fold
     assert outside.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(filled: Ledger, folder: Path) -> None:
+def test_unwritable_folder_is_an_export_error(filled: Ledger, folder: Path) -> None:
     folder.write_text("a file", encoding="utf-8")
     with pytest.raises(ExportError, match="public"):
         run(filled, folder)
 
 
-def test_pages_can_be_read_by_a_web_server_of_another_user(filled: Ledger, folder: Path) -> None:
+def test_web_server_of_another_user_can_read_pages(filled: Ledger, folder: Path) -> None:
     before = os.umask(0o077)  # as under systemd
     try:
         run(filled, folder)
@@ -96,6 +100,161 @@ def test_pages_can_be_read_by_a_web_server_of_another_user(filled: Ledger, folde
         os.umask(before)
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in [folder, *folder.rglob("*")]}
     assert modes == {(True, 0o755), (False, 0o644)}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the paths that are rendered from now on."""
+    paths = []
+    render = Pages.document
+
+    def noted(self: Pages, path: str, query: Mapping[str, str]) -> Content:
+        paths.append(path)
+        return render(self, path, query)
+
+    monkeypatch.setattr(Pages, "document", noted)
+    return paths
+
+
+def test_after_a_race_only_pages_that_depend_on_it_are_rendered(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    board = "leaderboards/orb/any-orb"
+    players = {f"players/{player}{rest}" for player in ("id-ann", "id-hal") for rest in ("", "/orb/any-orb")}
+    assert {path for path in paths if path.endswith(".html")} == {
+        "index.html",
+        "races/orb/d.html",
+        *(f"{board}{rest}.html" for rest in ("", "/races", "/explained")),
+        *(f"{path}.html" for path in players),
+    }
+    assert {path for path in paths if path.endswith(".json")} == {
+        "api/leaderboards.json",
+        "api/races/orb/d.json",
+        *(f"api/{board}{rest}.json" for rest in ("", "/races", "/players/id-ann", "/players/id-hal")),
+        *(f"api/players/{player}.json" for player in ("id-ann", "id-hal")),
+    }
+
+
+def test_nothing_is_rendered_when_nothing_changed(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    assert paths == []
+
+
+def test_updated_export_equals_a_new_one_except_for_dated_places(
+    filled: Ledger, folder: Path, tmp_path: Path
+) -> None:
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    run(filled, folder)
+    updated = contents(folder)
+    run(filled, tmp_path / "new")
+    new = contents(tmp_path / "new")
+    assert updated.keys() == new.keys()
+    others = {"id-bo", "id-cy", "id-di", "id-ed"}
+    different = {path for path in new if updated[path] != new[path]}
+    assert all("players/" in path and any(player in path for player in others) for path in different)
+    export(filled, Publication(), folder, everything=True)
+    assert contents(folder) == new
+
+
+def test_changed_result_renders_its_race_and_racers_again(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("c", "bo ann", after=240)], "import")
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    assert {"races/orb/c.html", "players/id-ann.html", "players/id-bo/orb/any-orb.html"} <= set(paths)
+    assert "players/id-cy.html" not in paths and "races/orb/a.html" not in paths
+    assert b"id-bo,Bo,1" in (folder / "api/leaderboards/orb/any-orb/changes.csv").read_bytes()
+
+
+def test_new_name_renders_every_page_that_shows_it(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    race = result("e", "ann zoe", after=300)
+    renamed = tuple(replace(e, name="Annabel") if e.name == "Ann" else e for e in race.entrants)
+    Settler(filled, Plans(SIMPLE)).merge([replace(race, entrants=renamed)], "import")
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    assert {"players/id-bo/orb/any-orb.html", "races/orb/a.html"} <= set(paths)
+    assert "players/id-cy/orb/any-orb.html" not in paths
+    assert b"Annabel" in (folder / "players/id-bo/orb/any-orb.html").read_bytes()
+
+
+def test_new_settings_render_everything_again(filled: Ledger, folder: Path) -> None:
+    run(filled, folder)
+    export(filled, Publication(provisional_races=0), folder)
+    assert b"provisional" not in (folder / "players/id-ann/orb/any-orb.html").read_bytes()
+
+
+def test_changes_are_appended_to_their_file(
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "api/leaderboards/orb/any-orb/changes.csv"
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    assert path not in paths
+    run(filled, tmp_path / "new")
+    assert (folder / path).read_bytes() == (tmp_path / "new" / path).read_bytes()
+
+
+def test_interrupted_export_is_finished_by_the_next(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    whole = contents(folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    render = Pages.document
+
+    def broken(self: Pages, path: str, query: Mapping[str, str]) -> Content:
+        if path == "races/orb/d.html":
+            raise KeyboardInterrupt
+        return render(self, path, query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pages, "document", broken)
+        with pytest.raises(KeyboardInterrupt):
+            run(filled, folder)
+    run(filled, folder)
+    assert contents(folder).keys() - whole.keys() >= {"races/orb/d.html", "players/id-hal.html"}
+
+
+def test_manifest_of_an_older_version_is_understood(filled: Ledger, folder: Path) -> None:
+    run(filled, folder)
+    whole = contents(folder)
+    manifest = folder / MANIFEST
+    paths = [line.partition(" ")[0] for line in manifest.read_text(encoding="utf-8").splitlines()]
+    (folder / "races" / "orb" / "gone.html").write_text("old", encoding="utf-8")
+    manifest.write_text("".join(f"{path}\n" for path in [*paths, "races/orb/gone.html"]), encoding="utf-8")
+    assert run(filled, folder) == Exported(0, len(whole), 1)
+    assert contents(folder) == whole
+
+
+def test_several_processes_write_the_same_files(
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(filled, folder)
+    monkeypatch.setattr(export_module, "FEW", 0)
+    monkeypatch.setattr(export_module, "AT_ONCE", 5)
+    done = export(filled, Publication(), tmp_path / "other", processes=2)
+    assert done.written == len(contents(folder))
+    assert contents(tmp_path / "other") == contents(folder)
 
 
 class Links(HTMLParser):
