@@ -131,7 +131,7 @@ def _result(stored: StoredRace) -> list[RacedEntrant]:
             place=place_of.get(entrant),
             standing=""
             if entrant.finished and not place_of
-            else result_label(entrant.status, place_of[entrant]),
+            else result_label(entrant.status, place_of.get(entrant)),
             team=entrant.team_name or entrant.team,
             finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
         )
