@@ -22,9 +22,9 @@ from pathlib import Path
 
 from process import resident_mib
 
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 
 QUIET = 1.0
 
@@ -34,7 +34,7 @@ async def main() -> None:
     parser.add_argument("--races", type=int, default=20)
     parser.add_argument("--entrants", type=int, default=12)
     arguments = parser.parse_args()
-    site = Site(rng=random.Random(1))
+    site = FakeSite(rng=random.Random(1))
     users = [site.add_user(f"Racer {number}") for number in range(arguments.entrants)]
     with tempfile.TemporaryDirectory() as folder:
         async with serve(site) as address:
@@ -86,7 +86,7 @@ async def main() -> None:
     )
 
 
-def _finish(room: Room) -> float:
+def _finish(room: FakeRoom) -> float:
     for minutes, entrant in enumerate(list(room.entrants), start=60):
         room.finish(entrant.user, timedelta(minutes=minutes))
     return time.monotonic()

@@ -36,10 +36,11 @@ from invented import CATEGORY, GOAL, people
 from process import cpu_seconds, peak_mib, resident_mib
 
 from racebot.ledger.store import Ledger
+from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
 GIVEN_UP = 120.0
@@ -54,9 +55,9 @@ class Stage:
 
     def __init__(self) -> None:
         self._rng = random.Random(1)
-        self._site = Site(category=CATEGORY, goals=(GOAL,), rng=self._rng)
+        self._site = FakeSite(category=CATEGORY, goals=(GOAL,), rng=self._rng)
         self._misbehaviour = Misbehaviour()
-        self._rooms: list[Room] = []
+        self._rooms: list[FakeRoom] = []
 
     async def serve(self, pipe: Connection, certificate: Path | None) -> None:
         """Carry out orders until the pipe is closed."""
@@ -92,7 +93,7 @@ class Stage:
         """Let everybody finish; seconds from each room's last finish to the bot's message, less the quiet."""
         return await asyncio.gather(*(self._finish(room, window, quiet) for room in self._rooms))
 
-    async def _finish(self, room: Room, window: float, quiet: float) -> float:
+    async def _finish(self, room: FakeRoom, window: float, quiet: float) -> float:
         moments = sorted(self._rng.uniform(0, window) for _ in room.entrants)
         begin = time.monotonic()
         heard = _heard(room, lambda frame: bool(frame.get("message", {}).get("bot")))
@@ -106,7 +107,7 @@ class Stage:
         """Record all races; seconds from each record to the final word on its page."""
         return await asyncio.gather(*(self._record(room, window) for room in self._rooms))
 
-    async def _record(self, room: Room, window: float) -> float:
+    async def _record(self, room: FakeRoom, window: float) -> float:
         await asyncio.sleep(self._rng.uniform(0, window))
         heard = _heard(room, lambda frame: bool(frame.get("race", {}).get("info_bot")))
         room.record()
@@ -117,7 +118,7 @@ class Stage:
         return self._misbehaviour.drop_sockets()
 
 
-def _heard(room: Room, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:
+def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:
     """When a frame of this kind goes to the room; infinity if none does."""
     loop = asyncio.get_running_loop()
     heard: asyncio.Future[float] = loop.create_future()

@@ -18,9 +18,9 @@ from typing import Any
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.store import Ledger
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CATEGORY, Site
+from racebot.sandbox.site import CATEGORY, FakeSite
 
 QUIET = 0.05
 
@@ -29,7 +29,7 @@ QUIET = 0.05
 class Bench:
     """One sandbox, its address, and the database of the workers that are started on it."""
 
-    site: Site
+    site: FakeSite
     address: str
     database: Path
     misbehaviour: Misbehaviour
@@ -100,7 +100,7 @@ class Bench:
             timeout=60,
         )
 
-    def open_race(self, count: int = 3, **options: Any) -> Room:
+    def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
         """A race under way with so many entrants."""
         room = self.site.open_race(**options)
         known = [user for user in self.site.users.values() if user is not self.site.moderator]
@@ -167,13 +167,13 @@ class WorkerProcess:
 @contextlib.asynccontextmanager
 async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
     """A sandbox that is being served, and an empty database beside it."""
-    site = Site(rng=random.Random(seed))
+    site = FakeSite(rng=random.Random(seed))
     misbehaviour = Misbehaviour()
     async with serve(site, misbehaviour=misbehaviour) as address:
         yield Bench(site, address, folder / "racebot.db", misbehaviour)
 
 
-def finish(room: Room, *minutes: int) -> None:
+def finish(room: FakeRoom, *minutes: int) -> None:
     """The entrants finish in the order of joining after so many minutes; the rest give up."""
     for entrant, after in zip(list(room.entrants), minutes, strict=False):
         room.finish(entrant.user, timedelta(minutes=after))
@@ -181,12 +181,12 @@ def finish(room: Room, *minutes: int) -> None:
         room.forfeit(entrant.user)
 
 
-def said(room: Room) -> list[str]:
+def said(room: FakeRoom) -> list[str]:
     """What bots said in a room's chat."""
     return [message.text for message in room.chat if message.bot is not None]
 
 
-def settled(sandbox: Bench, room: Room) -> bool:
+def settled(sandbox: Bench, room: FakeRoom) -> bool:
     """Whether a room's race is in the ledger and nothing is left to be said there."""
     if not sandbox.database.exists():
         return False

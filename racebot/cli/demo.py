@@ -14,10 +14,10 @@ from rich.markup import escape
 
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import DEMO, play
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings
 
 SPEED = 12.0
@@ -40,7 +40,7 @@ async def demo(
         model: the rating model's key.
     """
     # Two sources of chance: what the site draws hangs on timing, the races must not.
-    site = Site(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
+    site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
     rng = random.Random(f"races {seed}")  # noqa: S311
     async with serve(site) as address:
         worker = Worker(
@@ -67,7 +67,7 @@ async def demo(
         watching.cancel()
 
 
-async def _show_rooms(site: Site, console: Console) -> None:
+async def _show_rooms(site: FakeSite, console: Console) -> None:
     """Print what is said in every room, from the moment it opens."""
     known: set[str] = set()
     while True:
@@ -82,7 +82,7 @@ async def _show_rooms(site: Site, console: Console) -> None:
         await asyncio.sleep(0.01)
 
 
-def _printer(room: Room, console: Console) -> Callable[[dict[str, Any]], None]:
+def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], None]:
     shown = {"info": ""}
 
     def show(frame: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ def _printer(room: Room, console: Console) -> Callable[[dict[str, Any]], None]:
     return show
 
 
-async def _until_told(database: Path, rooms: list[Room]) -> None:
+async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
     """Wait until every recorded room has its final word, which comes a moment after the record."""
     recorded = [room.name for room in rooms if room.recorded]
     with Ledger.open(database, create=False) as ledger:

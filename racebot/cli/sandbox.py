@@ -39,11 +39,14 @@ def sandbox(
     """
     _need_sandbox()
     from racebot.sandbox import server  # noqa: PLC0415 - an extra of the package
+    from racebot.sandbox.errors import HistoryError  # noqa: PLC0415
 
     try:
         server.run(
             port, races, category=category, goal=goal, tell=lambda text: console.print(text, markup=False)
         )
+    except HistoryError as error:
+        raise SettingsError(str(error)) from None
     except OSError as error:
         raise SettingsError(f"port {port}: {error.strerror}: choose another with --port") from None
 

@@ -14,11 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from racebot.errors import RacebotError
-from racebot.sandbox import render
+from racebot.sandbox import render, render_lists
+from racebot.sandbox.errors import SandboxError, UnknownError
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
-from racebot.sandbox.room import Room, Standing
-from racebot.sandbox.site import Site, UnknownError
+from racebot.sandbox.race_state import RacerStatus
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
@@ -27,23 +28,21 @@ PREFIX = "/sandbox/control"
 Arguments = dict[str, Any]
 Command = Callable[[Arguments], object]
 
-_BY_RACER: dict[str, Callable[[Room, str], object]] = {
-    "accept": Room.accept,
-    "leave": Room.leave,
-    "ready": Room.ready,
-    "unready": Room.unready,
-    "forfeit": Room.forfeit,
-    "undone": Room.undone,
-    "unforfeit": Room.unforfeit,
+_BY_RACER: dict[str, Callable[[FakeRoom, str], object]] = {
+    "accept": FakeRoom.accept,
+    "ready": FakeRoom.ready,
+    "forfeit": FakeRoom.forfeit,
+    "undone": FakeRoom.undone,
+    "unforfeit": FakeRoom.unforfeit,
 }
-_ON_RACER: dict[str, Callable[[Room, str, str | None], None]] = {
-    "disqualify": Room.disqualify,
-    "undisqualify": Room.undisqualify,
+_ON_RACER: dict[str, Callable[[FakeRoom, str, str | None], None]] = {
+    "disqualify": FakeRoom.disqualify,
+    "undisqualify": FakeRoom.undisqualify,
 }
-_ON_RACE: dict[str, Callable[[Room, str | None], None]] = {
-    "hold": Room.hold,
-    "record": Room.record,
-    "do_not_record": Room.do_not_record,
+_ON_RACE: dict[str, Callable[[FakeRoom, str | None], None]] = {
+    "hold": FakeRoom.hold,
+    "record": FakeRoom.record,
+    "do_not_record": FakeRoom.do_not_record,
 }
 _OPTIONS = ("custom_goal", "invitational", "unlisted", "hide_entrants", "team_race")
 
@@ -51,7 +50,7 @@ _OPTIONS = ("custom_goal", "invitational", "unlisted", "hide_entrants", "team_ra
 class Control:
     """The commands. Each takes what it knows out of its arguments; what is left over is an error."""
 
-    def __init__(self, site: Site, misbehaviour: Misbehaviour) -> None:
+    def __init__(self, site: FakeSite, misbehaviour: Misbehaviour) -> None:
         self._site = site
         self._misbehaviour = misbehaviour
         self._commands: dict[str, Command] = {
@@ -111,7 +110,7 @@ class Control:
             answer = do(given)
         except UnknownError as error:
             return _refusal(404, str(error))
-        except RacebotError as error:
+        except SandboxError as error:
             return _refusal(409, str(error))
         except KeyError as error:
             return _refusal(400, f"missing: {error.args[0]}")
@@ -128,7 +127,7 @@ class Control:
         return JSONResponse(
             {
                 "commands": sorted(self._commands),
-                "category": render.category(site, unlisted=True),
+                "category": render_lists.category(site, unlisted=True),
                 "races": [render.race(room) for room in site.rooms.values()],
                 "users": [{"id": u.id, "name": u.name, "deleted": u.deleted} for u in site.users.values()],
                 "open_sockets": self._misbehaviour.open_sockets,
@@ -154,19 +153,19 @@ class Control:
 
     # ── commands ──
 
-    def _room(self, given: Arguments) -> Room:
+    def _room(self, given: Arguments) -> FakeRoom:
         return self._site.room(given.pop("race"))
 
-    def _by_racer(self, do: Callable[[Room, str], object]) -> Command:
+    def _by_racer(self, do: Callable[[FakeRoom, str], object]) -> Command:
         def command(given: Arguments) -> None:
             do(self._room(given), given.pop("user"))
 
         return command
 
-    def _on_racer(self, do: Callable[[Room, str, str | None], None]) -> Command:
+    def _on_racer(self, do: Callable[[FakeRoom, str, str | None], None]) -> Command:
         return lambda given: do(self._room(given), given.pop("user"), given.pop("by", None))
 
-    def _on_race(self, do: Callable[[Room, str | None], None]) -> Command:
+    def _on_race(self, do: Callable[[FakeRoom, str | None], None]) -> Command:
         return lambda given: do(self._room(given), given.pop("by", None))
 
     def _open(self, given: Arguments) -> object:
@@ -198,7 +197,7 @@ class Control:
         self._room(given).edit_time(given.pop("user"), time, given.pop("by", None))
 
     def _edit_result(self, given: Arguments) -> None:
-        status = Standing(given.pop("status")) if "status" in given else None
+        status = RacerStatus(given.pop("status")) if "status" in given else None
         time = _length(given, "time")
         self._room(given).edit_result(given.pop("user"), status, time, by=given.pop("by", None))
 

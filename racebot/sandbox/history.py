@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from racebot.errors import PayloadError
+from racebot.sandbox.errors import HistoryError
 from racebot.sandbox.people import Team, User
-from racebot.sandbox.room import Entrant, RaceStatus, Room, Standing
-from racebot.sandbox.site import Site
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 OUT = 9999
@@ -25,37 +26,37 @@ OUT = 9999
 FASTEST = timedelta(hours=1)
 """Where only places are known, the time of the winner is this and a second; each place adds one more."""
 
-_RESULTS = {"done": Standing.DONE, "dnf": Standing.DNF, "dq": Standing.DQ}
+_RESULTS = {"done": RacerStatus.DONE, "dnf": RacerStatus.DNF, "dq": RacerStatus.DQ}
 
 
-def load(site: Site, path: Path, *, goal: str | None = None) -> int:
+def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
     """Add the races of a file to a site and tell how many there were.
 
     `goal` names the goal of an archive, which has none of its own; by default it is the file's stem.
 
     Raises:
-        PayloadError: the file is not in one of the two forms; the text names the race.
+        HistoryError: the file is not in one of the two forms; the text names the race.
         OSError: the file cannot be read.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise PayloadError(f"{path}: no JSON: {error}") from None
+        raise HistoryError(f"{path}: no JSON: {error}") from None
     races = content.get("races") if isinstance(content, dict) else content
     if not isinstance(races, list):
-        raise PayloadError(f"{path}: neither a list of races nor a page with one")
+        raise HistoryError(f"{path}: neither a list of races nor a page with one")
     rooms = []
     for index, race in enumerate(races):
         try:
             rooms.append(_room(site, race, path.stem if goal is None else goal))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise PayloadError(f"{path}: race {index}: {type(error).__name__}: {error}") from None
+            raise HistoryError(f"{path}: race {index}: {type(error).__name__}: {error}") from None
     for room in sorted(rooms, key=lambda room: room.ended_at or room.opened_at):
         _add(site, room)
     return len(rooms)
 
 
-def _add(site: Site, room: Room) -> None:
+def _add(site: FakeSite, room: FakeRoom) -> None:
     site.add_room(room)
     if not room.custom_goal and room.goal not in site.category.goals:
         site.category.goals.append(room.goal)
@@ -64,10 +65,10 @@ def _add(site: Site, room: Room) -> None:
             site.scores[room.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
 
 
-def _room(site: Site, race: Mapping[str, Any], goal: str) -> Room:
+def _room(site: FakeSite, race: Mapping[str, Any], goal: str) -> FakeRoom:
     about = race.get("goal") or {"name": goal, "custom": False}
     slug = race["slug"] if "slug" in race else race["name"].rpartition("/")[2]
-    room = Room(site, slug, about["name"], site.moderator, custom_goal=about["custom"])
+    room = FakeRoom(site, slug, about["name"], site.moderator, custom_goal=about["custom"])
     room.entrants = [_entrant(site, one, number) for number, one in enumerate(race["entrants"])]
     room.team_race = any(entrant.team is not None for entrant in room.entrants)
     room.status = RaceStatus.FINISHED
@@ -86,17 +87,17 @@ def _room(site: Site, race: Mapping[str, Any], goal: str) -> Room:
     return room
 
 
-def _entrant(site: Site, one: Mapping[str, Any], number: int) -> Entrant:
+def _entrant(site: FakeSite, one: Mapping[str, Any], number: int) -> FakeEntrant:
     if "status" in one:
         account = one["user"]
         user = _user(site, None if account is None else account["id"], (account or {}).get("name"))
         time = one["finish_time"]
-        standing = _RESULTS[one["status"]["value"]]
+        status = _RESULTS[one["status"]["value"]]
         team = one.get("team")
-        return Entrant(
+        return FakeEntrant(
             user,
             number,
-            standing,
+            status,
             team=None if team is None else Team(team["name"], team["slug"], team.get("formal", False)),
             score=one.get("score"),
             score_change=one.get("score_change"),
@@ -104,17 +105,17 @@ def _entrant(site: Site, one: Mapping[str, Any], number: int) -> Entrant:
         )
     place = one["place"]
     finished = place is not None and place != OUT
-    return Entrant(
+    return FakeEntrant(
         _user(site, one["user_id"], None),
         number,
-        Standing.DONE if finished else Standing.DNF,
+        RacerStatus.DONE if finished else RacerStatus.DNF,
         score=one.get("score"),
         score_change=one.get("score_change"),
         finish_time=FASTEST + timedelta(seconds=place) if finished else None,
     )
 
 
-def _user(site: Site, user_id: str | None, name: str | None) -> User:
+def _user(site: FakeSite, user_id: str | None, name: str | None) -> User:
     if user_id is None:
         # Each nobody is somebody else: two deleted accounts can have run in one race.
         return User(site.new_id(), "Deleted", deleted=True)

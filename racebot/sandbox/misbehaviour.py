@@ -1,7 +1,7 @@
-"""Everything that the sandbox can do wrong on purpose.
+"""The faults that the sandbox can show on purpose.
 
-Faults are planned ahead and used up one by one. What concerns tokens, lost rooms and the clock is the
-site's own: `Site.revoke_tokens`, `Site.token_seconds`, `Site.forget_rooms`, `Site.forget_guids`, `Site.skew`.
+Faults are planned ahead and used up one by one. Those that concern tokens, lost rooms and the clock belong
+to `FakeSite`: `revoke_tokens`, `token_seconds`, `forget_rooms`, `forget_guids`, `skew`.
 """
 
 from __future__ import annotations

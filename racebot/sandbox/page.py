@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from html import escape
 
-from racebot.sandbox.room import Entrant, Message, Room
-from racebot.sandbox.site import Site
+from racebot.sandbox.race_state import ChatLine, FakeEntrant
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import exact, ordinal, timer
 
 _STYLE = """
@@ -59,7 +60,7 @@ setInterval(() => refresh().catch(() => {}), 2000);
 _LINK = re.compile(r"https?://[^\s<>&\"']+(?:&amp;[^\s<>&\"']+)*")
 
 
-def index(site: Site) -> str:
+def index(site: FakeSite) -> str:
     """The list of rooms, the newest first."""
     rows = "".join(
         f'<tr><td><a href="/{escape(room.name)}">{escape(room.slug)}</a></td><td>{escape(room.goal)}</td>'
@@ -69,7 +70,7 @@ def index(site: Site) -> str:
     return _document(site.category.name, f"<main><section><table>{rows}</table></section></main>")
 
 
-def room_page(room: Room) -> str:
+def room_page(site: FakeSite, room: FakeRoom) -> str:
     """One room: entrants and info on one side, chat on the other."""
     entrants = sorted(room.entrants, key=lambda e: (e.place or 999, e.number))
     rows = "".join(_entrant_row(room, entrant) for entrant in entrants)
@@ -78,7 +79,7 @@ def room_page(room: Room) -> str:
     log = "".join(_chat_line(room, line) for line in lines[-100:])
     options = "".join(
         f'<option value="{escape(user.id)}">{escape(user.name)}</option>'
-        for user in room.site.users.values()
+        for user in site.users.values()
         if not user.deleted and (room.entrants == [] or any(e.user is user for e in room.entrants))
     )
     closed = "" if room.chat_open else "<p>Chat is closed.</p>"
@@ -102,24 +103,24 @@ def _document(title: str, body: str) -> str:
     )
 
 
-def _state(room: Room) -> str:
+def _state(room: FakeRoom) -> str:
     state = str(room.status).replace("_", " ")
     if room.recorded:
         return f"{state}, recorded"
     return state if room.recordable else f"{state}, not to be recorded"
 
 
-def _entrant_row(room: Room, entrant: Entrant) -> str:
+def _entrant_row(room: FakeRoom, entrant: FakeEntrant) -> str:
     name = entrant.alias if room.hide_entrants else entrant.user.name
     if entrant.user.deleted:
         name = "(deleted account)"
     time = "" if entrant.finish_time is None else timer(entrant.finish_time)
-    place = ordinal(entrant.place) or str(entrant.standing).replace("_", " ").upper()
+    place = ordinal(entrant.place) or str(entrant.status).replace("_", " ").upper()
     change = "" if entrant.score_change is None else f"{entrant.score_change:+d}"
     return f"<tr><td>{place}</td><td>{escape(name)}</td><td>{time}</td><td>{change}</td></tr>"
 
 
-def _chat_line(room: Room, line: Message) -> str:
+def _chat_line(room: FakeRoom, line: ChatLine) -> str:
     hour = exact(line.posted_at)[11:16]
     text = _linked(line.plain)
     if line.is_system:

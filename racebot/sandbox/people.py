@@ -38,7 +38,7 @@ class Team:
 
 
 @dataclass(eq=False, slots=True)
-class Category:
+class FakeCategory:
     """The one category of the sandbox."""
 
     slug: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from racebot.sandbox.people import User
-from racebot.sandbox.site import Site
+from racebot.sandbox.site import FakeSite
 from racebot.sandbox.words import RACER_NAMES
 
 PAR = timedelta(hours=1, minutes=20)
@@ -40,7 +40,7 @@ class Racer:
         return timedelta(microseconds=round(PAR / timedelta(microseconds=1) * pace))
 
 
-def recruit(site: Site, count: int, rng: random.Random) -> Sequence[Racer]:
+def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
     """Make new accounts and the racers behind them; the weaker ones give up more often."""
     racers = []
     for number in range(count):

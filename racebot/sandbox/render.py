@@ -6,14 +6,11 @@ Key order and types follow what the site sends. Every answer is a fresh value.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from racebot.sandbox.people import Category, User
+from racebot.sandbox.people import FakeCategory, User
+from racebot.sandbox.race_state import ChatLine, FakeEntrant, RaceState
 from racebot.sandbox.text import duration, exact, ordinal, slugify, stamp
-
-if TYPE_CHECKING:
-    from racebot.sandbox.room import Entrant, Message, Room
-    from racebot.sandbox.site import Site
 
 Json = dict[str, Any]
 
@@ -50,7 +47,7 @@ _RANK = {
 """The order in which entrants are listed."""
 
 
-def user(account: User | None, category: Category) -> Json | None:
+def user(account: User | None, category: FakeCategory) -> Json | None:
     """An account; None where there is none or it was deleted."""
     if account is None or account.deleted:
         return None
@@ -95,13 +92,13 @@ def _status(value: str, texts: dict[str, tuple[str, str]]) -> Json:
     return {"value": str(value), "verbose_value": verbose, "help_text": help_text}
 
 
-def _actions(room: Room, entrant: Entrant) -> list[str]:
-    standing = str(entrant.standing)
-    if room.recorded or standing == "dq":
+def _actions(room: RaceState, entrant: FakeEntrant) -> list[str]:
+    status = str(entrant.status)
+    if room.recorded or status == "dq":
         return []
     if room.status == "cancelled":
-        return {"ready": ["done", "forfeit"], "dnf": ["unforfeit"]}.get(standing, [])
-    if room.status == "finished" and standing == "ready":
+        return {"ready": ["done", "forfeit"], "dnf": ["unforfeit"]}.get(status, [])
+    if room.status == "finished" and status == "ready":
         return ["add_comment", "done", "forfeit"]
     return {
         "requested": ["cancel_invite"],
@@ -111,19 +108,19 @@ def _actions(room: Room, entrant: Entrant) -> list[str]:
         "in_progress": ["done", "forfeit"],
         "done": ["add_comment", "undone"],
         "dnf": ["add_comment", "unforfeit"],
-    }[standing]
+    }[status]
 
 
-def entrant(room: Room, one: Entrant) -> Json:
+def entrant(room: RaceState, one: FakeEntrant) -> Json:
     team = (
         None
         if one.team is None
         else {"name": one.team.name, "slug": one.team.slug, "formal": one.team.formal}
     )
     return {
-        "user": invented_user(one.alias) if room.hide_entrants else user(one.user, room.site.category),
+        "user": invented_user(one.alias) if room.hide_entrants else user(one.user, room.category),
         "team": team,
-        "status": _status(one.standing, ENTRANT_STATUS),
+        "status": _status(one.status, ENTRANT_STATUS),
         "finish_time": duration(one.finish_time),
         "finished_at": stamp(one.finished_at),
         "place": one.place,
@@ -138,24 +135,24 @@ def entrant(room: Room, one: Entrant) -> Json:
     }
 
 
-def entrants(room: Room) -> list[Json]:
+def entrants(room: RaceState) -> list[Json]:
     """Finishers by place, then who still races by score, then who gave up, then the disqualified."""
 
-    def key(one: Entrant) -> tuple[int, int, int, int]:
-        return (_RANK[one.standing], one.place or 0, -(one.score or 0), one.number)
+    def key(one: FakeEntrant) -> tuple[int, int, int, int]:
+        return (_RANK[one.status], one.place or 0, -(one.score or 0), one.number)
 
     return [entrant(room, one) for one in sorted(room.entrants, key=key)]
 
 
-def _counts(room: Room) -> Json:
+def _counts(room: RaceState) -> Json:
     return {
         "entrants_count": len(room.counted),
-        "entrants_count_finished": sum(e.standing == "done" for e in room.counted),
-        "entrants_count_inactive": sum(e.standing in ("dnf", "dq") for e in room.counted),
+        "entrants_count_finished": sum(e.status == "done" for e in room.counted),
+        "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.counted),
     }
 
 
-def _goal(room: Room) -> Json:
+def _goal(room: RaceState) -> Json:
     return {"name": room.goal, "custom": room.custom_goal}
 
 
@@ -163,9 +160,9 @@ def _settings_duration(**length: int) -> str | None:
     return duration(timedelta(**length), fraction=False)
 
 
-def race(room: Room) -> Json:
+def race(room: RaceState) -> Json:
     """A race in full: what `/CATEGORY/RACE/data` and the `race.data` frame hold."""
-    category = room.site.category
+    category = room.category
     return {
         "version": room.version,
         "name": room.name,
@@ -205,7 +202,7 @@ def race(room: Room) -> Json:
         "auto_start": True,
         "opened_by": user(room.opened_by, category),
         "opened_by_bot": None,
-        "monitors": [user(monitor, category) for monitor in room.monitors if not monitor.deleted],
+        "monitors": [],
         "recordable": room.recordable,
         "recorded": room.recorded,
         "recorded_by": user(room.recorded_by, category),
@@ -222,7 +219,7 @@ def race(room: Room) -> Json:
     }
 
 
-def _summary(room: Room) -> Json:
+def summary(room: RaceState) -> Json:
     return {
         "name": room.name,
         "status": _status(room.status, RACE_STATUS),
@@ -238,83 +235,9 @@ def _summary(room: Room) -> Json:
     }
 
 
-def category(site: Site, *, unlisted: bool) -> Json:
-    """The category with the races that are not over; `unlisted` ones only for its bots."""
-    about = site.category
-    current = [
-        room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
-    ]
-    return {
-        "name": about.name,
-        "short_name": about.short_name,
-        "slug": about.slug,
-        "url": f"/{about.slug}",
-        "data_url": f"/{about.slug}/data",
-        "image": None,
-        "info": None,
-        "streaming_required": False,
-        "owners": [user(owner, about) for owner in about.owners if not owner.deleted],
-        "moderators": [user(moderator, about) for moderator in about.moderators if not moderator.deleted],
-        "goals": list(about.goals),
-        "current_races": [_summary(room) for room in current],
-        "emotes": {},
-    }
-
-
-def race_list(site: Site, *, page: int = 1, per_page: int = 10, show_entrants: bool = False) -> Json:
-    """A page of past races, the one that ended last first."""
-    past = site.past_races()
-    chosen = past[(page - 1) * per_page : page * per_page]
-    races = []
-    for room in chosen:
-        known = {"entrants": entrants(room)} if show_entrants else {}
-        end = {
-            "ended_at": stamp(room.ended_at),
-            "cancelled_at": stamp(room.cancelled_at),
-            "recordable": room.recordable,
-            "recorded": room.recorded,
-        }
-        races.append({**_summary(room), **known, **end})
-    return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}
-
-
-def leaderboards(site: Site) -> Json:
-    """The site's own leaderboards: one per goal, by score, of those who have finished a race."""
-    boards = []
-    for goal in site.category.goals:
-        rows = []
-        for (scored_goal, user_id), score in site.scores.items():
-            account = site.users.get(user_id)
-            if scored_goal != goal or account is None or account.deleted:
-                continue
-            runs = [
-                entrant
-                for room in site.rooms.values()
-                for entrant in room.entrants
-                if room.recorded and room.goal == goal and entrant.user is account
-            ]
-            best = min((run.finish_time for run in runs if run.place and run.finish_time), default=None)
-            if best is not None:
-                rows.append((score, account, best, len(runs)))
-        rows.sort(key=lambda row: (-row[0], row[1].name))
-        rankings = [
-            {
-                "user": user(account, site.category),
-                "place": place,
-                "place_ordinal": ordinal(place),
-                "score": score,
-                "best_time": duration(best),
-                "times_raced": times,
-            }
-            for place, (score, account, best, times) in enumerate(rows, 1)
-        ]
-        boards.append({"goal": goal, "num_ranked": len(rankings), "rankings": rankings})
-    return {"leaderboards": boards}
-
-
-def message(room: Room, line: Message) -> Json:
+def message(room: RaceState, line: ChatLine) -> Json:
     """A line of chat."""
-    author = user(line.user, room.site.category)
+    author = user(line.user, room.category)
     if author is not None and room.hide_entrants:
         # An entrant is hidden in chat as well, or the names would be plain from there.
         hidden = [e.alias for e in room.entrants if e.user is line.user]
@@ -338,7 +261,7 @@ def message(room: Room, line: Message) -> Json:
     }
 
 
-def note(line: Message) -> Json:
+def note(line: ChatLine) -> Json:
     """A private message, for whoever runs the sandbox; the site itself shows it to nobody else."""
     return {
         "id": line.id,
@@ -359,11 +282,11 @@ def errors(now: datetime, *texts: str) -> Json:
     return frame("error", now, errors=list(texts))
 
 
-def chat_frame(room: Room, line: Message, now: datetime) -> Json:
+def chat_frame(room: RaceState, line: ChatLine, now: datetime) -> Json:
     return frame("chat.message", now, message=message(room, line))
 
 
-def note_frame(line: Message, now: datetime) -> Json:
+def note_frame(line: ChatLine, now: datetime) -> Json:
     """A private message: who wrote to whom and the message's id, but not what."""
     to = line.direct_to
     return frame(
@@ -378,7 +301,7 @@ def note_frame(line: Message, now: datetime) -> Json:
     )
 
 
-def race_frames(room: Room, now: datetime) -> tuple[Json, Json]:
+def race_frames(room: RaceState, now: datetime) -> tuple[Json, Json]:
     """The two frames that follow each change. The markup in the second is of no use to a bot."""
     renders = {"entrants": "", "intro": "", "status": "", "streams": ""}
     return (

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.racers import PAR, Racer, recruit
-from racebot.sandbox.room import RaceStatus, Room
-from racebot.sandbox.site import Site
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -24,7 +25,6 @@ class Verdict(StrEnum):
 
     RECORD = "record"
     DO_NOT_RECORD = "do not record"
-    LEAVE = "leave"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ DEMO = (
 
 
 async def play(
-    site: Site,
+    site: FakeSite,
     *,
     races: int = len(DEMO),
     racers: Sequence[Racer] | None = None,
@@ -63,45 +63,37 @@ async def play(
     speed: float = 1.0,
     pause: float = 5.0,
     sleep: Sleep = asyncio.sleep,
-    tell: Callable[[str], None] | None = None,
-) -> list[Room]:
+) -> list[FakeRoom]:
     """Play races one after another: those of `DEMO` first, then ordinary ones.
 
-    `speed` divides every wait, that of `pause` seconds between two races among them. `tell` gets a line for
-    each step.
+    `speed` divides every wait, including the `pause` seconds between two races.
     """
     rng = random.Random() if rng is None else rng  # noqa: S311
     racers = recruit(site, FIELD, rng) if racers is None else racers
     rooms = []
     for number in range(races):
         script = DEMO[number] if number < len(DEMO) else Script(entrants=rng.randint(3, max(3, len(racers))))
-        rooms.append(await race(site, racers, script, rng=rng, speed=speed, sleep=sleep, tell=tell))
+        rooms.append(await race(site, racers, script, rng=rng, speed=speed, sleep=sleep))
         if number + 1 < races:
             await sleep(pause / speed)
     return rooms
 
 
 async def race(
-    site: Site,
+    site: FakeSite,
     racers: Sequence[Racer],
     script: Script,
     *,
     rng: random.Random,
     speed: float = 1.0,
     sleep: Sleep = asyncio.sleep,
-    tell: Callable[[str], None] | None = None,
-) -> Room:
+) -> FakeRoom:
     """Play one race from its opening to the moderator's verdict."""
-
-    def say(text: str) -> None:
-        if tell is not None:
-            tell(f"{room.name}: {text}")
 
     async def wait(seconds: float) -> None:
         await sleep(max(0.0, seconds) / speed)
 
     room = site.open_race()
-    say("opened")
     field = rng.sample(list(racers), min(script.entrants, len(racers)))
     for racer in field:
         await wait(script.joining)
@@ -111,25 +103,20 @@ async def race(
     await wait(script.joining)
     runs = _runs(field, script, rng)
     room.start(ago=max(after for after, _, _ in runs) - timedelta(seconds=script.racing / speed))
-    say(f"started with {len(field)} racers")
     await _run(room, runs, script, wait)
     if room.status is not RaceStatus.FINISHED:
-        say(room.status)
         return room
-    say("finished")
     await wait(script.verdict_after / 2)
     if script.disqualify_winner:
         winner = next(entrant.user for entrant in room.entrants if entrant.place == 1)
         room.disqualify(winner)
-        say(f"{winner.name} disqualified")
     for racer, line in zip(field, script.chat, strict=False):
         room.say(racer.user, line)
     await wait(script.verdict_after / 2)
     if script.verdict is Verdict.RECORD:
         room.record()
-    elif script.verdict is Verdict.DO_NOT_RECORD:
+    else:
         room.do_not_record()
-    say(f"verdict: {script.verdict}")
     return room
 
 
@@ -154,7 +141,7 @@ def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Ru
 
 
 async def _run(
-    room: Room, runs: Sequence[Run], script: Script, wait: Callable[[float], Awaitable[None]]
+    room: FakeRoom, runs: Sequence[Run], script: Script, wait: Callable[[float], Awaitable[None]]
 ) -> None:
     last = runs[-1][0]
     passed = 0.0

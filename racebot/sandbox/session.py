@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from racebot.sandbox import render
+from racebot.sandbox.chat_room import ChatRoom, Frame
 from racebot.sandbox.people import Bot, User
-from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.site import FakeSite
 
 TEXT_LIMIT = 1000
 BUTTON_LIMIT = 4
@@ -35,9 +36,11 @@ class BotSession:
     opens and is shown everything. `send` receives the frames; `close` must be called at the end.
     """
 
-    def __init__(self, room: Room, token: str | None, send: Callable[[Frame], None]) -> None:
+    def __init__(
+        self, site: FakeSite, room: ChatRoom, token: str | None, send: Callable[[Frame], None]
+    ) -> None:
         self._room = room
-        self._site = room.site
+        self._site = site
         self._token = token
         self._send = send
         self._race: Frame = {}

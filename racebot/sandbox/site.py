@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from racebot.errors import RacebotError
-from racebot.sandbox.people import Bot, Category, Team, User
-from racebot.sandbox.room import RaceStatus, Room
+from racebot.sandbox.errors import UnknownError
+from racebot.sandbox.people import Bot, FakeCategory, Team, User
+from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import slugify, utc_now
 from racebot.sandbox.words import MOODS, THINGS
 
@@ -34,11 +35,7 @@ Clock = Callable[[], datetime]
 _ID = string.ascii_letters + string.digits
 
 
-class UnknownError(RacebotError):
-    """The sandbox holds no such user, bot or race."""
-
-
-class Site:
+class FakeSite:
     """The whole of the sandbox.
 
     `clock` gives the time and `rng` all that is drawn by lot, ids included, so that a run can be repeated.
@@ -56,10 +53,10 @@ class Site:
         """By how much the site's clock is wrong."""
         self._clock = clock
         self.rng = random.Random() if rng is None else rng  # noqa: S311
-        self.category = Category(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
+        self.category = FakeCategory(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
         self.users: dict[str, User] = {}
         self.bots: dict[str, Bot] = {}
-        self.rooms: dict[str, Room] = {}
+        self.rooms: dict[str, FakeRoom] = {}
         self.scores: dict[tuple[str, str], int] = {}
         """The site's own score of a user (by id) in a goal."""
         self.token_seconds = TOKEN_SECONDS
@@ -126,7 +123,7 @@ class Site:
         slug: str | None = None,
         opened_by: User | str | None = None,
         **options: bool,
-    ) -> Room:
+    ) -> FakeRoom:
         """Open a room.
 
         `options` are `custom_goal`, `invitational`, `unlisted`, `hide_entrants` and `team_race`. A goal that
@@ -135,21 +132,21 @@ class Site:
         goal = self.category.goals[0] if goal is None else goal
         options.setdefault("custom_goal", goal not in self.category.goals)
         by = self.moderator if opened_by is None else self.user(opened_by)
-        room = Room(self, self.new_slug() if slug is None else slug, goal, by, **options)
+        room = FakeRoom(self, self.new_slug() if slug is None else slug, goal, by, **options)
         self.add_room(room)
         return room
 
-    def add_room(self, room: Room) -> None:
+    def add_room(self, room: FakeRoom) -> None:
         self.rooms[room.slug] = room
 
-    def room(self, slug: str) -> Room:
+    def room(self, slug: str) -> FakeRoom:
         """The room with this slug, or this name (`category/slug`)."""
         slug = slug.removeprefix(f"{self.category.slug}/")
         if slug not in self.rooms:
             raise UnknownError(f"no race {slug!r}")
         return self.rooms[slug]
 
-    def past_races(self) -> list[Room]:
+    def past_races(self) -> list[FakeRoom]:
         """What the list of past races shows, newest end first: unlisted races only once they are recorded."""
         past = [
             room

@@ -23,7 +23,7 @@ from racebot.ledger.thread import P, T
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import RacePage
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.plan import LeaderboardPlan, Plans
@@ -42,7 +42,7 @@ def standings(sandbox: Bench) -> dict[str, Standing]:
         return {standing.player: standing for standing in ledger.standings(board)}
 
 
-async def recorded(sandbox: Bench) -> Room:
+async def recorded(sandbox: Bench) -> FakeRoom:
     """A race of three that is in the ledger."""
     room = sandbox.open_race(3)
     finish(room, 60, 61, 62)

@@ -11,7 +11,7 @@ import pytest
 from worker_support import Bench, bench, finish, said, until
 
 from racebot.sandbox.people import User
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
         yield bench_
 
 
-async def answered(room: Room, user: User, line: str) -> str:
+async def answered(room: FakeRoom, user: User, line: str) -> str:
     """What is said next in a room after somebody wrote."""
     before = len(said(room))
     room.say(user, line)

@@ -12,7 +12,8 @@ from worker_support import QUIET, Bench, bench, finish, said, settled, until
 
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import FrameFault
-from racebot.sandbox.room import Room, Standing
+from racebot.sandbox.race_state import RacerStatus
+from racebot.sandbox.room import FakeRoom
 
 WITHIN = 20 + QUIET
 """Seconds in which an edit must be corrected in chat."""
@@ -27,7 +28,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
         yield made
 
 
-async def announced(room: Room, count: int) -> str:
+async def announced(room: FakeRoom, count: int) -> str:
     """Wait for the next message of the bot's and return it."""
     await until(lambda: len(said(room)) >= count, seconds=WITHIN)
     assert len(said(room)) == count
@@ -46,11 +47,11 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
         assert text.startswith("Correction 1")
         assert ": 1 Racer 2 " in text
 
-        room.edit_result("Racer 2", Standing.DQ)
+        room.edit_result("Racer 2", RacerStatus.DQ)
         assert ": 1 Racer 0 " in (text := await announced(room, 3))
         assert "DQ Racer 2" in text
 
-        room.edit_result("Racer 2", Standing.DONE)
+        room.edit_result("Racer 2", RacerStatus.DONE)
         assert ": 1 Racer 2 " in await announced(room, 4)
 
         room.record()
@@ -68,7 +69,7 @@ async def test_a_cancelled_race_that_an_edit_brings_back_is_announced_and_settle
         await asyncio.sleep(0.5)
         assert sandbox.misbehaviour.open_sockets == 1, "it stays while chat is open"
         assert said(room) == []
-        room.edit_result("Racer 1", Standing.DONE, timedelta(minutes=50))
+        room.edit_result("Racer 1", RacerStatus.DONE, timedelta(minutes=50))
         assert ": 1 Racer 1 " in await announced(room, 1)
         room.record()
         await until(lambda: settled(sandbox, room))
@@ -84,8 +85,8 @@ async def test_edits_that_undo_do_not_record_and_end_the_race_are_followed(sandb
         assert await announced(room, 2) == DEFAULT_TEXTS.withdrawn
         room.edit_time("Racer 1", timedelta(minutes=50))
         assert ": 1 Racer 1 " in await announced(room, 3)
-        room.edit_result("Racer 0", Standing.DNF)
-        room.edit_result("Racer 1", Standing.DNF)
+        room.edit_result("Racer 0", RacerStatus.DNF)
+        room.edit_result("Racer 1", RacerStatus.DNF)
         await until(lambda: said(room)[-1] == DEFAULT_TEXTS.withdrawn, seconds=WITHIN)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from racebot.chat.templates import DEFAULT_TEXTS
-from racebot.sandbox.room import Frame, RaceStatus, Room
+from racebot.sandbox.chat_room import Frame
+from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import CHAT_CLOSED
 
 from .truth import Places, rateable, stands
@@ -38,9 +40,9 @@ class Chronicle:
     anybody else in the room is.
     """
 
-    room: Room
+    room: FakeRoom
     boards: Collection[str]
-    heard: Callable[[Room], None]
+    heard: Callable[[FakeRoom], None]
     results: list[Places | None] = field(default_factory=lambda: [None])
     said: list[tuple[str, int]] = field(default_factory=list)
 

@@ -23,9 +23,10 @@ from worker_support import Bench, WorkerProcess, until
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.people import Bot
-from racebot.sandbox.room import RaceStatus, Room
+from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import Site
+from racebot.sandbox.site import FakeSite
 
 from .chronicle import Chronicle
 from .kills import Killer
@@ -89,7 +90,7 @@ class Run:
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan = plan
         rng = random.Random(f"site {plan.seed}")
-        self.site = Site(rng=rng, goals=list(GOALS))
+        self.site = FakeSite(rng=rng, goals=list(GOALS))
         secret = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=40))
         self.site.bot = self.site.bots[self.site.bot.client_id] = Bot("Racebot", "racebot", secret)
         self.site.bots["racebot"] = self.site.bot
@@ -215,16 +216,16 @@ class Run:
 
     # ── what stories tell of ──
 
-    def _opened(self, room: Room) -> None:
+    def _opened(self, room: FakeRoom) -> None:
         self.chronicles[room.name] = Chronicle(room, GOALS[room.goal], self._heard)
         self.chronicles[room.name].follow()
 
-    def _heard(self, room: Room) -> None:
+    def _heard(self, room: FakeRoom) -> None:
         """The bot has spoken, and does not know yet that it was heard."""
         self.weather.heard(room)
         self.killer.heard()
 
-    def _recording(self, room: Room) -> None:
+    def _recording(self, room: FakeRoom) -> None:
         self.settled_before[room.name] = self.database.races()
 
     # ── acts ──

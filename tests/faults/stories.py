@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+from racebot.sandbox.errors import RuleError
 from racebot.sandbox.people import User
-from racebot.sandbox.room import Entrant, RaceStatus, Room, RuleError, Standing
-from racebot.sandbox.site import Site
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 
 GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",)}
 """Each goal of the site and the leaderboards that its races count on."""
@@ -34,15 +36,15 @@ class Story:
 
     def __init__(
         self,
-        site: Site,
+        site: FakeSite,
         number: int,
         *,
         seed: int,
         acts: int,
         people: Sequence[User],
-        opened: Callable[[Room], None],
-        recording: Callable[[Room], None],
-        noticed: Callable[[Room], bool],
+        opened: Callable[[FakeRoom], None],
+        recording: Callable[[FakeRoom], None],
+        noticed: Callable[[FakeRoom], bool],
     ) -> None:
         self._site = site
         self._rng = random.Random(f"{seed} {number}")
@@ -51,7 +53,7 @@ class Story:
         self._noticed = noticed
         self._slug = f"faulty-race-{number:04d}"
         self._people = people
-        self.room: Room | None = None
+        self.room: FakeRoom | None = None
         length = self._rng.choice((1, 2, 2, 2, 3, 3))
         self.first = self._rng.randrange(max(1, acts - length))
         self.last = min(self.first + length - 1, acts - 2)
@@ -117,9 +119,9 @@ class Story:
                 await self._pause(little)
             self._leave_race(room, entrant)
 
-    def _leave_race(self, room: Room, entrant: Entrant) -> None:
-        last = sum(e.standing is Standing.IN_PROGRESS for e in room.entrants) == 1
-        nobody_yet = not any(e.standing is Standing.DONE for e in room.entrants)
+    def _leave_race(self, room: FakeRoom, entrant: FakeEntrant) -> None:
+        last = sum(e.status is RacerStatus.IN_PROGRESS for e in room.entrants) == 1
+        nobody_yet = not any(e.status is RacerStatus.DONE for e in room.entrants)
         way = self._rng.random()
         if self.fate == "give up" or (way < 0.2 and not (last and nobody_yet)):
             room.forfeit(entrant.user)
@@ -133,7 +135,7 @@ class Story:
 
     # ── what comes afterwards ──
 
-    async def _edit(self, room: Room, seconds: float) -> None:
+    async def _edit(self, room: FakeRoom, seconds: float) -> None:
         for _ in range(self._rng.randint(0, 3)):
             if room.status is not RaceStatus.FINISHED or not room.recordable:
                 break
@@ -142,15 +144,15 @@ class Story:
             await self._pause(seconds * 0.15)
         await self._go_on(room)
 
-    async def _edit_once(self, room: Room, seconds: float) -> None:
+    async def _edit_once(self, room: FakeRoom, seconds: float) -> None:
         rng = self._rng
-        done = [e for e in room.entrants if e.standing is Standing.DONE]
+        done = [e for e in room.entrants if e.status is RacerStatus.DONE]
         match rng.choice(("disqualify", "reinstate", "time", "time", "tie", "undone", "unforfeit", "hold")):
             case "disqualify":
-                room.disqualify(rng.choice([e for e in room.entrants if e.standing is not Standing.DQ]).user)
+                room.disqualify(rng.choice([e for e in room.entrants if e.status is not RacerStatus.DQ]).user)
             case "reinstate":
-                entrant = rng.choice([e for e in room.entrants if e.standing is Standing.DQ])
-                status = Standing.DNF if entrant.finish_time is None else Standing.DONE
+                entrant = rng.choice([e for e in room.entrants if e.status is RacerStatus.DQ])
+                status = RacerStatus.DNF if entrant.finish_time is None else RacerStatus.DONE
                 room.edit_result(entrant.user, status)
             case "time":
                 room.edit_time(rng.choice(done).user, self._time())
@@ -162,18 +164,18 @@ class Story:
                 room.undone(rng.choice(done).user)
                 await self._pause(seconds * 0.2)
             case "unforfeit":
-                room.unforfeit(rng.choice([e for e in room.entrants if e.standing is Standing.DNF]).user)
+                room.unforfeit(rng.choice([e for e in room.entrants if e.status is RacerStatus.DNF]).user)
                 await self._pause(seconds * 0.2)
             case "hold":
                 room.hold()
 
-    async def _go_on(self, room: Room) -> None:
+    async def _go_on(self, room: FakeRoom) -> None:
         """Whoever took the finish or the forfeit back is out again, one way or the other."""
         if room.status is RaceStatus.IN_PROGRESS and self.fate != "go on":
-            for entrant in [e for e in room.entrants if not e.standing.final]:
+            for entrant in [e for e in room.entrants if not e.status.final]:
                 self._leave_race(room, entrant)
 
-    def _seal(self, room: Room) -> None:
+    def _seal(self, room: FakeRoom) -> None:
         if room.status is not RaceStatus.FINISHED:
             return
         match self.fate:
@@ -182,7 +184,7 @@ class Story:
                 room.record()
             case "alter":
                 # At the last moment: the room sees the new result only with the record.
-                done = [e for e in room.entrants if e.standing is Standing.DONE]
+                done = [e for e in room.entrants if e.status is RacerStatus.DONE]
                 if done:
                     room.edit_time(self._rng.choice(done).user, self._time())
                 self._recording(room)

@@ -14,7 +14,7 @@ from worker_support import Bench, WorkerProcess, bench, finish, said, until
 
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.settings.sources import load
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
@@ -30,16 +30,16 @@ def write_ahead_log(sandbox: Bench) -> Path:
     return sandbox.database.with_name(sandbox.database.name + "-wal")
 
 
-def in_ledger(sandbox: Bench, room: Room) -> bool:
+def in_ledger(sandbox: Bench, room: FakeRoom) -> bool:
     with sandbox.ledger() as ledger:
         return ledger.race(room.name) is not None
 
 
-def told_of_the_record(room: Room) -> bool:
+def told_of_the_record(room: FakeRoom) -> bool:
     return "racebot" in room.bot_meta and (room.info_bot or "").startswith("Ratings by racebot")
 
 
-async def announced(sandbox: Bench) -> Room:
+async def announced(sandbox: Bench) -> FakeRoom:
     """A race that is finished and announced, and will be recorded in a moment."""
     room = sandbox.open_race(3)
     finish(room, 60, 61)
@@ -47,7 +47,7 @@ async def announced(sandbox: Bench) -> Room:
     return room
 
 
-async def recovers(sandbox: Bench, room: Room, worker: WorkerProcess) -> None:
+async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> None:
     """The same process settles the race and tells of it, once."""
     await until(lambda: in_ledger(sandbox, room), seconds=40)
     await until(lambda: told_of_the_record(room), seconds=40)

@@ -27,15 +27,16 @@ import numpy as np
 
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
-from racebot.sandbox.room import RaceStatus, Room, Standing
+from racebot.sandbox.race_state import RacerStatus, RaceStatus
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import stamp
 
 Places = dict[str, int | None]
 """Each entrant's place by user id, equal times sharing one; None for who did not finish."""
 
 
-def places(room: Room) -> Places:
-    times = {e.user.id: e.finish_time if e.standing is Standing.DONE else None for e in room.entrants}
+def places(room: FakeRoom) -> Places:
+    times = {e.user.id: e.finish_time if e.status is RacerStatus.DONE else None for e in room.entrants}
     known = [time for time in times.values() if time is not None]
     return {
         user: None if time is None else 1 + sum(other < time for other in known)
@@ -43,9 +44,9 @@ def places(room: Room) -> Places:
     }
 
 
-def stands(room: Room) -> Places | None:
+def stands(room: FakeRoom) -> Places | None:
     """The result, if the room has one that is final."""
-    final = room.status is RaceStatus.FINISHED and all(e.standing.final for e in room.entrants)
+    final = room.status is RaceStatus.FINISHED and all(e.status.final for e in room.entrants)
     return places(room) if final else None
 
 
@@ -54,7 +55,7 @@ def rateable(result: Places) -> bool:
     return len(set(result.values())) > 1
 
 
-def counts(room: Room) -> bool:
+def counts(room: FakeRoom) -> bool:
     """Whether the site counts the race."""
     return room.recorded and not room.custom_goal
 
@@ -69,7 +70,7 @@ class Board:
     finishes: dict[str, int] = field(default_factory=dict)
     wins: dict[str, int] = field(default_factory=dict)
 
-    def add(self, room: Room) -> dict[str, tuple[tuple[float, ...], tuple[float, ...], int | None]]:
+    def add(self, room: FakeRoom) -> dict[str, tuple[tuple[float, ...], tuple[float, ...], int | None]]:
         """Rate a race; each rated player's state before and after, and place."""
         result = places(room)
         if room.team_race or not rateable(result):
@@ -151,7 +152,7 @@ class Database:
         return {row["player"]: row for row in rows}
 
 
-def replay(database: Database, rooms: Mapping[str, Room], models: Mapping[str, str]) -> Iterator[str]:
+def replay(database: Database, rooms: Mapping[str, FakeRoom], models: Mapping[str, str]) -> Iterator[str]:
     """Rate the ledger's sequences from the site's rooms, and tell where the ledger differs by a bit.
 
     Args:

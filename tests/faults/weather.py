@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
-from racebot.sandbox.room import Room
-from racebot.sandbox.site import TOKEN_SECONDS, Site
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import TOKEN_SECONDS, FakeSite
 
 SITE_WRONG_BY = 240
 """Seconds, either way, that the site's clock is off."""
@@ -32,7 +32,7 @@ class Weather:
 
     def __init__(
         self,
-        site: Site,
+        site: FakeSite,
         misbehaviour: Misbehaviour,
         restart: Callable[[bool], Awaitable[None]],
         set_clock: Callable[[float], None],
@@ -65,7 +65,7 @@ class Weather:
             at = moment
             await fault()
 
-    def heard(self, room: Room) -> None:
+    def heard(self, room: FakeRoom) -> None:
         """The bot is heard in a room: where its echo is to be lost, the room's socket breaks before it."""
         if self._echoes_to_lose:
             self._echoes_to_lose -= 1

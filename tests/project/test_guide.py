@@ -42,9 +42,9 @@ from worker_support import WorkerProcess, said, until
 
 from racebot.cli import app
 from racebot.sandbox import history
-from racebot.sandbox.room import Room
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import Site
+from racebot.sandbox.site import FakeSite
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "operating.md"
@@ -195,13 +195,13 @@ class Operator:
     """Somebody who follows the guide: in a folder, at a site, with a shell and a room in front of them."""
 
     folder: Path
-    site: Site
+    site: FakeSite
     environment: dict[str, str]
     printed: str | None = ""
     """By the command that ended last; None where the last one keeps running."""
     running: WorkerProcess | None = None
     service: WorkerProcess | None = None
-    room: Room | None = None
+    room: FakeRoom | None = None
     read: int = 0
     """How many of the room's messages by racebot were held against the guide."""
     ports: dict[int, int] = field(default_factory=dict)
@@ -326,7 +326,7 @@ class Operator:
             else:
                 self.room.say(self.user(speaker), text)
 
-    async def hear(self, room: Room, text: str) -> None:
+    async def hear(self, room: FakeRoom, text: str) -> None:
         await until(lambda: len(said(room)) > self.read)
         assert normal(said(room)[self.read]) == normal(text)
         self.read += 1
@@ -463,7 +463,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 async def test_the_guide_can_be_followed(folder: Path, environment: dict[str, str]) -> None:
-    site = Site(category="smr", goals=(GOAL,), rng=random.Random(7))
+    site = FakeSite(category="smr", goals=(GOAL,), rng=random.Random(7))
     site.category.name = "Super Metroid Randomizer"
     site.add_bot("Racebot", "your-client-id", "your-client-secret")
     season = folder.parent / "season.json"

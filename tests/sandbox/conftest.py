@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from racebot.sandbox.room import Frame, Room
-from racebot.sandbox.site import Site
+from racebot.sandbox.chat_room import Frame
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 
-Make = Callable[..., Room]
+Make = Callable[..., FakeRoom]
 
 
 class Clock:
@@ -32,19 +33,19 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def site(clock: Clock) -> Site:
+def site(clock: Clock) -> FakeSite:
     """A site with four users and a clock of ours."""
-    site = Site(clock=clock, rng=random.Random(7))
+    site = FakeSite(clock=clock, rng=random.Random(7))
     for name in ("Ann", "Bo", "Cy", "Di"):
         site.add_user(name)
     return site
 
 
 @pytest.fixture
-def started(site: Site, clock: Clock) -> Make:
+def started(site: FakeSite, clock: Clock) -> Make:
     """Makes a race that has been going on for an hour, by default with Ann, Bo and Cy."""
 
-    def make(*names: str, **options: Any) -> Room:
+    def make(*names: str, **options: Any) -> FakeRoom:
         room = site.open_race(**options)
         for name in names or ("Ann", "Bo", "Cy"):
             room.enter(name)
@@ -59,7 +60,7 @@ def started(site: Site, clock: Clock) -> Make:
 def finished(started: Make, clock: Clock) -> Make:
     """Makes a race that Ann, Bo and Cy finished in this order, a second apart."""
 
-    def make(**options: Any) -> Room:
+    def make(**options: Any) -> FakeRoom:
         room = started("Ann", "Bo", "Cy", **options)
         for name in ("Ann", "Bo", "Cy"):
             room.finish(name)
@@ -69,16 +70,16 @@ def finished(started: Make, clock: Clock) -> Make:
     return make
 
 
-def places(room: Room) -> dict[str, int | None]:
+def places(room: FakeRoom) -> dict[str, int | None]:
     return {entrant.user.name: entrant.place for entrant in room.entrants}
 
 
-def heard(room: Room) -> list[Frame]:
+def heard(room: FakeRoom) -> list[Frame]:
     """A list that from now on grows by every frame of the room."""
     frames: list[Frame] = []
     room.listen(frames.append)
     return frames
 
 
-def chat_texts(room: Room) -> list[str]:
+def chat_texts(room: FakeRoom) -> list[str]:
     return [message.plain for message in room.chat]

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
+from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
-from racebot.sandbox.site import Site
+from racebot.sandbox.site import FakeSite
 
 from .conftest import Clock, places
 
@@ -38,13 +38,13 @@ def misbehaviour() -> Misbehaviour:
 
 
 @pytest.fixture
-async def control(site: Site, misbehaviour: Misbehaviour) -> AsyncIterator[Control]:
+async def control(site: FakeSite, misbehaviour: Misbehaviour) -> AsyncIterator[Control]:
     transport = httpx.ASGITransport(SandboxServer(site, misbehaviour).app())
     async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
         yield Control(client)
 
 
-async def test_a_whole_race(control: Control, site: Site) -> None:
+async def test_a_whole_race(control: Control, site: FakeSite) -> None:
     race = (await control("open", slug="a-race-1"))["slug"]
     for name in ("Ann", "Bo", "Cy"):
         await control("enter", race=race, user=name)
@@ -65,7 +65,7 @@ async def test_a_whole_race(control: Control, site: Site) -> None:
     assert places(site.room(race)) == {"Ann": 2, "Bo": 1, "Cy": None}
 
 
-async def test_people_and_bots(control: Control, site: Site) -> None:
+async def test_people_and_bots(control: Control, site: FakeSite) -> None:
     eve = await control("add_user", name="Eve", moderator=True)
     assert eve["can_moderate"]
     await control("rename_user", user=eve["id"], name="Eva")
@@ -107,14 +107,14 @@ async def test_the_state_of_everything(control: Control) -> None:
     assert (await control.client.get("/sandbox/control/nosuch-1")).status_code == 404
 
 
-async def test_private_notes_can_be_read(control: Control, site: Site) -> None:
+async def test_private_notes_can_be_read(control: Control, site: FakeSite) -> None:
     room = site.open_race()
     room.say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
     (note,) = (await control.client.get(f"/sandbox/control/{room.slug}")).json()["notes"]
     assert (note["to"], note["message"], note["bot"]) == ("Ann", "psst", site.bot.name)
 
 
-async def test_misbehaviour_by_command(control: Control, site: Site, misbehaviour: Misbehaviour) -> None:
+async def test_misbehaviour_by_command(control: Control, site: FakeSite, misbehaviour: Misbehaviour) -> None:
     await control("fail_http", times=1, status=502, path="/data")
     assert (await control.client.get("/sandbox/data")).status_code == 502
     await control("refuse_handshakes", times=1, status=503)
@@ -141,7 +141,7 @@ async def test_misbehaviour_by_command(control: Control, site: Site, misbehaviou
     assert site.use_guid("g-1")
 
 
-async def test_the_clock_can_be_wrong(control: Control, site: Site, clock: Clock) -> None:
+async def test_the_clock_can_be_wrong(control: Control, site: FakeSite, clock: Clock) -> None:
     before = site.clock()
     token = site.issue_token("sandbox", "sandbox-secret")
     await control("skew_clock", seconds=-90)
@@ -161,9 +161,9 @@ async def test_a_stall_by_command(control: Control, misbehaviour: Misbehaviour) 
     await asyncio.wait_for(misbehaviour.stalled(), 5)
 
 
-async def test_refusals_are_remembered(control: Control, site: Site) -> None:
+async def test_refusals_are_remembered(control: Control, site: FakeSite) -> None:
     room = site.open_race()
-    session = BotSession(room, "nonsense", lambda frame: None)
+    session = BotSession(site, room, "nonsense", lambda frame: None)
     session.receive('{"action": "getrace"}')
     session.receive('{"action": "dance"}')
     shown = (await control.client.get(f"/sandbox/control/{room.slug}")).json()

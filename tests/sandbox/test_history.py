@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from racebot.errors import PayloadError
-from racebot.sandbox import history, render
-from racebot.sandbox.site import Site
+from racebot.sandbox import history, render_lists
+from racebot.sandbox.errors import HistoryError
+from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
 from .test_render import CURRENT_RACE, END, ENTRANT, check
@@ -45,13 +45,13 @@ def write(path: Path, content: Any) -> Path:
 
 
 @pytest.fixture
-def archived(site: Site, tmp_path: Path) -> Site:
+def archived(site: FakeSite, tmp_path: Path) -> FakeSite:
     assert history.load(site, write(tmp_path / "season-one.json", ARCHIVE)) == 2
     return site
 
 
-def test_an_archive_is_listed_like_any_past_races(archived: Site) -> None:
-    page = render.race_list(archived, show_entrants=True)
+def test_an_archive_is_listed_like_any_past_races(archived: FakeSite) -> None:
+    page = render_lists.race_list(archived, show_entrants=True)
     for race in page["races"]:
         check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
     late, early = page["races"]
@@ -61,8 +61,8 @@ def test_an_archive_is_listed_like_any_past_races(archived: Site) -> None:
     assert "season-one" in archived.category.goals
 
 
-def test_times_are_made_from_places(archived: Site) -> None:
-    entrants = render.race_list(archived, show_entrants=True)["races"][0]["entrants"]
+def test_times_are_made_from_places(archived: FakeSite) -> None:
+    entrants = render_lists.race_list(archived, show_entrants=True)["races"][0]["entrants"]
     assert [(e["status"]["value"], e["finish_time"], e["place"]) for e in entrants] == [
         ("done", "P0DT01H00M01.000000S", 1),
         ("done", "P0DT01H00M02.000000S", 2),
@@ -77,31 +77,31 @@ def test_times_are_made_from_places(archived: Site) -> None:
     ]
 
 
-def test_names_are_made_from_ids_and_nobody_from_none(archived: Site) -> None:
-    late, early = render.race_list(archived, show_entrants=True)["races"]
+def test_names_are_made_from_ids_and_nobody_from_none(archived: FakeSite) -> None:
+    late, early = render_lists.race_list(archived, show_entrants=True)["races"]
     assert late["entrants"][0]["user"]["name"] == "Racer aaaaaaaaaaaa"
     assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
     assert late["entrants"][2]["user"] is None
     assert early["entrants"][1]["user"] is None
 
 
-def test_what_the_archive_does_not_have_as_recorded_may_still_be(archived: Site) -> None:
+def test_what_the_archive_does_not_have_as_recorded_may_still_be(archived: FakeSite) -> None:
     room = archived.room("early-kiln-0001")
     assert (room.status, room.recordable, room.recorded) == ("finished", True, False)
     room.record()
     assert room.recorded
 
 
-def test_scores_go_on_from_the_last_race(archived: Site) -> None:
+def test_scores_go_on_from_the_last_race(archived: FakeSite) -> None:
     assert archived.scores["season-one", "aaaaaaaaaaaa"] == 1300
 
 
-def test_the_goal_can_be_given(site: Site, tmp_path: Path) -> None:
+def test_the_goal_can_be_given(site: FakeSite, tmp_path: Path) -> None:
     history.load(site, write(tmp_path / "x.json", ARCHIVE), goal="Any goal")
     assert site.room("late-fjord-0002").goal == "Any goal"
 
 
-def test_the_sites_own_list_comes_back_as_it_was(site: Site, tmp_path: Path, finished: Make) -> None:
+def test_the_sites_own_list_comes_back_as_it_was(site: FakeSite, tmp_path: Path, finished: Make) -> None:
     recorded, custom, unrecorded = finished(), finished(custom_goal=True), finished()
     recorded.disqualify("Bo")
     recorded.record()
@@ -113,12 +113,12 @@ def test_the_sites_own_list_comes_back_as_it_was(site: Site, tmp_path: Path, fin
     team.finish("Ann")
     team.forfeit("Bo")
     site.delete_user("Cy")
-    page = render.race_list(site, show_entrants=True)
+    page = render_lists.race_list(site, show_entrants=True)
     for name, content in (("page", page), ("races", page["races"])):
-        again = Site(clock=site.clock)
+        again = FakeSite(clock=site.clock)
         again.category.owners.extend(site.category.owners)
         assert history.load(again, write(tmp_path / f"{name}.json", content)) == 4
-        races = render.race_list(again, show_entrants=True)["races"]
+        races = render_lists.race_list(again, show_entrants=True)["races"]
         for race, original in zip(races, page["races"], strict=True):
             for entrant, before in zip(race["entrants"], original["entrants"], strict=True):
                 assert (entrant["user"] or {}).get("id") == (before["user"] or {}).get("id")
@@ -149,8 +149,8 @@ def test_the_sites_own_list_comes_back_as_it_was(site: Site, tmp_path: Path, fin
         ),
     ],
 )
-def test_other_files_are_refused(site: Site, tmp_path: Path, content: str, complaint: str) -> None:
+def test_other_files_are_refused(site: FakeSite, tmp_path: Path, content: str, complaint: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(content)
-    with pytest.raises(PayloadError, match=complaint):
+    with pytest.raises(HistoryError, match=complaint):
         history.load(site, path)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from racebot.sandbox import page
-from racebot.sandbox.site import Site
+from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
 
 HOSTILE = '<script>alert("1")</script>&\'"'
 
 
-def test_a_room_shows_results_info_and_chat(site: Site, finished: Make) -> None:
+def test_a_room_shows_results_info_and_chat(site: FakeSite, finished: Make) -> None:
     room = finished()
     room.set_info(site.bot, "Seed https://example.org/a?b=1&c=2")
     room.say("Ann", "well played")
@@ -23,7 +23,7 @@ def test_a_room_shows_results_info_and_chat(site: Site, finished: Make) -> None:
         },
     )
     room.say_as_bot(site.bot, "psst", direct_to=site.user("Bo"))
-    text = page.room_page(room)
+    text = page.room_page(site, room)
     assert "<td>1st</td><td>Ann</td><td>1:00:00</td>" in text
     assert '<a href="https://example.org/a?b=1&amp;c=2">' in text
     assert "<b>Ann</b>: well played" in text
@@ -31,11 +31,11 @@ def test_a_room_shows_results_info_and_chat(site: Site, finished: Make) -> None:
     assert '<a href="https://example.org/b" title="">Board</a>' in text
     assert f"{site.bot.name} → Bo alone" in text
     room.record()
-    assert "finished, recorded" in page.room_page(room)
-    assert "Chat is closed." in page.room_page(room)
+    assert "finished, recorded" in page.room_page(site, room)
+    assert "Chat is closed." in page.room_page(site, room)
 
 
-def test_everything_is_escaped(site: Site) -> None:
+def test_everything_is_escaped(site: FakeSite) -> None:
     site.rename_user("Ann", HOSTILE)
     room = site.open_race(HOSTILE)
     room.enter(HOSTILE)
@@ -44,27 +44,27 @@ def test_everything_is_escaped(site: Site) -> None:
     room.say_as_bot(site.bot, HOSTILE, actions={HOSTILE: {"message": HOSTILE, "help_text": HOSTILE}})
     room.say_as_bot(site.bot, "x", actions={HOSTILE: {"url": f"javascript:{HOSTILE}"}})
     room.say_as_bot(site.bot, "https://example.org/" + HOSTILE)
-    for text in (page.room_page(room), page.index(site)):
+    for text in (page.room_page(site, room), page.index(site)):
         assert HOSTILE not in text
         assert "<script>alert" not in text
         assert 'href="javascript' not in text
 
 
-def test_hidden_entrants_stay_hidden(started: Make) -> None:
+def test_hidden_entrants_stay_hidden(site: FakeSite, started: Make) -> None:
     room = started(hide_entrants=True)
     room.say("Ann", "guess who")
-    shown = page.room_page(room).partition("<form")[0]
+    shown = page.room_page(site, room).partition("<form")[0]
     assert "Ann" not in shown
     assert room.entrant("Ann").alias.replace("'", "&#x27;") in shown
 
 
-def test_a_deleted_account_has_no_name(site: Site, finished: Make) -> None:
+def test_a_deleted_account_has_no_name(site: FakeSite, finished: Make) -> None:
     room = finished()
     site.delete_user("Bo")
-    assert "(deleted account)" in page.room_page(room)
+    assert "(deleted account)" in page.room_page(site, room)
 
 
-def test_the_list_of_rooms(site: Site, started: Make) -> None:
+def test_the_list_of_rooms(site: FakeSite, started: Make) -> None:
     room = started()
     assert f'<a href="/{room.name}">{room.slug}</a>' in page.index(site)
     assert "in progress" in page.index(site)

@@ -6,8 +6,8 @@ import re
 from types import NoneType
 from typing import Any
 
-from racebot.sandbox import render
-from racebot.sandbox.site import Site
+from racebot.sandbox import render, render_lists
+from racebot.sandbox.site import FakeSite
 
 from .conftest import Clock, Make
 
@@ -183,7 +183,7 @@ def check(value: Any, shape: Any, where: str = "") -> None:
         assert type(value) is shape, f"{where}: {value!r}"
 
 
-def test_a_race_at_every_stage(site: Site, clock: Clock) -> None:
+def test_a_race_at_every_stage(site: FakeSite, clock: Clock) -> None:
     room = site.open_race()
     check(render.race(room), RACE)
     for name in ("Ann", "Bo", "Cy"):
@@ -227,7 +227,7 @@ def test_moments_and_durations(started: Make, clock: Clock) -> None:
     assert render.errors(clock(), "x")["date"] == "2026-03-01T13:00:03.297053+00:00"
 
 
-def test_entrants_are_listed_by_place_then_score_then_outcome(site: Site, started: Make) -> None:
+def test_entrants_are_listed_by_place_then_score_then_outcome(site: FakeSite, started: Make) -> None:
     site.scores[site.category.goals[0], site.user("Di").id] = 1500
     room = started("Ann", "Bo", "Cy", "Di")
     room.forfeit("Ann")
@@ -265,7 +265,7 @@ def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
     assert race["entrants"][0]["user"]["id"] == ann.user.id
 
 
-def test_a_deleted_account_leaves_a_place_without_a_user(site: Site, finished: Make) -> None:
+def test_a_deleted_account_leaves_a_place_without_a_user(site: FakeSite, finished: Make) -> None:
     room = finished()
     site.delete_user("Bo")
     second = render.race(room)["entrants"][1]
@@ -273,7 +273,7 @@ def test_a_deleted_account_leaves_a_place_without_a_user(site: Site, finished: M
     assert second["place"] == 2
 
 
-def test_a_cancelled_race_forgets_the_scores(site: Site, started: Make) -> None:
+def test_a_cancelled_race_forgets_the_scores(site: FakeSite, started: Make) -> None:
     site.scores[site.category.goals[0], site.user("Ann").id] = 1500
     room = started()
     for name in ("Ann", "Bo", "Cy"):
@@ -281,7 +281,7 @@ def test_a_cancelled_race_forgets_the_scores(site: Site, started: Make) -> None:
     assert [(e["score"], e["actions"]) for e in render.entrants(room)] == [(None, ["unforfeit"])] * 3
 
 
-def test_team_members_bear_their_team(site: Site) -> None:
+def test_team_members_bear_their_team(site: FakeSite) -> None:
     room = site.open_race(team_race=True)
     room.enter("Ann", "The Reds")
     race = render.race(room)
@@ -290,46 +290,48 @@ def test_team_members_bear_their_team(site: Site) -> None:
     assert race["entrants"][0]["team"]["slug"].startswith("the-reds-")
 
 
-def test_the_category_lists_what_is_not_over(site: Site, started: Make, finished: Make) -> None:
+def test_the_category_lists_what_is_not_over(site: FakeSite, started: Make, finished: Make) -> None:
     finished()
     running = started()
     unlisted = site.open_race(unlisted=True)
-    public, private = (render.category(site, unlisted=also) for also in (False, True))
+    public, private = (render_lists.category(site, unlisted=also) for also in (False, True))
     check(public, CATEGORY)
     check(private, CATEGORY)
     assert [race["name"] for race in public["current_races"]] == [running.name]
     assert [race["name"] for race in private["current_races"]] == [running.name, unlisted.name]
 
 
-def test_the_list_of_past_races(site: Site, finished: Make, started: Make) -> None:
+def test_the_list_of_past_races(site: FakeSite, finished: Make, started: Make) -> None:
     rooms = [finished() for _ in range(3)]
     started()
-    page = render.race_list(site)
+    page = render_lists.race_list(site)
     for race in page["races"]:
         check(race, CURRENT_RACE | END)
     assert (page["count"], page["num_pages"]) == (3, 1)
     assert [race["name"] for race in page["races"]] == [room.name for room in reversed(rooms)]
-    full = render.race_list(site, page=2, per_page=2, show_entrants=True)
+    full = render_lists.race_list(site, page=2, per_page=2, show_entrants=True)
     assert (full["count"], full["num_pages"]) == (3, 2)
     (race,) = full["races"]
     check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
-    assert list(render.race_list(site, page=9).values()) == [3, 1, []]
+    assert list(render_lists.race_list(site, page=9).values()) == [3, 1, []]
 
 
-def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(site: Site, finished: Make) -> None:
+def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
+    site: FakeSite, finished: Make
+) -> None:
     hidden = finished(unlisted=True)
     later = finished()
-    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name]
+    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [later.name]
     hidden.record()
-    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name, hidden.name]
+    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [later.name, hidden.name]
 
 
-def test_cancelled_races_are_not_listed(site: Site) -> None:
+def test_cancelled_races_are_not_listed(site: FakeSite) -> None:
     site.open_race().cancel()
-    assert render.race_list(site)["count"] == 0
+    assert render_lists.race_list(site)["count"] == 0
 
 
-def test_messages_of_users_bots_and_the_site(site: Site, started: Make) -> None:
+def test_messages_of_users_bots_and_the_site(site: FakeSite, started: Make) -> None:
     room = started()
     user = render.message(room, room.say("Ann", "!rating"))
     moderator = render.message(room, room.say("Referee", "hello"))
@@ -342,16 +344,3 @@ def test_messages_of_users_bots_and_the_site(site: Site, started: Make) -> None:
     assert (bot["user"], bot["bot"], bot["is_bot"], bot["is_pinned"]) == (None, site.bot.name, True, True)
     assert (system["user"], system["is_system"], system["is_monitor"]) == (None, True, None)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", user["posted_at"])
-
-
-def test_the_sites_own_leaderboards(site: Site, finished: Make, started: Make) -> None:
-    finished().record()
-    gave_up = started("Ann", "Di")
-    gave_up.finish("Ann")
-    gave_up.forfeit("Di")
-    gave_up.record()
-    boards = render.leaderboards(site)["leaderboards"]
-    assert len(boards) == 1
-    check(boards[0], LEADERBOARD)
-    assert [row["user"]["name"] for row in boards[0]["rankings"]] == ["Ann", "Bo", "Cy"]
-    assert boards[0]["rankings"][0]["times_raced"] == 2

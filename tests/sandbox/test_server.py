@@ -16,9 +16,10 @@ import httpx
 import pytest
 import websockets
 
+from racebot.sandbox.endpoints import LIST_CACHE_SECONDS
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
-from racebot.sandbox.server import LIST_CACHE_SECONDS, serve
-from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 from .conftest import Make
 
@@ -33,7 +34,7 @@ CREDENTIALS = {
 class Served:
     """A site being served, and a client of it."""
 
-    site: Site
+    site: FakeSite
     misbehaviour: Misbehaviour
     client: httpx.AsyncClient
     address: str
@@ -52,7 +53,7 @@ class Served:
 
 
 @pytest.fixture
-async def served(site: Site) -> AsyncIterator[Served]:
+async def served(site: FakeSite) -> AsyncIterator[Served]:
     misbehaviour = Misbehaviour()
     async with (
         serve(site, misbehaviour=misbehaviour) as address,
@@ -101,10 +102,10 @@ async def test_the_category_for_everybody_and_for_its_bot(served: Served) -> Non
 
 
 async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("racebot.sandbox.server.monotonic", lambda: now)
+    monkeypatch.setattr("racebot.sandbox.endpoints.monotonic", lambda: now)
     async with (
         serve(site, list_cache=LIST_CACHE_SECONDS) as address,
         httpx.AsyncClient(base_url=address) as client,
@@ -177,11 +178,6 @@ async def test_what_is_not_there_is_a_page(served: Served, path: str) -> None:
     answer = await served.client.get(path)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-
-
-async def test_leaderboards(served: Served) -> None:
-    answer = await served.client.get("/sandbox/leaderboards/data")
-    assert answer.json()["leaderboards"][0]["num_ranked"] == 0
 
 
 async def test_requests_are_counted_and_remembered(served: Served) -> None:
@@ -376,7 +372,7 @@ async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
 # ── serving ──
 
 
-async def test_shutting_down_closes_open_sockets(site: Site) -> None:
+async def test_shutting_down_closes_open_sockets(site: FakeSite) -> None:
     room = site.open_race()
     async with serve(site) as address:
         ws = await websockets.connect(address.replace("http", "ws") + f"/ws/o/bot/{room.slug}")
@@ -386,7 +382,7 @@ async def test_shutting_down_closes_open_sockets(site: Site) -> None:
     assert ws.close_code == 1012
 
 
-async def test_a_site_can_be_served_again_at_the_same_address(site: Site) -> None:
+async def test_a_site_can_be_served_again_at_the_same_address(site: FakeSite) -> None:
     async with serve(site) as address:
         port = int(address.rpartition(":")[2])
     async with serve(site, port=port) as again, httpx.AsyncClient(base_url=again) as client:
@@ -394,7 +390,7 @@ async def test_a_site_can_be_served_again_at_the_same_address(site: Site) -> Non
         assert (await client.get("/sandbox/data")).status_code == 200
 
 
-async def test_a_port_that_is_taken_is_an_error(site: Site) -> None:
+async def test_a_port_that_is_taken_is_an_error(site: FakeSite) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         async with serve(site, port=taken.getsockname()[1]):
             pass

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from racebot.sandbox.room import Frame, Room
+from racebot.sandbox.chat_room import Frame
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import BotSession
-from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, Site
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 from .conftest import Clock, Make
 from .test_render import MESSAGE, check
@@ -24,9 +25,9 @@ GUIDS = itertools.count()
 class Bot:
     """A connected bot: what it sends and what it gets back for that."""
 
-    def __init__(self, room: Room, token: str | None) -> None:
+    def __init__(self, site: FakeSite, room: FakeRoom, token: str | None) -> None:
         self.frames: list[Frame] = []
-        self.session = BotSession(room, token, self.frames.append)
+        self.session = BotSession(site, room, token, self.frames.append)
 
     def send(self, action: str, data: Any = None) -> list[Frame]:
         request = {"action": action} if data is None else {"action": action, "data": data}
@@ -42,16 +43,16 @@ class Bot:
 
 
 @pytest.fixture
-def token(site: Site) -> str:
+def token(site: FakeSite) -> str:
     token = site.issue_token(CLIENT_ID, CLIENT_SECRET)
     assert token is not None
     return token
 
 
 @pytest.fixture
-def bot(site: Site, token: str) -> Bot:
+def bot(site: FakeSite, token: str) -> Bot:
     """A bot in an open room."""
-    return Bot(site.open_race(), token)
+    return Bot(site, site.open_race(), token)
 
 
 def errors(frames: list[Frame]) -> list[str]:
@@ -73,7 +74,7 @@ def test_connecting_shows_the_race(bot: Bot) -> None:
     assert list(renders["renders"]) == ["entrants", "intro", "status", "streams"]
 
 
-def test_our_own_message_comes_back(bot: Bot, site: Site) -> None:
+def test_our_own_message_comes_back(bot: Bot, site: FakeSite) -> None:
     (echo,) = bot.say("two\nlines", actions={"Why?": {"message": "!why", "help_text": "explain"}})
     assert list(echo) == ["type", "date", "message"]
     assert echo["type"] == "chat.message"
@@ -83,10 +84,10 @@ def test_our_own_message_comes_back(bot: Bot, site: Site) -> None:
     assert echo["message"]["actions"] == {"Why?": {"message": "!why", "help_text": "explain"}}
 
 
-def test_a_second_bot_speaks_under_its_own_name(bot: Bot, site: Site) -> None:
+def test_a_second_bot_speaks_under_its_own_name(bot: Bot, site: FakeSite) -> None:
     site.add_bot("SeedBot", "seeds", "hush")
     (room,) = site.rooms.values()
-    (echo,) = Bot(room, site.issue_token("seeds", "hush")).say("Seed rolled")
+    (echo,) = Bot(site, room, site.issue_token("seeds", "hush")).say("Seed rolled")
     assert echo["message"]["bot"] == "SeedBot"
 
 
@@ -117,7 +118,7 @@ def test_a_message_has_1_to_1000_characters(bot: Bot) -> None:
     assert errors(bot.say("  ")) == ["message: This field is required."]
 
 
-def test_a_private_note(bot: Bot, site: Site) -> None:
+def test_a_private_note(bot: Bot, site: FakeSite) -> None:
     ann = site.user("Ann")
     (note,) = bot.say("between us", direct_to=ann.id)
     assert set(note) == {"type", "date", "message", "from_user", "from_bot", "to"}
@@ -141,7 +142,7 @@ def test_at_most_four_buttons(bot: Bot) -> None:
     assert errors(bot.say("empty", actions={"a": {}}))
 
 
-def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: Site) -> None:
+def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: FakeSite) -> None:
     told, data, _ = bot.send("setinfo", {"info_bot": "Seed\nhttps://example.org/1"})
     assert told["message"]["message"] == f"##bot##{site.bot.name}## updated the race information."
     assert told["message"]["message_plain"] == f"{site.bot.name} updated the race information."
@@ -154,13 +155,13 @@ def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: Site)
     ]
 
 
-def test_setmeta_is_untold_and_not_in_what_getrace_repeats(bot: Bot, token: str, site: Site) -> None:
+def test_setmeta_is_untold_and_not_in_what_getrace_repeats(bot: Bot, token: str, site: FakeSite) -> None:
     assert bot.send("setmeta", {"k": "v"}) == []
     assert errors(bot.send("setmeta", {"k": "z" * 3000})) == ["Data provided is too large to save."]
     data, _ = bot.send("getrace")
     assert (data["version"], data["race"]["bot_meta"]) == (1, {})
     (room,) = site.rooms.values()
-    again = Bot(room, token)
+    again = Bot(site, room, token)
     assert again.frames[0]["race"]["bot_meta"] == {"k": "v"}
     assert again.frames[0]["version"] == 2
 
@@ -179,28 +180,28 @@ def test_gethistory_is_the_last_hundred_with_pinned_ones_at_the_end(bot: Bot) ->
     assert texts[-2:] == ["last", "pinned"]
 
 
-def test_ping_is_answered_to_anybody(bot: Bot, site: Site) -> None:
+def test_ping_is_answered_to_anybody(bot: Bot, site: FakeSite) -> None:
     assert kinds(bot.send("ping")) == ["pong"]
     (room,) = site.rooms.values()
-    assert kinds(Bot(room, None).send("ping")) == ["pong"]
+    assert kinds(Bot(site, room, None).send("ping")) == ["pong"]
 
 
 @pytest.mark.parametrize("token", ["wrong", None])
-def test_without_a_good_token_every_action_is_refused(site: Site, token: str | None) -> None:
-    stranger = Bot(site.open_race(), token)
+def test_without_a_good_token_every_action_is_refused(site: FakeSite, token: str | None) -> None:
+    stranger = Bot(site, site.open_race(), token)
     assert kinds(stranger.frames) == ["race.data", "race.renders"]
     assert errors(stranger.say("hi")) == [DENIED]
     for action in ("setinfo", "setmeta", "getrace", "gethistory"):
         assert errors(stranger.send(action, {})) == [DENIED]
 
 
-def test_a_token_expires_and_can_be_revoked(bot: Bot, site: Site, clock: Clock) -> None:
+def test_a_token_expires_and_can_be_revoked(bot: Bot, site: FakeSite, clock: Clock) -> None:
     clock.advance(seconds=35_999)
     assert kinds(bot.say("still good")) == ["chat.message"]
     clock.advance(seconds=1)
     assert errors(bot.say("not any more")) == [DENIED]
     (room,) = site.rooms.values()
-    renewed = Bot(room, site.issue_token(CLIENT_ID, CLIENT_SECRET))
+    renewed = Bot(site, room, site.issue_token(CLIENT_ID, CLIENT_SECRET))
     assert kinds(renewed.say("renewed")) == ["chat.message"]
     site.revoke_tokens()
     assert errors(renewed.say("revoked")) == [DENIED]
@@ -220,9 +221,11 @@ def test_unknown_actions_are_refused(bot: Bot, request_: Any) -> None:
     ]
 
 
-def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Make, token: str) -> None:
+def test_a_recorded_race_is_silent_but_takes_info_and_meta(
+    site: FakeSite, finished: Make, token: str
+) -> None:
     room = finished()
-    bot = Bot(room, token)
+    bot = Bot(site, room, token)
     assert kinds(bot.say("before")) == ["chat.message"]
     room.record()
     assert errors(bot.say("after")) == [CLOSED]
@@ -235,9 +238,9 @@ def test_a_recorded_race_is_silent_but_takes_info_and_meta(finished: Make, token
     assert room.bot_meta == {"k": "v"}
 
 
-def test_the_record_is_told_to_who_is_in_the_room(finished: Make, token: str) -> None:
+def test_the_record_is_shown_in_the_room(site: FakeSite, finished: Make, token: str) -> None:
     room = finished()
-    bot = Bot(room, token)
+    bot = Bot(site, room, token)
     bot.frames.clear()
     room.record()
     assert kinds(bot.frames) == ["chat.message", "race.data", "race.renders"]

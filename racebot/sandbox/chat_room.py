@@ -1,0 +1,181 @@
+"""A race room's chat, its info fields, and the frames that its listeners receive."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from racebot.sandbox import render
+from racebot.sandbox.errors import RuleError
+from racebot.sandbox.people import Bot, FakeCategory, Team, User
+from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus
+
+Frame = dict[str, Any]
+"""One JSON object as it goes over a room's socket."""
+
+CHAT_AFTER_END = timedelta(hours=1)
+"""Time for which chat stays open in a race that is cancelled or not to be recorded."""
+
+META_LIMIT = 2048
+"""Bytes of JSON that `bot_meta` may take."""
+
+
+class Host(Protocol):
+    """What a room needs of the site that it is part of."""
+
+    bot: Bot
+    category: FakeCategory
+    moderator: User
+    rng: random.Random
+    scores: dict[tuple[str, str], int]
+
+    def clock(self) -> datetime: ...
+
+    def user(self, who: User | str) -> User: ...
+
+    def new_id(self) -> str: ...
+
+    def new_team(self, name: str) -> Team: ...
+
+
+class ChatRoom(RaceState):
+    """A race with its chat. Listeners get every frame as a value of its own, in the site's order."""
+
+    def __init__(
+        self,
+        site: Host,
+        slug: str,
+        goal: str,
+        opened_by: User | None,
+        *,
+        custom_goal: bool = False,
+        invitational: bool = False,
+        unlisted: bool = False,
+        hide_entrants: bool = False,
+        team_race: bool = False,
+    ) -> None:
+        super().__init__(
+            category=site.category,
+            slug=slug,
+            goal=goal,
+            opened_by=opened_by,
+            opened_at=site.clock(),
+            custom_goal=custom_goal,
+            unlisted=unlisted,
+            hide_entrants=hide_entrants,
+            team_race=team_race,
+            status=RaceStatus.INVITATIONAL if invitational else RaceStatus.OPEN,
+            recordable=not custom_goal,
+        )
+        self.site = site
+        self.refused: list[str] = []
+        """Why bots' actions were refused, one text for each."""
+        self._listeners: list[Callable[[Frame], None]] = []
+
+    @property
+    def chat_open(self) -> bool:
+        if self.recorded:
+            return False
+        end = self.cancelled_at or self.ended_at
+        if not self.status.over or end is None:
+            return True
+        if self.status is RaceStatus.FINISHED and self.recordable:
+            return True
+        return self.site.clock() - end < CHAT_AFTER_END
+
+    def say(self, user: User | str, text: str) -> ChatLine:
+        """A user writes in chat."""
+        user = self.site.user(user)
+        self._require(self.chat_open, "chat is closed")
+        self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
+        monitor = self.site.category.may_moderate(user)
+        return self._post(ChatLine(self.site.new_id(), self.site.clock(), text, user=user, monitor=monitor))
+
+    def say_as_bot(
+        self,
+        bot: Bot,
+        text: str,
+        *,
+        pinned: bool = False,
+        direct_to: User | None = None,
+        actions: Mapping[str, Any] | None = None,
+    ) -> ChatLine:
+        """A bot writes in chat, or to one user alone."""
+        message = ChatLine(
+            self.site.new_id(),
+            self.site.clock(),
+            text,
+            bot=bot,
+            direct_to=direct_to,
+            pinned=pinned,
+            actions=dict(actions or {}),
+        )
+        if direct_to is None:
+            return self._post(message)
+        self.notes.append(message)
+        self._send(render.note_frame(message, self.site.clock()))
+        return message
+
+    def set_info(self, bot: Bot, info: str) -> None:
+        """A bot writes the category's one `info_bot` field, over whatever stood there."""
+        self.info_bot = info
+        self._say(f"##bot##{bot.name}## updated the race information.")
+        self._publish()
+
+    def merge_meta(self, meta: Mapping[str, Any]) -> bool:
+        """Merge into `bot_meta`; False, and nothing changed, if it would grow too large.
+
+        The version goes up but nobody in the room is told.
+        """
+        merged = {**self.bot_meta, **meta}
+        if len(json.dumps(merged).encode()) > META_LIMIT:
+            return False
+        self.bot_meta = merged
+        self.version += 1
+        return True
+
+    def history(self) -> Frame:
+        """The answer to `gethistory`: the last 100 messages, pinned ones at the end."""
+        recent = sorted(self.chat[-100:], key=lambda message: message.pinned)
+        messages = [render.message(self, message) for message in recent]
+        return render.frame("chat.history", self.site.clock(), messages=messages)
+
+    # ── frames ──
+
+    @property
+    def listeners(self) -> int:
+        """How many connections follow the room."""
+        return len(self._listeners)
+
+    def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
+        """Hand every frame from now on to `listener`; the answer ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def frames(self) -> Sequence[Frame]:
+        """The race as it stands, in the two frames that tell of it."""
+        return render.race_frames(self, self.site.clock())
+
+    def _send(self, *frames: Frame) -> None:
+        for listener in list(self._listeners):
+            for frame in frames:
+                listener(frame)
+
+    def _publish(self, *, bumps: int = 1) -> None:
+        self.version += bumps
+        self._send(*self.frames())
+
+    def _say(self, text: str, *, highlight: bool = False) -> None:
+        self._post(ChatLine(self.site.new_id(), self.site.clock(), text, highlight=highlight))
+
+    def _post(self, message: ChatLine) -> ChatLine:
+        self.chat.append(message)
+        self._send(render.chat_frame(self, message, self.site.clock()))
+        return message
+
+    def _require(self, condition: bool, otherwise: str) -> None:
+        if not condition:
+            raise RuleError(f"{self.name}: {otherwise}")

@@ -1,0 +1,303 @@
+"""The sandbox over HTTP and WebSocket, with the paths, headers and refusals of the site."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from racebot.sandbox import page, render, render_lists
+from racebot.sandbox.chat_room import Frame
+from racebot.sandbox.control import Control
+from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.session import BotSession
+from racebot.sandbox.site import FakeSite, Visit
+from racebot.sandbox.text import exact
+
+LIST_CACHE_SECONDS = 60
+RACE_CACHE_SECONDS = 5
+PER_PAGE = 10
+PER_PAGE_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The connection breaks: with a close frame bearing `code`, or with none."""
+
+    code: int | None = None
+
+
+Outgoing = str | bytes | Break
+"""What waits to be sent over a socket."""
+
+
+class SandboxServer:
+    """The endpoints of a site.
+
+    Args:
+        site: the state to serve.
+        misbehaviour: the planned faults.
+        list_cache: seconds for which a category's data is cached; the real site's are `LIST_CACHE_SECONDS`.
+        race_cache: seconds for which a race's data is cached.
+    """
+
+    def __init__(
+        self,
+        site: FakeSite,
+        misbehaviour: Misbehaviour,
+        *,
+        list_cache: float = 0.0,
+        race_cache: float = RACE_CACHE_SECONDS,
+    ) -> None:
+        self.site = site
+        self.misbehaviour = misbehaviour
+        self._list_cache = list_cache
+        self._race_cache = race_cache
+        self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    def app(self) -> Starlette:
+        """The Starlette application."""
+        app = Starlette(
+            routes=[
+                *Control(self.site, self.misbehaviour).routes(),
+                Route("/", self.index_page),
+                Route("/o/token", self.token, methods=["POST"]),
+                Route("/o/{category}/data", self.bot_category),
+                WebSocketRoute("/ws/o/bot/{race}", self.socket),
+                Route("/{category}/data", self.category),
+                Route("/{category}/races/data", self.races),
+                Route("/{category}/{race}/data", self.race),
+                Route("/{category}", self.index_page),
+                Route("/{category}/{race}", self.room_page),
+            ],
+            exception_handlers={404: _not_found},
+        )
+        app.add_middleware(_Front, server=self)
+        return app
+
+    # ── HTTP ──
+
+    async def token(self, request: Request) -> Response:
+        form = parse_qs((await request.body()).decode(errors="replace"))
+        token = None
+        if form.get("grant_type") == ["client_credentials"]:
+            token = self.site.issue_token(form.get("client_id", [""])[0], form.get("client_secret", [""])[0])
+        headers = {"Cache-Control": "no-store"}
+        if token is None:
+            headers["WWW-Authenticate"] = 'Bearer error="invalid_client"'
+            return JSONResponse({"error": "invalid_client"}, 401, headers)
+        answer = {
+            "access_token": token,
+            "expires_in": self.site.token_seconds,
+            "token_type": "Bearer",
+            "scope": "read chat_message race_action create_race",
+        }
+        return JSONResponse(answer, headers=headers)
+
+    async def category(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        return self._cached_answer(
+            request,
+            partial(render_lists.category, self.site, unlisted=False),
+            LIST_CACHE_SECONDS,
+            self._list_cache,
+        )
+
+    async def bot_category(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        if self.site.bot_for(_bearer(request)) is None:
+            return HTMLResponse("", 403)
+        return self._cached_answer(
+            request,
+            partial(render_lists.category, self.site, unlisted=True),
+            LIST_CACHE_SECONDS,
+            self._list_cache,
+        )
+
+    async def races(self, request: Request) -> Response:
+        if not self._is_ours(request):
+            return _not_found(request)
+        query = request.query_params
+        try:
+            number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
+        except ValueError:
+            return HTMLResponse("", 400)
+        if number < 1 or per_page < 1:
+            return HTMLResponse("", 400)
+        show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
+        per_page = min(per_page, PER_PAGE_LIMIT)
+        answer = render_lists.race_list(self.site, page=number, per_page=per_page, show_entrants=show)
+        return self._json(answer)
+
+    async def race(self, request: Request) -> Response:
+        room = self._room(request)
+        if room is None:
+            return _not_found(request)
+        return self._cached_answer(request, partial(render.race, room), RACE_CACHE_SECONDS, self._race_cache)
+
+    async def index_page(self, request: Request) -> Response:
+        ours = request.path_params.get("category", self.site.category.slug) == self.site.category.slug
+        return HTMLResponse(page.index(self.site)) if ours else _not_found(request)
+
+    async def room_page(self, request: Request) -> Response:
+        room = self._room(request)
+        return _not_found(request) if room is None else HTMLResponse(page.room_page(self.site, room))
+
+    def _is_ours(self, request: HTTPConnection) -> bool:
+        return bool(request.path_params["category"] == self.site.category.slug)
+
+    def _room(self, request: HTTPConnection) -> FakeRoom | None:
+        return self.site.rooms.get(request.path_params["race"]) if self._is_ours(request) else None
+
+    def _json(self, answer: dict[str, Any], max_age: int | None = None) -> Response:
+        headers = {"X-Date-Exact": exact(self.site.clock())}
+        if max_age is not None:
+            headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
+        return JSONResponse(answer, headers=headers)
+
+    def _cached_answer(
+        self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
+    ) -> Response:
+        """Answer as a cache does that keeps answers for `seconds`."""
+        now = monotonic()
+        path = request.url.path
+        until, answer = self._cached.get(path, (now, {}))
+        if until <= now:
+            answer = make()
+            self._cached[path] = (now + seconds, answer)
+        return self._json(answer, max_age)
+
+    # ── the room socket ──
+
+    async def socket(self, ws: WebSocket) -> None:
+        await asyncio.sleep(self.misbehaviour.handshake_delay)
+        await self.misbehaviour.stalled()
+        refusal = self.misbehaviour.next_handshake()
+        room = self.site.rooms.get(ws.path_params["race"])
+        if refusal is None and room is None:
+            # The site breaks off here without any answer, which its front proxy makes a 502 of.
+            refusal = 502
+        if refusal is not None or room is None:
+            await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
+            # uvicorn complains of an unfinished handshake unless the connection is gone by now.
+            await asyncio.sleep(0)
+            return
+        await ws.accept()
+        outgoing: asyncio.Queue[Outgoing] = asyncio.Queue()
+        writer = FrameWriter(self.misbehaviour)
+
+        def send(frame: Frame) -> None:
+            for item in writer.write(frame):
+                outgoing.put_nowait(Break() if item is None else item)
+
+        def drop(code: int | None) -> None:
+            outgoing.put_nowait(Break(code))
+
+        session = BotSession(self.site, room, _bearer(ws), send)
+        self.misbehaviour.opened(room.slug, drop)
+        stalled = self.misbehaviour.stalled
+        tasks = [
+            asyncio.create_task(_read(ws, session, stalled)),
+            asyncio.create_task(_write(ws, outgoing, stalled)),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            session.close()
+            self.misbehaviour.closed(drop)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read(ws: WebSocket, session: BotSession, stalled: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        message = await ws.receive()
+        await stalled()
+        if message["type"] == "websocket.disconnect":
+            return
+        text = message.get("text")
+        session.receive(message["bytes"].decode(errors="replace") if text is None else text)
+
+
+async def _write(
+    ws: WebSocket, outgoing: asyncio.Queue[Outgoing], stalled: Callable[[], Awaitable[None]]
+) -> None:
+    with contextlib.suppress(WebSocketDisconnect):
+        while True:
+            item = await outgoing.get()
+            await stalled()
+            match item:
+                case Break(code=None):
+                    # Returning without a close frame ends the TCP connection under the client.
+                    return
+                case Break(code=int() as code):
+                    await ws.close(code)
+                    return
+                case bytes() as data:
+                    await ws.send_bytes(data)
+                case str() as text:
+                    await ws.send_text(text)
+
+
+class _Front:
+    """What stands before the site: counts requests, and answers in its place when told to."""
+
+    def __init__(self, app: ASGIApp, server: SandboxServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if not (path == "/o/token" or path.endswith("/data") or path.startswith("/ws/")):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        site, misbehaviour = self._server.site, self._server.misbehaviour
+        agent = connection.headers.get("user-agent", "")
+        method = scope.get("method", "GET")
+        site.requests.append(Visit(site.clock(), method, path, connection.url.query, agent))
+        if scope["type"] == "http":
+            await asyncio.sleep(misbehaviour.delay)
+            await misbehaviour.stalled()
+            fault = misbehaviour.next_http(path)
+            if fault is not None:
+                body = _page(f"{fault.status}") if fault.body is None else fault.body
+                headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
+                await HTMLResponse(body, fault.status, headers)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _bearer(connection: HTTPConnection) -> str | None:
+    kind, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token if kind.lower() == "bearer" else None
+
+
+def _not_found(request: Request, exc: Exception | None = None) -> Response:
+    return HTMLResponse(_page(f"Page not found at {request.url.path}"), 404)
+
+
+def _page(title: str) -> str:
+    title = html.escape(title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><title>{title}</title></head><body>{title}</body></html>\n'
+    )
