@@ -12,7 +12,7 @@ from racebot.errors import CredentialsError, LedgerError, NotFoundError, Setting
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.plan import proposals
+from racebot.standings.plan import proposals, unknown_sources
 from racebot.web import missing
 
 
@@ -65,6 +65,12 @@ def _database(settings: Settings) -> Finding:
         return Finding(False, str(error))
     if problems:
         return Finding(False, f"database {path}: {problems[0]}: restore a backup")
+    for each in unknown_sources(settings.plans(), boards):
+        return Finding(
+            False,
+            f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}: correct the name, or backfill "
+            "that season first",
+        )
     older = [proposal.stored.name for proposal in proposals(settings.plans(), boards)]
     text = f"database {path}: intact, {len(boards)} leaderboards"
     if older:

@@ -35,6 +35,7 @@ from racebot.observe import metrics
 from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
+from racebot.standings.plan import unknown_sources
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
@@ -130,6 +131,8 @@ class Worker:
     async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:
         """Check every category, then begin its jobs."""
         await self._call(settler.apply_plans)
+        for each in unknown_sources(settler.plans, await self._call(settler.ledger.leaderboards)):
+            log.warning("leaderboard %r: carry_over: %s", each.leaderboard, each.reason)
         settings = self._settings
         for category in categories:
             if not await self._patiently(category.check):

@@ -31,7 +31,7 @@ from racebot.errors import ModelError, SettingsError
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
-from racebot.standings.plan import LeaderboardPlan
+from racebot.standings.plan import LeaderboardPlan, carry_problems
 from racebot.text.parse import did_you_mean
 
 
@@ -80,6 +80,11 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     except (ValueError, OSError) as error:
         raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
+    if not problems:
+        problems += [
+            f"{path}: leaderboard {each.leaderboard!r}: carry_over: {each.reason}: correct it or remove it"
+            for each in carry_problems(settings.plans())
+        ]
     if problems:
         raise SettingsError(*problems)
     return settings

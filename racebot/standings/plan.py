@@ -10,7 +10,9 @@ from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
+from racebot.ratings.model import Carries
 from racebot.ratings.parameters import as_json
+from racebot.text.parse import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,73 @@ class Plans:
     def counts(self, result: RaceResult) -> bool:
         """Return whether this result can be rated once it is recorded."""
         return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))
+
+
+@dataclass(frozen=True, slots=True)
+class CarryProblem:
+    """A leaderboard that cannot carry over from its source."""
+
+    leaderboard: str
+    reason: str
+
+
+def carry_problems(plans: Plans) -> list[CarryProblem]:
+    """Find leaderboards that carry over from themselves, or whose models rule it out.
+
+    A source without a plan of its own is taken for a goal's leaderboard; `unknown_sources` checks those.
+    """
+    carrying = (plan for plan in plans.named if plan.carry is not None)
+    return [CarryProblem(plan.name, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
+
+
+def unknown_sources(plans: Plans, boards: Iterable[Leaderboard]) -> list[CarryProblem]:
+    """Find sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
+
+    Args:
+        plans: the settings.
+        boards: all stored leaderboards.
+    """
+    stored = {board.name for board in boards}
+    found = []
+    for plan in plans.named:
+        if plan.carry is None or plan.carry.source in stored or _named_source(plans, plan) is not None:
+            continue
+        hint = did_you_mean(plan.carry.source, [*stored, *(p.name for p in plans.named if p is not plan)])
+        found.append(CarryProblem(plan.name, f"there is no leaderboard {plan.carry.source!r}{hint}"))
+    return found
+
+
+def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
+    chain = [plan]
+    while (source := _named_source(plans, chain[-1])) is not None:
+        if source in chain:
+            loop = " from ".join(repr(each.name) for each in [*chain, source])
+            return f"it would carry over from itself ({loop})"
+        chain.append(source)
+    name = plan.carry.source if plan.carry else ""
+    source = chain[1] if len(chain) > 1 else replace(plans.default, name=name)
+    model = plan.model if plan.model_is_set or plan.parameters else source.model
+    for name, key in ((source.name, source.model), (plan.name, model)):
+        if not isinstance(registry.create(key), Carries):
+            return f"{name!r} is rated by {key}, which cannot carry over"
+    if len(chain) > 1 and model != source.model:
+        return f"{source.name!r} is rated by {source.model} and this one by {model}: use one model for both"
+    return None
+
+
+def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None:
+    """The plan of the leaderboard that this one carries over from, if it has a plan of its own."""
+    if plan.carry is None:
+        return None
+    shared = {"", plan.category}
+    return next(
+        (
+            each
+            for each in plans.named
+            if each.name == plan.carry.source and (not plan.category or each.category in shared)
+        ),
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

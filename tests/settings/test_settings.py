@@ -14,6 +14,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.settings.sources import load
+from racebot.standings.plan import unknown_sources
 from racebot.standings.queries import Listing
 
 SECRET = "hush-hush-1234"
@@ -450,6 +451,48 @@ def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
     environment(monkeypatch, MODEL="trueskill", TEAM_RACES="team")
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'ignore'")
     assert load().plans().named[0].teams is TeamPolicy.IGNORE
+
+
+def season(name: str, source: str, **facts: str) -> str:
+    rest = "".join(f"{key} = {value!r}\n" for key, value in facts.items())
+    return (
+        f'[[leaderboards]]\nname = "{name}"\ngoals = ["{name}"]\n{rest}carry_over = {{ from = "{source}" }}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "leaderboard", "named"),
+    [
+        (season("S5", "S5"), "S5", "'S5' from 'S5'"),
+        (season("S4", "S5") + season("S5", "S4"), "S5", "'S5' from 'S4' from 'S5'"),
+        (season("S5", "S4", model="glicko-ffa"), "S5", "glicko-ffa"),
+        (season("S4", "S3", model="trueskill") + season("S5", "S4", model="thurstone-hurdle"), "S5", "'S4'"),
+    ],
+    ids=["itself", "a circle", "a model that cannot carry", "two models"],
+)
+def test_a_leaderboard_that_cannot_carry_over_is_refused_by_name(
+    folder: Path, tables: str, leaderboard: str, named: str
+) -> None:
+    toml(folder, tables)
+    assert any(f"leaderboard {leaderboard!r}: carry_over" in each and named in each for each in problems())
+
+
+def test_a_chain_of_seasons_may_carry_over(folder: Path) -> None:
+    toml(folder, season("S5", "S4") + season("S6", "S5"))
+    assert len(load().plans().named) == 2
+
+
+def test_a_source_that_nobody_knows_is_named_with_the_nearest(folder: Path) -> None:
+    toml(folder, season("S5", "Sphere 44"))
+    stored = [
+        Leaderboard(CATEGORY, name, (name,), DEFAULT_MODEL, {}, "ignore") for name in ("Sphere 4", "Any Orb")
+    ]
+    (unknown,) = unknown_sources(load().plans(), stored)
+    assert unknown.leaderboard == "S5"
+    assert "'Sphere 44'" in unknown.reason
+    assert "'Sphere 4'" in unknown.reason
+    toml(folder, season("S5", "Sphere 4"))
+    assert unknown_sources(load().plans(), stored) == []
 
 
 def test_two_leaderboards_of_one_name(folder: Path) -> None:
