@@ -1,10 +1,9 @@
-"""The figures of docs/model.md that `racebot evaluate` does not print.
+"""The figures of docs/model.md that other commands do not print.
 
     python benchmarks/hurdle_figures.py FILE
 
-FILE is an archive or JSON saved from the site. Printed are log losses of pairs by other definitions of their
-chances, how well finishes and winners are forecast, what finishing cost more than giving up, and seasons
-carried over.
+FILE is an archive, JSON saved from the site, or CSV. It prints log losses of pairs by other definitions of
+their odds, how well finishes and winners are forecast, and seasons with and without carry-over.
 """
 
 from __future__ import annotations
@@ -37,12 +36,11 @@ def main() -> None:
     pairs(history, model)
     finishes(history, model)
     winners(history, model)
-    giving_up(history, model)
     seasons(history)
 
 
 def pairs(history: History, model: ThurstoneHurdle) -> None:
-    """Chances of pairs: by performance alone, and with chances to finish, given that anybody finishes."""
+    """Print odds by performance alone, and with finish probabilities, given that somebody finishes."""
     own = replace(model, finish_level=model.level, finish_width=model.width)
     losses: dict[str, list[FloatArray]] = {}
     for step in replay(model, history):
@@ -62,7 +60,7 @@ def pairs(history: History, model: ThurstoneHurdle) -> None:
 
 
 def finishes(history: History, model: ThurstoneHurdle) -> None:
-    """The forecast's two parameters, on the whole history and on its first half."""
+    """Print the forecast's two parameters, fitted on the whole history and on its first half."""
     print("Forecast of finishes")
     for name, part in (("whole", history), ("first half", history.split(0.5)[0])):
         print(f"  {name:<12}{fit_finishes(part, model.key)}")
@@ -77,7 +75,7 @@ def finishes(history: History, model: ThurstoneHurdle) -> None:
 
 
 def winners(history: History, model: ThurstoneHurdle) -> None:
-    """Each entrant's chance to win the field, against who won; of several winners each won a share."""
+    """Print how well each entrant's chance to win is forecast; several winners share the win."""
     chances, won = [], []
     for step in replay(model, history):
         group = step.race.outcome.group
@@ -93,22 +91,8 @@ def winners(history: History, model: ThurstoneHurdle) -> None:
     print(f"  calibration error {reliability(chance, share).error:.4f}")
 
 
-def giving_up(history: History, model: ThurstoneHurdle) -> None:
-    """Finishes that cost more than giving up would have, at the ratings of each race."""
-    spared = replace(model, spare_finishers=True)
-    excess, finished = [], 0
-    for step in replay(model, history):
-        more = spared.rate(step.before, step.race.outcome)[:, 0] - step.after[:, 0]
-        excess.append(model.points_scale * more[more > 0])
-        finished += int((~step.race.outcome.unfinished).sum())
-    points = np.concatenate(excess)
-    half, most = np.percentile(points, [50, 95])
-    print(f"Finishes that cost more than giving up: {points.size} of {finished}")
-    print(f"  by {half:.1f} points in the median, {most:.1f} at the 95th percentile")
-
-
 def seasons(history: History) -> None:
-    """The second half afresh, and from the ratings of the first half."""
+    """Print the second half from newcomers, and from the ratings of the first half."""
     first, second = history.split(0.5)
     print("Second half: misordered pairs, log loss")
     for factor in (None, 1.0, 0.9, 0.7, 0.5):

@@ -1,4 +1,4 @@
-"""Invented races, for benchmarks that need more of them than any category has had."""
+"""Invented races, for benchmarks that need more races than any category has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 def people(count: int, rng: random.Random) -> dict[str, float]:
-    """Ids of so many players, each with a skill."""
+    """Return the ids of this many players, each with a skill."""
     return {f"player-{number:05d}": rng.gauss(0, 1) for number in range(count)}
 
 
@@ -25,7 +25,7 @@ def race(
     rng: random.Random,
     every: timedelta = timedelta(hours=2),
 ) -> RaceResult:
-    """The recorded race of this number: one in seven entrants gives up, the rest are timed."""
+    """Return a recorded race. One in seven entrants gives up, the rest have times."""
     entrants = []
     for player in field:
         done = rng.random() < 0.85

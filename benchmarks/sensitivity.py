@@ -1,14 +1,15 @@
-"""How rating models fare in invented categories of many kinds, against what could be known at best.
+"""How rating models do in invented categories of many kinds, beside the best that is possible.
 
-    python benchmarks/sensitivity.py [--seeds 10] [--races 800] [--only "many DNFs"] [--tune]
+    python benchmarks/sensitivity.py [--seeds 10] [--races 800] [--only "many DNFs"] [--tune] [--jobs 2]
 
-Every player has a skill; a performance is the skill plus N(0, 1), and whether a player finishes is drawn by
-the category's rule. Models have their defaults, predict each race before rating it, and are judged on the
-second half of the races. `truth` knows the skills of the day and the rule by which players finish: no model
-can do better but by luck. Printed are means over seeds as a Markdown table: misordered pairs and log loss,
-the best model's in bold. The last column is the standard error of the difference in log loss between the
-first model and any other, the largest of all. With `--tune` there is also the first model with parameters
-tuned for log loss on the first half, as `racebot tune` does it.
+Every player has a skill; a performance is the skill plus N(0, 1), and the category's rule draws who
+finishes. Models have their defaults, predict each race before rating it, and are judged on the second half of
+the races. `truth` knows the skills of the day and the rule: no model can do better except by luck.
+
+It prints means over seeds as a Markdown table: misordered pairs and log loss, the best model in bold. The last
+column is the largest standard error of the difference in log loss between the first model and another.
+`--tune` adds the first model with parameters tuned on the first half, as `racebot tune` does it. Histories
+are spread over all cores, or with `--dask tcp://SCHEDULER:8786` over a cluster.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy.special import expit, ndtr
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.registry import create
+from racebot.study.cores import cores, spread
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.replay import replay
@@ -36,7 +38,6 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = 86_400.0
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "thurstone-hurdle": ("thurstone-hurdle", {}),
-    "sparing": ("thurstone-hurdle", {"spare_finishers": True}),
     "thurstone-filter": ("thurstone-filter", {}),
     "plackett-luce-hurdle": ("plackett-luce-hurdle", {}),
     "plackett-luce": ("plackett-luce", {}),
@@ -47,20 +48,20 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Category:
-    """What a category is like.
+    """The properties of an invented category.
 
     Attributes:
-        players: how many there are.
+        players: number of players.
         spread: standard deviation of their skills.
         entrants: mean number in a race, at least 2.
-        unfinished: share that does not finish, about.
-        slope: how much skill matters for finishing; 0 is pure luck.
-        quitters: share of the field, from the last place, that gives up when it sees where it stands.
+        unfinished: approximate share of entrants who do not finish.
+        slope: how much skill helps to finish; 0 is pure luck.
+        quitters: share of the field, from the last place, that gives up.
         learning: skill that a player gains over the first dozen races.
         drift: standard deviation of the change of each skill over the whole history.
-        apart: share of the races that are within one of two groups, if there are two.
-        lead: of the second group's skills over the first's.
-        activity: 0 if all race equally often; the larger, the more a few do.
+        apart: share of the races within one of two groups; None for a single group.
+        lead: mean skill of the second group minus that of the first.
+        activity: 0 if all race equally often; otherwise a few race much more.
     """
 
     players: int = 150
@@ -96,11 +97,11 @@ CATEGORIES = {
 
 @dataclass(frozen=True)
 class Simulated:
-    """A history and what was true of it.
+    """A history and the truth behind it.
 
     Attributes:
         history: the races.
-        truth: for each race, the skills of its entrants and their chances to finish: shapes [n], [n].
+        truth: for each race, its entrants' skills and their probabilities of finishing: shapes [n], [n].
         mixed: for each race, whether both groups were in it.
     """
 
@@ -110,7 +111,7 @@ class Simulated:
 
 
 def simulate(category: Category, races: int, rng: np.random.Generator) -> Simulated:
-    """Races in which anybody was observed to do better than somebody else."""
+    """Draw races; those without two places to compare are drawn again."""
     names = tuple(str(player) for player in range(category.players))
     skill = rng.normal(0.0, category.spread, category.players)
     group = np.arange(category.players) % 2
@@ -154,7 +155,7 @@ def simulate(category: Category, races: int, rng: np.random.Generator) -> Simula
 
 
 def threshold(category: Category, skill: FloatArray) -> float:
-    """The level of the finish rule at which so many finish as the category wants."""
+    """Find the level of the finish rule that gives the category's share of finishers."""
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -166,14 +167,14 @@ def threshold(category: Category, skill: FloatArray) -> float:
 
 
 def judged(simulated: Simulated, only_mixed: bool) -> Iterator[int]:
-    """The races that count: of the second half, all or those of both groups."""
+    """Yield the races to judge: those of the second half, all or only those with both groups."""
     for number in range(len(simulated.history) // 2, len(simulated.history)):
         if simulated.mixed[number] or not only_mixed:
             yield number
 
 
 def by_model(model: RatingModel, simulated: Simulated, *, only_mixed: bool) -> tuple[float, float]:
-    """Misordered pairs and log loss."""
+    """Return a model's misordered pairs and log loss."""
     counted = set(judged(simulated, only_mixed))
     wrong, loss = [], []
     for number, step in enumerate(replay(model, simulated.history)):
@@ -186,7 +187,7 @@ def by_model(model: RatingModel, simulated: Simulated, *, only_mixed: bool) -> t
 
 
 def by_truth(simulated: Simulated, *, only_mixed: bool) -> tuple[float, float]:
-    """The same for the probability that follows from the skills, given that the two places differ."""
+    """Return the same for the true probabilities, given that the two places differ."""
     wrong, loss = [], []
     for number in judged(simulated, only_mixed):
         today, finishes = simulated.truth[number]
@@ -208,28 +209,47 @@ def main() -> None:
     parser.add_argument("--races", type=int, default=800)
     parser.add_argument("--only", help="one category by name")
     parser.add_argument("--tune", action="store_true", help="takes a quarter of a minute for each history")
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--dask")
     arguments = parser.parse_args()
     columns = [*MODELS, *(["tuned"] if arguments.tune else []), "truth", "±"]
     print(f"| Category | {' | '.join(columns)} |")
     print("|---" * (len(columns) + 1) + "|")
-    for name, category in CATEGORIES.items():
-        if arguments.only not in {None, name}:
-            continue
-        histories = [
-            simulate(category, arguments.races, np.random.default_rng(seed))
-            for seed in range(arguments.seeds)
-        ]
-        models = [[create(key, parameters) for key, parameters in MODELS.values()] for _ in histories]
-        if arguments.tune:
-            for history, own in zip(histories, models, strict=True):
-                own.append(tuned(history))
-        row(name, histories, models, only_mixed=False)
-        if category.apart is not None:
-            row("… their meetings", histories, models, only_mixed=True)
+    with cores(arguments.jobs, arguments.dask):
+        for name, category in CATEGORIES.items():
+            if arguments.only not in {None, name}:
+                continue
+            calls = [(category, arguments.races, seed, arguments.tune) for seed in range(arguments.seeds)]
+            found = list(spread(figures, calls))
+            row(name, np.array([everything for everything, _ in found]))
+            if category.apart is not None:
+                row("… their meetings", np.array([meetings for _, meetings in found]))
+
+
+def figures(category: Category, races: int, seed: int, tune: bool) -> tuple[FloatArray, FloatArray]:
+    """Return both figures of every model and of the truth, on all judged races and on mixed ones.
+
+    Returns:
+        Two arrays of shape [models + 1, 2]; the second is empty for categories with a single group.
+    """
+    simulated = simulate(category, races, np.random.default_rng(seed))
+    models = [create(key, parameters) for key, parameters in MODELS.values()]
+    if tune:
+        models.append(tuned(simulated))
+    both = [
+        np.array(
+            [
+                *(by_model(model, simulated, only_mixed=mixed) for model in models),
+                by_truth(simulated, only_mixed=mixed),
+            ]
+        )
+        for mixed in ([False] if category.apart is None else [False, True])
+    ]
+    return both[0], both[1] if len(both) > 1 else np.empty((0, 2))
 
 
 def tuned(simulated: Simulated) -> RatingModel:
-    """The first model with parameters that suit the first half of the races."""
+    """Return the first model with parameters tuned on the first half of the races."""
     found = tune(
         simulated.history,
         "thurstone-hurdle",
@@ -238,18 +258,14 @@ def tuned(simulated: Simulated) -> RatingModel:
     return create(found.model, found.parameters)
 
 
-def row(name: str, histories: list[Simulated], models: list[list[RatingModel]], *, only_mixed: bool) -> None:
-    """Print a category's figures, of the models that each history has."""
-    seeds = len(histories)
-    found = np.array(
-        [
-            [
-                *(by_model(model, history, only_mixed=only_mixed) for model in own),
-                by_truth(history, only_mixed=only_mixed),
-            ]
-            for history, own in zip(histories, models, strict=True)
-        ]
-    )
+def row(name: str, found: FloatArray) -> None:
+    """Print a category's figures.
+
+    Args:
+        name: of the category.
+        found: shape [seeds, models + 1, 2], the truth last.
+    """
+    seeds = len(found)
     mean = found.mean(0)
     best = mean[:-1].argmin(0)
     cells = []
