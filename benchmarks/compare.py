@@ -3,7 +3,7 @@
     python benchmarks/compare.py FILE [FILE ...] [--model KEY ...] [--jobs 2]
 
 Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with the
-models' defaults. The standard error of the difference to the first model, over races, is in brackets, in units
+models' defaults. In brackets is the standard error of the difference to the first model, over races, in units
 of the last digit. Counts are of unfair-looking results: DNFs that gain, last places that gain, winners
 who lose, and finishers who would have lost less by giving up.
 """

@@ -6,7 +6,7 @@ Every player has a skill; a performance is the skill plus N(0, 1), and the categ
 finishes. Models have their defaults, predict each race before rating it, and are judged on the second half of
 the races. `truth` knows the skills of the day and the rule: no model can do better except by luck.
 
-It prints means over seeds as a Markdown table: misordered pairs and log loss, the best model in bold. The last
+It prints means over seeds as a Markdown table: misordered pairs and log loss, the best in bold. The last
 column is the largest standard error of the difference in log loss between the first model and another.
 `--tune` adds the first model with parameters tuned on the first half, as `racebot tune` does it. Histories
 are spread over all cores, or with `--dask tcp://SCHEDULER:8786` over a cluster.
