@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.errors import ModelError
+from racebot.ratings import fast
 from racebot.ratings.model import Carries, FloatArray, RatingModel
 from racebot.study.history import History, PastRace
 
@@ -31,7 +32,7 @@ def newcomers(model: RatingModel, history: History) -> FloatArray:
     """A table of states in which nobody has raced: shape [players, k], or [candidates, players, k]."""
     initial = model.initial()
     shape = (*initial.shape[:-1], len(history.players), initial.shape[-1])
-    return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape))
+    return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape), order="C")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,13 +88,11 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
         model: with single parameters, or with arrays of them: then every race is rated for all
             candidates at once.
         history: the races, in the order in which they are rated.
-        table: states to start from, of the shape that `newcomers` gives; it is updated in place, and
-            carries the ratings into the next replay. By default nobody has raced.
+        table: states to start from, of the shape that `newcomers` gives. It is updated in place, up to a
+            block of races ahead, and carries the ratings into the next replay. By default nobody has raced.
     """
     if table is None:
         table = newcomers(model, history)
-    for race in history.races:
-        before = table[..., race.players, :]
-        after = model.rate(before, race.outcome)
-        table[..., race.players, :] = after
+    states = fast.replay(model, history.races, table)
+    for race, (before, after) in zip(history.races, states, strict=True):
         yield Step(race, before, after)

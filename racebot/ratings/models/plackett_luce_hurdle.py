@@ -120,7 +120,7 @@ def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]
     count = len(order)
     for k in range(count - 1):
         if race.group[order[k]] == race.group[order[k + 1]]:
-            return tied_gradient(ratings, race), race.group[order[0]] == race.group[order[-1]]
+            return tied_gradient(ratings, race)
     rates = [math.exp(-rating) for rating in ratings]
     mass = 0.0
     masses = [0.0 for _ in ratings]
@@ -138,8 +138,8 @@ def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]
     return moves, True
 
 
-def tied_gradient(ratings: list[float], race: Race) -> list[float]:
-    """Return the same where finishers share places; compiled code returns zeros."""
+def tied_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
+    """Return the same where finishers share places; compiled code leaves it to plain Python."""
     moves = [0.0] * len(ratings)
     best_first = sorted(sorted(race.worst_first), key=race.group.__getitem__)
     labels = np.array([race.group[i] for i in best_first])
@@ -148,7 +148,7 @@ def tied_gradient(ratings: list[float], race: Race) -> list[float]:
         found = PlackettLuce().direction(np.array([ratings[i] for i in best_first]), groups)
         for i, move in zip(best_first, found.tolist(), strict=True):
             moves[i] = move
-    return moves
+    return moves, True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,109 @@
+"""Replay a history by compiled code: the extra `racebot[fast]`, for studies.
+
+Without Numba everything here runs in plain Python. Compiled results may differ from plain ones in the last
+digits, so a ledger is always rated by `RatingModel.rate`. The first use of a model compiles its kernel,
+which takes seconds. Numba keeps the machine code on disk
+(https://numba.readthedocs.io/en/stable/developer/caching.html).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from racebot.races.outcome import IntArray, Outcome
+from racebot.ratings.kernel import KernelModel, Race
+from racebot.ratings.model import FloatArray, RatingModel
+
+AVAILABLE = importlib.util.find_spec("numba") is not None
+"""Whether Numba is installed."""
+_MANY = 16
+"""From so many candidates on, the cores share them."""
+_BLOCK = 64
+"""Races that compiled code rates at a time. Threads wait for one another after each block."""
+
+
+class Replayable(Protocol):
+    """A race of a history."""
+
+    @property
+    def players(self) -> IntArray:
+        """Shape [n]: rows of the entrants in the table of states."""
+        ...
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happened; always `rateable`."""
+        ...
+
+
+def replay(
+    model: RatingModel, races: Sequence[Replayable], table: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Rate races one after another, and yield the states before and after each.
+
+    Args:
+        model: with single parameters, or with arrays of candidates.
+        races: in the order in which they are rated.
+        table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
+    """
+    kernel = _kernel(model)
+    if kernel is None or not isinstance(model, KernelModel) or not table.flags.c_contiguous:
+        for race in races:
+            before = table[..., race.players, :]
+            after = model.rate(before, race.outcome)
+            table[..., race.players, :] = after
+            yield before, after
+        return
+    remaining = iter(races)
+    while block := list(islice(remaining, _BLOCK)):
+        yield from _replay_block(model, kernel, block, table)
+
+
+def _kernel(model: RatingModel) -> tuple[Callable[..., None], Callable[..., None]] | None:
+    if not AVAILABLE or not isinstance(model, KernelModel):
+        return None
+    # Importing Numba takes half a second.
+    kernels: dict[str, tuple[Callable[..., None], Callable[..., None]]]
+    kernels = importlib.import_module("racebot.ratings.compiled").KERNELS
+    return kernels.get(model.key)
+
+
+def _replay_block(
+    model: KernelModel,
+    kernel: tuple[Callable[..., None], Callable[..., None]],
+    races: Sequence[Replayable],
+    table: FloatArray,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    outcomes = [race.outcome for race in races]
+    rows = table.reshape(-1, *table.shape[-2:])
+    settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])))
+    players = np.concatenate([race.players for race in races])
+    group = np.concatenate([outcome.group for outcome in outcomes])
+    unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
+    bounds = np.cumsum([0, *(outcome.size for outcome in outcomes)])
+    lasts = np.array([-1 if outcome.last_unfinished else outcome.last_group for outcome in outcomes])
+    days = np.array([outcome.day for outcome in outcomes])
+    before = np.empty((len(rows), len(players), rows.shape[-1]))
+    after = np.empty_like(before)
+    at = np.zeros(len(rows), dtype=np.int64)
+    rate = kernel[len(rows) >= _MANY]
+    while True:
+        rate(rows, settings, players, group, unfinished, bounds, lasts, days, before, after, at)
+        left = np.flatnonzero(at < len(races))
+        if not left.size:
+            break
+        for c in left:
+            part = slice(bounds[at[c]], bounds[at[c] + 1])
+            race = Race.of(outcomes[at[c]])
+            after[c, part] = model.rate_candidate(before[c, part], race, settings[c].tolist())
+            rows[c, players[part]] = after[c, part]
+            at[c] += 1
+    before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield before[..., start:stop, :], after[..., start:stop, :]
