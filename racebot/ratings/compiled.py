@@ -205,7 +205,7 @@ def _arrange(group: Any, unfinished: Any, bounds: Any, lasts: Any) -> Any:
 
 @register_jitable
 def _through(rate, table, p, players, group, unfinished, bounds, days, arranged, before, after, at):
-    """Rate races from `at` on with one candidate. Return the first one left to plain Python, or their number."""
+    """Rate races from `at` on with one candidate. Return the first that plain Python must rate."""
     order, counts, clamped = arranged
     for r in range(at, len(days)):
         a, b = bounds[r], bounds[r + 1]
