@@ -13,7 +13,7 @@ from racebot.racetime.payload import Race
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A player who asks, or is asked about. `name` is as shown, with a discriminator where it is needed."""
+    """A player who asks or is asked about. `name` has a discriminator if another player shares it."""
 
     id: str
     name: str

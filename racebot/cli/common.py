@@ -1,4 +1,4 @@
-"""What all commands share: the application, its consoles, options, and how an error is told."""
+"""The application that all commands belong to: its consoles, shared options and error output."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Rates the races of a racetime.gg category and tells the racers what each race did to their rating.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Rate the races of a racetime.gg category, and explain each change to the racers in chat.",
 )
 console = Console(emoji=False)
 notices = Console(stderr=True, emoji=False)
 
 Database = Annotated[
     Path | None,
-    typer.Option(help="The ledger's SQLite file, in place of RACEBOT_DATABASE.", show_default=False),
+    typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.", show_default=False),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def _version(wanted: bool) -> None:
@@ -65,42 +66,47 @@ def _common(
 
 
 def main() -> None:
-    """Entry point of the `racebot` command."""
+    """Run the `racebot` command, and exit with 2 for bad input, and 1 for a failure that may pass."""
     stamina.instrumentation.set_on_retry_hooks([])
     try:
         app(prog_name="racebot")
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
             if logs.for_programs():
-                log.critical("%s", line)  # the last line of all is one that they must be able to read
+                log.critical("%s", line)  # a program reads every line, the last one too
             else:
                 tell(f"racebot: {line}", to=notices)
-        mend = isinstance(error, (CredentialsError, NotFoundError))
-        passing = isinstance(error, (NoSuchEntryError, SiteError)) and not mend
-        sys.exit(1 if passing else 2)
+        wrong_setting = isinstance(error, (CredentialsError, NotFoundError))
+        sys.exit(1 if isinstance(error, SiteError) and not wrong_setting else 2)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def load_settings(**overrides: Any) -> Settings:
+    """Load the settings and start logging to standard error."""
     settings = sources.load(**overrides)
     logs.to_stderr(settings.log_level, settings.log_format)
     return settings
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
+    """Return the leaderboards with a name, in any case, or all of them.
+
+    Raises:
+        NoSuchEntryError: no leaderboard has that name.
+    """
     boards = ledger.leaderboards()
     if name is None:
         return boards
     chosen = [board for board in boards if board.name.lower() == name.lower()]
     if not chosen:
         names = ", ".join(board.name for board in boards) or "none yet"
-        raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger; there are: {names}")
+        raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger. It has: {names}")
     return chosen
 
 
 def tell(text: str, *, to: Console | None = None) -> None:
-    """Print a line in which names from elsewhere stand: as it is, but for what moves a terminal."""
+    """Print a line as it is, without markup and without characters that control a terminal."""
     (to or console).print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -112,4 +118,5 @@ def print_json(document: Any) -> None:
 
 
 def utc(moment: datetime | None) -> datetime | None:
+    """Return a moment with UTC as its time zone if it has none."""
     return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)

@@ -1,4 +1,4 @@
-"""Commands for the operator: watch, backfill, import, and see that all is well."""
+"""Commands for the operator: run, backfill, import, verify, rebuild, back up, and check the bot's health."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from racebot.standings.settle import MergeReport, Settler
 
 @app.command()
 def run(database: Database = None) -> None:
-    """Watch the category: settle recorded races and tell the racers, until stopped.
+    """Watch the category's race rooms and keep the ratings, until stopped.
 
     Example: racebot run
     """
@@ -61,27 +61,27 @@ def run(database: Database = None) -> None:
 @app.command()
 def backfill(
     goal: Annotated[
-        list[str] | None, typer.Option(help="Only this goal; may be given several times.")
+        list[str] | None, typer.Option(help="Rate this goal only. Repeat the option for several goals.")
     ] = None,
     since: Annotated[
-        datetime | None, typer.Option(help="Only races that ended on this day (UTC) or later.")
+        datetime | None, typer.Option(help="Rate races that ended on this day (UTC) or later.")
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(help="Only races that ended before this day (UTC).")
+        datetime | None, typer.Option(help="Rate races that ended before this day (UTC).")
     ] = None,
     category: Annotated[
-        str | None, typer.Option(help="In place of RACEBOT_CATEGORY.", show_default=False)
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
     ] = None,
     database: Database = None,
 ) -> None:
-    """Fetch the category's past races and rate them. May be stopped, resumed and repeated.
+    """Fetch the category's past races and rate them. Safe to stop, resume and repeat.
 
     Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
     """
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
     if not slugs:
-        raise SettingsError("RACEBOT_CATEGORY is not set: set it, or give --category")
+        raise SettingsError("RACEBOT_CATEGORY is not set. Set it, or pass --category")
     selection = past.Selection(goal or (), utc(since), utc(until))
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
@@ -121,21 +121,25 @@ def import_file(
     goal: Annotated[
         str | None,
         typer.Option(
-            help="The goal of an archive's races (default: the file's name); of site JSON, the one wanted."
+            help="The goal of an archive's races (default: the file's name). For JSON saved from the site, "
+            "the one goal to import (default: all)."
         ),
     ] = None,
     category: Annotated[
-        str | None, typer.Option(help="In place of RACEBOT_CATEGORY.", show_default=False)
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
     ] = None,
     database: Database = None,
 ) -> None:
-    """Rate the races of a file. May be repeated.
+    """Rate the races of a file. Safe to repeat.
 
     Example: racebot import season-1.json --goal "Season 1"
     """
     settings = load_settings(database=database)
     if category is None and len(settings.categories) > 1:
-        raise SettingsError(f"say with --category which the races are of: {', '.join(settings.slugs())}")
+        raise SettingsError(
+            f"the settings have several categories: pass one of them with --category: "
+            f"{', '.join(settings.slugs())}"
+        )
     results = past.read_races(file, category=category or "".join(settings.slugs()), goal=goal)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
@@ -191,11 +195,13 @@ def rebuild(
 def back_up(
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where to; by default backups/ beside the database.", show_default=False),
+        typer.Option(
+            help="The folder for the copy. Default: backups/ beside the database.", show_default=False
+        ),
     ] = None,
     database: Database = None,
 ) -> None:
-    """Make a whole copy of the database, also while the bot runs.
+    """Copy the database. Safe while the bot runs.
 
     Example: racebot backup
     """
@@ -208,7 +214,7 @@ def back_up(
 
 @app.command()
 def doctor() -> None:
-    """Try settings, credentials, category, goals and database, and say what is wrong.
+    """Check settings, credentials, category, goals and database, and say how to fix what is wrong.
 
     Example: racebot doctor
     """
@@ -229,23 +235,25 @@ def doctor() -> None:
 
 @app.command()
 def health(database: Database = None) -> None:
-    """Succeed if a worker on this database has seen its category within five minutes.
+    """Succeed if the bot has seen its category within the last five minutes.
 
     Example: racebot health
     """
     settings = load_settings(database=database)
     seen = last_seen(settings.database)
     if seen is None:
-        raise SiteError(f"no worker has been at work on {settings.database}")
+        raise SiteError(f"the bot has never run on {settings.database}: start it with `racebot run`")
     age = utc_now() - seen
     if age > health_timeout(settings.rooms_every):
-        raise SiteError(f"the worker last saw its category {age.total_seconds() / 60:.0f} minutes ago")
-    console.print("well")
+        raise SiteError(
+            f"the bot last saw its category {age.total_seconds() / 60:.0f} minutes ago: look at its log"
+        )
+    console.print("healthy")
 
 
 @app.command("status")
 def show_status(database: Database = None, as_json: AsJson = False) -> None:
-    """Show what the running bot is at: rooms, races that wait for their record, what is still to be said.
+    """Show the state of the running bot: rooms, races waiting for their record, messages to deliver.
 
     Example: racebot status
     """
@@ -268,8 +276,8 @@ def _tell_merge(report: MergeReport) -> None:
     parts: Iterable[str] = (
         f"{report.new} new races",
         f"{report.changed} changed" if report.changed else "",
-        f"{report.known} known already" if report.known else "",
-        f"{report.skipped} not counted (not recorded, or not a goal that is rated)" if report.skipped else "",
+        f"{report.known} unchanged" if report.known else "",
+        f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",
     )
     console.print(", ".join(part for part in parts if part))
 

@@ -72,7 +72,9 @@ def show_player(
 
 @app.command("race")
 def show_race(
-    name: Annotated[str, typer.Argument(help="A race's name, with or without its category.")],
+    name: Annotated[
+        str, typer.Argument(help="A race's name, as in its address; the category may be left out.")
+    ],
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:

@@ -23,17 +23,18 @@ DEMO_DATABASE = Path("state/demo.db")
 @app.command()
 def sandbox(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes any free one.")
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
     ] = 8000,
     races: Annotated[
-        Path | None, typer.Option(help="Past races to serve: an archive, or JSON saved from the site.")
+        Path | None,
+        typer.Option(help="Past races to serve: an archive, or JSON saved from the site."),
     ] = None,
     goal: Annotated[
         str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")
     ] = None,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
 ) -> None:
-    """Serve a local stand-in for racetime.gg, to try the bot against.
+    """Serve a local imitation of racetime.gg, to try the bot against.
 
     Example: racebot sandbox --port 8000 --races season-1.json
     """
@@ -48,20 +49,18 @@ def sandbox(
     except HistoryError as error:
         raise SettingsError(str(error)) from None
     except OSError as error:
-        raise SettingsError(f"port {port}: {error.strerror}: choose another with --port") from None
+        raise SettingsError(f"port {port}: {error.strerror}. Choose another with --port") from None
 
 
 @app.command()
 def demo(
-    races: Annotated[int, typer.Option(min=3, help="How many races.")] = 4,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same races.")] = 1,
-    speed: Annotated[float, typer.Option(min=0.1, max=20, help="Twice as fast with 2.")] = 1.0,
+    races: Annotated[int, typer.Option(min=3, help="Number of races.")] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same races.")] = 1,
+    speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
     model: Annotated[str, typer.Option(help="The rating model.")] = model.DEFAULT_MODEL,
-    database: Annotated[
-        Path, typer.Option(help="Where the demo keeps its ledger; it is begun anew.")
-    ] = DEMO_DATABASE,
+    database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
 ) -> None:
-    """Watch the bot at work: a sandbox, simulated racers, and the real worker, within a minute.
+    """Show the bot at work for a minute: the real worker, a sandbox and simulated racers.
 
     Example: racebot demo --races 5 --speed 2
     """
@@ -71,7 +70,7 @@ def demo(
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
         raise SettingsError(
-            f"--database {database}: the demo begins a new one, and this file is there already"
+            f"--database {database}: the file exists; name a new one, since the demo would overwrite it"
         )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
@@ -81,7 +80,7 @@ def demo(
         for board in ledger.leaderboards():
             report = queries.leaderboard_report(ledger, board, queries.Listing())
             tables.print_leaderboard(console, report)
-    console.print(f"The same again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
+    console.print(f"To see it again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
 
 
 def _need_sandbox() -> None:

@@ -86,7 +86,7 @@ def print_proposal(console: Console, wanted: Proposal, effect: Preview) -> None:
 
 
 def status(console: Console, report: dict[str, Any]) -> None:
-    """What a bot is at."""
+    """Print the state of the worker."""
     worker, database = report["worker"], report["database"]
     seen = (
         "has never seen its category"

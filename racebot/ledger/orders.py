@@ -21,7 +21,7 @@ EXCLUDED = "excluded by the operator"
 
 
 class OrderKind(StrEnum):
-    """What an order does."""
+    """The kinds of orders."""
 
     FORGET = "forget"
     HIDE = "hide"

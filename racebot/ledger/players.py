@@ -21,9 +21,10 @@ _FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL |
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A player as the ledger knows them. `shown` is the name, with the discriminator where it is needed.
+    """A player as the ledger knows them.
 
-    `discriminator` is empty until a race has shown it.
+    `shown` is the name, with the discriminator if another player shares it. `discriminator` is empty until
+    a race has shown it.
     """
 
     id: str

@@ -71,7 +71,7 @@ async def test_a_file_and_the_site_lead_to_the_same_standings_to_the_last_bit(
             assert verified.returncode == 0
 
         again = await asyncio.to_thread(sandbox.racebot, "backfill")
-        assert f"0 new races, {recorded} known already" in again.stdout
+        assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
 async def test_a_backfill_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, season: Path) -> None:

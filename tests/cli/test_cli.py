@@ -147,7 +147,7 @@ def test_importing_rates_and_shows(racebot: Racebot) -> None:
     assert "Any Orb (pairwise-elo)" in done.out
     assert "All Orbs (pairwise-elo)" in done.out
     assert done.err == ""
-    assert "3 known already" in racebot("import", "races.json").out
+    assert "3 unchanged" in racebot("import", "races.json").out
 
 
 def test_importing_one_goal(racebot: Racebot) -> None:
@@ -254,16 +254,26 @@ def test_a_new_model_takes_effect_with_the_next_rebuild(
         (("player", "Zed"), "no player 'Zed' in the ledger"),
         (("player", "n"), "no player 'n' in the ledger. Did you mean Ann (id-ann)?"),
         (("race", "zed"), "no recorded race 'zed' in the ledger"),
-        (("leaderboard", "Zed"), "no leaderboard 'Zed' in the ledger; there are: All Orbs, Any Orb"),
+        (("leaderboard", "Zed"), "no leaderboard 'Zed' in the ledger. It has: All Orbs, Any Orb"),
         (("rebuild", "Zed"), "no leaderboard 'Zed' in the ledger"),
-        (("health",), "no worker has been at work on "),
     ],
 )
-def test_what_is_not_there_is_exit_code_1(filled: Racebot, words: tuple[str, ...], told: str) -> None:
+def test_an_unknown_name_is_exit_code_2(filled: Racebot, words: tuple[str, ...], told: str) -> None:
     done = filled(*words)
     (complaint,) = done.complaints
     assert complaint.startswith(told)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
+
+
+def test_health_fails_if_the_bot_never_ran(filled: Racebot) -> None:
+    assert (filled("health").code, filled("health").out) == (1, "")
+
+
+@pytest.mark.parametrize("words", [("-h",), ("backfill", "-h"), ("hide", "-h")])
+def test_help_has_a_short_option(racebot: Racebot, words: tuple[str, ...]) -> None:
+    done = racebot(*words)
+    assert done.code == 0
+    assert "Usage: racebot" in done.out
 
 
 @pytest.mark.parametrize(

@@ -79,26 +79,24 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    "words",
     [
-        (("hide", "Bo"), 1),
-        (("hide", "Ann#0003"), 1),
-        (("forget", "ann"), 1),
-        (("merge", "Ann", "id-bo"), 1),
-        (("merge", "ann1", "ann2"), 2),
-        (("unhide", "ann1"), 2),
-        (("exclude", "third", "--reason", "x"), 1),
-        (("exclude", "first", "--reason", " "), 2),
-        (("exclude", "first"), 2),
-        (("include", "first"), 2),
+        ("hide", "Bo"),
+        ("hide", "Ann#0003"),
+        ("forget", "ann"),
+        ("merge", "Ann", "id-bo"),
+        ("merge", "ann1", "ann2"),
+        ("unhide", "ann1"),
+        ("exclude", "third", "--reason", "x"),
+        ("exclude", "first", "--reason", " "),
+        ("exclude", "first"),
+        ("include", "first"),
     ],
 )
-def test_a_wrong_order_is_one_line_and_changes_nothing(
-    racebot: Racebot, words: tuple[str, ...], code: int
-) -> None:
+def test_a_wrong_order_is_one_line_and_changes_nothing(racebot: Racebot, words: tuple[str, ...]) -> None:
     before = names(racebot)
     done, out, err = racebot(*words)
-    assert (done, out) == (code, "")
+    assert (done, out) == (2, "")
     assert err
     assert json.loads(racebot("audit", "--json")[1]) == []
     assert names(racebot) == before
