@@ -183,12 +183,14 @@ class Pages:
         if report is None:
             return None
         placed = (entrant for entrant in report.result if entrant.place is not None)
+        times = {e.id: e.finish_time for e in placed if e.finish_time is not None}
         body = templating.render(
             "race.html",
             path,
             report=report,
             boards=list(zip(self.view.boards_of(report), report.leaderboards, strict=True)),
-            times={e.id: e.finish_time for e in placed if e.finish_time is not None},
+            times=times,
+            fastest=min(times.values(), default=None),
             explained=any(part.entrants for part in report.leaderboards),
             unrated=[entrant for entrant in report.result if entrant.id is None],
             site=self.view.publication.site,

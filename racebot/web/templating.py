@@ -73,6 +73,12 @@ def timer(length: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
+def gap(seconds: float) -> str:
+    """Format the gap between two finish times: +0:07, +1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
+
+
 def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
@@ -121,6 +127,7 @@ def _environment() -> Environment:
         "day": day,
         "minute": minute,
         "timer": timer,
+        "gap": gap,
         "percent": percent,
         "counted": _counted,
         "slug": _slug,

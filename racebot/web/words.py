@@ -1,59 +1,60 @@
-"""The models in plain words, for racers."""
+"""The models in plain English, for racers."""
 
 from __future__ import annotations
 
 _HURDLE = """
-A race is read in two parts. First: did you finish? Better racers finish more often, so that finishing gains
-points, many for a newcomer and few for somebody from whom it is expected, and not finishing costs some.
+The model rates a race in two steps. First: did you finish? Better racers finish more often. Finishing gains
+points, many for a newcomer and few for a racer who nearly always finishes. Not finishing costs some.
 
-Then, among those who finished: in which order? Your place is held against what the ratings of the others led
-one to expect. Beating somebody rated above you gains much, beating somebody far below you next to nothing.
-Nobody's place is compared with those who did not finish.
+Then: where did you place among the finishers? Your place is compared with the place that the ratings
+predict. Beating a racer rated above you gains a lot, beating one far below you almost nothing. Finishers are
+never compared with racers who did not finish.
 """
-_COUNTED = """
-How far a race moves a rating depends on the number of races alone: far at first, then less and less.
+_BY_RACES = """
+How much a race moves your rating depends only on the number of races you have run: a lot at first, then less
+and less.
 """
 _BY_RATING = """
-How far a race moves a rating depends on the rating: a low one moves far, a high one little.
+How much a race moves your rating depends on the rating: a low one moves a lot, a high one a little.
 """
 _UNFINISHED = """
-Who did not finish is placed behind everybody who did, and among those who did not finish nobody is ahead.
+Racers who did not finish rank behind all finishers and are not ranked against each other.
 """
 _ORDER = f"""
-Your place is held against what the ratings of all others led one to expect. {_UNFINISHED.strip()}
+Your place is compared with the place that the ratings of all racers predict. {_UNFINISHED.strip()}
 """
 _PAIRS = f"""
-A race is read as one game against each of the others: those behind you are won, those before you lost. A win
-against somebody rated above you gains more than one against somebody below you. {_UNFINISHED.strip()}
+A race counts as one game against each other racer. You win against those behind you and lose against those
+ahead of you. Beating a racer rated above you gains more than beating one below you. {_UNFINISHED.strip()}
 """
 
 _TEXTS = {
-    "thurstone-hurdle": _HURDLE + _COUNTED,
+    "thurstone-hurdle": _HURDLE + _BY_RACES,
     "thurstone-filter": f"""{_HURDLE}
-Behind each rating there is an uncertainty, which shrinks as you race and grows while you are away. The
-points shown are cautious: they climb as the uncertainty shrinks.
+Behind each rating is an uncertainty, which shrinks as you race and grows while you are away. The points
+shown are cautious: they rise as the uncertainty shrinks.
 """,
     "plackett-luce-hurdle": _HURDLE + _BY_RATING,
     "plackett-luce": _ORDER + _BY_RATING,
     "thurstone": f"""{_ORDER}
-Everybody has good and bad days by chance, seldom far from their strength.
+Everyone has good and bad days, which are rarely far from their strength.
 {_BY_RATING}""",
     "trueskill": f"""{_ORDER}
-There are two numbers for each player: a skill, and its uncertainty, how little is known of it yet. The points
-shown are cautious: from the skill a multiple of the uncertainty is taken off (the parameter conservative
-below), so that they climb as the uncertainty shrinks.
+Each player has two numbers: a skill, and the uncertainty of that skill. The points shown are cautious: a
+multiple of the uncertainty (the parameter conservative below) is subtracted from the skill, so they rise as
+the uncertainty shrinks.
 """,
     "pairwise-elo": _PAIRS,
     "multielo": _PAIRS,
     "elo-ffa": _PAIRS,
     "glicko-ffa": f"""{_PAIRS}
-Behind each rating there is an uncertainty, which shrinks with each race. The less is left of it, the less a
-race moves the rating.
+Behind each rating is an uncertainty, which shrinks with each race. The smaller it is, the less a race moves
+the rating.
 """,
     "elo-exponential": _PAIRS,
     "elo-gaussian": _PAIRS,
     "previous-rank": """
-A rating is the place in the last race, and nothing else. It is shown with a minus, so that the higher of two
+A rating is simply the place in the last race. It is shown with a minus sign, so that the higher of two
 ratings is the better one.
 """,
 }

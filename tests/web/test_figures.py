@@ -124,8 +124,8 @@ def test_every_model_is_explained_in_plain_words() -> None:
 @pytest.mark.parametrize("key", MODELS)
 def test_words_about_a_model_are_those_of_its_kind(key: str) -> None:
     text, model = " ".join(WORDS[key]), create(key)
-    assert ("in two parts" in text) == isinstance(model, PredictsFinish)
-    assert ("number of races alone" in text) == ("races" in model.columns)
+    assert ("in two steps" in text) == isinstance(model, PredictsFinish)
+    assert ("only on the number of races" in text) == ("races" in model.columns)
     assert ("uncertainty" in text) == (not {"sigma", "deviation", "variance"}.isdisjoint(model.columns))
     assert ("depends on the rating" in text) == (len(getattr(model, "rates", ())) > 1)
     assert ("did not finish" in text) == (key != "previous-rank")

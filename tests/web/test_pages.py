@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from builders import entrant, result
+from builders import SECOND, entrant, result
 
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.plan import LeaderboardPlan
@@ -15,6 +15,7 @@ from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document
 from racebot.web.pages import Pages
+from racebot.web.templating import gap
 from racebot.web.view import View
 
 from .conftest import Merge
@@ -128,14 +129,29 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
     shown = text(view, "races/orb/a.html")
     assert "Any Orb · ended 1 Mar 2026, 12:00 UTC · room on racetime.gg" in shown
-    assert re.search(r"2 Ann first race 1:00:00 \+\d+ 1000 → \d+ 1\.5 finishing \+\d+", shown)
+    assert re.search(r"2 Ann first race 1:00:00 \+59:59 \+\d+ 1000 → \d+ 1\.5 finishing \+\d+", shown)
     assert "gained: Bo (50% to beat)" in shown
     assert re.search(r"DNF Cy first race −\d+", shown)
     assert re.search(r"DQ Di first race −\d+ .*% to finish", shown)
     assert "Not rated because the account was deleted: Gone (1)." in shown
 
 
-def test_a_race_that_changed_nothing_says_why(merge: Merge) -> None:
+def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
+    field = (entrant("ann", time=3600 * SECOND), entrant("bo", time=3607 * SECOND), entrant("cy", "dnf"))
+    shown = text(merge([result("a", entrants=field)]), "races/orb/a.html")
+    assert re.search(r"Ann first race 1:00:00 \+\d", shown)
+    assert "Bo first race 1:00:07 +0:07 " in shown
+    assert re.search(r"Cy first race −\d", shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(7, "+0:07"), (83, "+1:23"), (600, "+10:00"), (3723, "+1:02:03")]
+)
+def test_gaps_are_as_short_as_possible(seconds: int, expected: str) -> None:
+    assert gap(seconds) == expected
+
+
+def test_race_without_changes_says_why(merge: Merge) -> None:
     teams = result("a", "ann bo")
     teams = replace(teams, entrants=tuple(replace(e, team=e.name) for e in teams.entrants))
     plan = replace(LeaderboardPlan("trueskill"), teams=TeamPolicy.IGNORE)
