@@ -1,0 +1,196 @@
+"""Rooms in which moderators edit results, replayed frame by frame: what the bot then writes in chat.
+
+The frames have the shape that the site sent when such edits were recorded: a chat message, the old data, and
+nothing about the new data, which only HTTP shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from builders import NOON, Clock, entrant_document, race_document
+
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.ledger.queue import Delivery
+from racebot.ledger.store import Ledger
+from racebot.racetime.payload import RaceUpdate, parse_event, parse_race
+from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+QUIET = 10.0
+TIMES = {"tess": "P0DT01H00M01.527896S", "pia": "P0DT01H00M01.882611S", "quinn": "P0DT01H00M02.212746S"}
+OLD = [("tess", "done"), ("pia", "done"), ("quinn", "done"), ("uma", "dnf")]
+EARLIER = "P0DT00H50M00S"
+
+
+def document(entrants: list[tuple[str, str]], version: int, **facts: Any) -> dict[str, Any]:
+    """A race with these entrants; a time given in `times` replaces the usual one."""
+    times = TIMES | facts.pop("times", {})
+    return race_document(
+        "r",
+        [
+            entrant_document(name, status, None if status == "dnf" else times.get(name))
+            for name, status in entrants
+        ],
+        version=version,
+        **facts,
+    )
+
+
+class Replay:
+    """A room and its lifecycle, without sockets: the site's side is a list of calls."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self._ledger = ledger
+        self._lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
+        self._room = Room("orb/r", quiet=QUIET)
+        self._http: dict[str, Any] = {}
+        self._now = 0.0
+        self._messages: list[str] = []
+        self.reads: list[float] = []
+
+    def frame(self, race: dict[str, Any]) -> None:
+        event = parse_event({"type": "race.data", "race": race, "version": race["version"]})
+        assert isinstance(event, RaceUpdate)
+        self._handle(self._room.on_frame(event.race, self._now))
+
+    def edit(self, shown: dict[str, Any], saved: dict[str, Any]) -> None:
+        """A system message, a frame with the data as shown so far, and new data in silence."""
+        self._room.on_system_message(self._now)
+        self.frame(shown)
+        self._http = saved
+
+    def wait(self, seconds: float = 30.0) -> list[str]:
+        """Let time pass, and return the chat messages since the last call."""
+        until = self._now + seconds
+        while self._room.deadline is not None and self._room.deadline <= until:
+            self._now = self._room.deadline
+            self._handle(self._room.tick(self._now))
+        self._now = until
+        messages, self._messages = self._messages, []
+        return messages
+
+    def _handle(self, notices: list[Notice]) -> None:
+        race = self._room.race
+        if race is not None and race.status == "finished" and not race.over:
+            self._lifecycle.observe(race)
+        for notice in notices:
+            match notice:
+                case ResultStands(result, previous):
+                    self._lifecycle.result_stands(result, previous)
+                case ResultTakenBack():
+                    self._lifecycle.taken_back("orb/r")
+                case Recorded(race) | Over(race):
+                    self._lifecycle.observe(race, in_room=True)
+                case ReadRace():
+                    self.reads.append(self._now)
+                    answer = parse_race(self._http)
+                    self._handle(self._room.on_read(answer, self._now, asked_at=self._now))
+        for row in self._ledger.outbox.open_for("orb/r"):
+            self._ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+            if row.message.kind == "chat":
+                self._messages.append(str(row.message.body["text"]))
+
+
+@pytest.fixture
+def replay(ledger: Ledger, clock: Clock) -> Replay:
+    clock.advance(seconds=10)
+    return Replay(ledger, clock)
+
+
+def winner(text: str) -> str:
+    """The player whom a message names first."""
+    return text.partition(": 1 ")[2].partition(" ")[0]
+
+
+def test_an_edited_time_and_a_reinstated_racer_are_corrected(replay: Replay, ledger: Ledger) -> None:
+    finished = document(OLD, 19)
+    replay.frame(finished)
+    (first,) = replay.wait()
+    assert winner(first) == "Tess"
+    assert replay.reads == [], "an ordinary finish needs no request"
+
+    times = {"quinn": EARLIER}
+    edited = document(OLD, 21, times=times)
+    replay.edit(finished, edited)
+    replay.frame(finished)  # the answer to `getrace`
+    (text,) = replay.wait()
+    assert text.startswith("Correction 1")
+    assert winner(text) == "Quinn"
+
+    without_pia = [("quinn", "done"), ("tess", "done"), ("uma", "dnf"), ("pia", "dq")]
+    replay.frame(document(without_pia, 22, times=times))
+    (text,) = replay.wait()
+    assert "DQ Pia" in text
+
+    replay.edit(document(without_pia, 23, times=times), document(OLD, 25, times=times))
+    (text,) = replay.wait()
+    assert text.startswith("Correction 3")
+    assert "DQ" not in text
+
+    replay.frame(document(OLD, 26, times=times, recorded=True))
+    assert replay.wait() == []
+    assert ledger.race("orb/r") is not None
+
+
+def test_a_cancelled_race_that_comes_back_is_announced_and_settled(replay: Replay, ledger: Ledger) -> None:
+    nobody = [("eve", "dnf"), ("finn", "dnf"), ("gus", "dnf")]
+    ended = "2026-03-01T12:00:00.000Z"
+    cancelled = document(nobody, 13, status="cancelled", recordable=False, ended_at=ended, cancelled_at=ended)
+    replay.frame(cancelled)
+    assert replay.wait() == []
+    eve = [("eve", "done"), *nobody[1:]]
+    back = document(eve, 15, times={"eve": EARLIER})
+    replay.edit(cancelled, back)
+    replay.edit(cancelled, back)
+    (text,) = replay.wait()
+    assert winner(text) == "Eve"
+    replay.frame(document(eve, 16, times={"eve": EARLIER}, recorded=True))
+    assert ledger.race("orb/r") is not None
+
+
+def test_do_not_record_undone_and_a_race_edited_to_its_end(replay: Replay, ledger: Ledger) -> None:
+    replay.frame(document(OLD, 20))
+    (first,) = replay.wait()
+    not_recorded = document(OLD, 21, recordable=False)
+    replay.frame(not_recorded)
+    assert replay.wait() == [DEFAULT_TEXTS.withdrawn]
+
+    back = document(OLD, 23, times={"quinn": EARLIER})
+    replay.edit(not_recorded, back)
+    (text,) = replay.wait()
+    assert winner(text) == "Quinn"
+
+    nobody = [(name, "dnf") for name, _ in OLD]
+    replay.edit(
+        back,
+        document(nobody, 31, status="cancelled", recordable=False, ended_at="2026-03-01T12:00:00.000Z"),
+    )
+    assert replay.wait() == [DEFAULT_TEXTS.withdrawn]
+    assert ledger.race("orb/r") is None
+
+    replay.edit(back, document(OLD, 33))
+    assert winner(replay.wait()[0]) == winner(first)
+
+
+def test_corrections_of_edits_come_within_twenty_seconds_and_the_quiet_time(replay: Replay) -> None:
+    finished = document(OLD, 19)
+    replay.frame(finished)
+    replay.wait()
+    replay.edit(finished, document(OLD, 21, times={"quinn": EARLIER}))
+    assert len(replay.wait(QUIET + 20)) == 1
+
+
+def test_an_edit_that_changes_nothing_is_not_corrected(replay: Replay) -> None:
+    finished = document(OLD, 19)
+    replay.frame(finished)
+    replay.wait()
+    replay.edit(finished, document(OLD, 21))
+    assert replay.wait() == []
+    assert replay.reads
+    race = parse_race(finished)
+    assert replace(race, version=21) == parse_race(document(OLD, 21))
