@@ -87,7 +87,7 @@ class CategoryWorker:
     async def rooms(self) -> None:
         """Watch the rooms that are open, just finished, or in which something is still to be said."""
         waiting = await self._call(self._ledger.pending.all, self.slug)
-        metrics.PENDING.labels(self.slug).set(len(waiting))
+        metrics.PENDING.labels(self.slug).set(sum(not pending.over for pending in waiting))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
         token = await self._tokens.get()
         try:

@@ -1,0 +1,185 @@
+"""One category: which rooms are joined, and where each source's races go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar
+
+import httpx
+import pytest
+from builders import CATEGORY, NOON, Clock, Wire, entrant_document, listed_document, race_document
+from pydantic import SecretStr
+
+from racebot.bot import category_watcher
+from racebot.bot.category_watcher import CategoryWorker
+from racebot.bot.race_lifecycle import Lifecycle
+from racebot.ledger.queue import Delivery, PendingRace
+from racebot.ledger.store import Ledger
+from racebot.racetime.client import Site
+from racebot.racetime.payload import Race, parse_race
+from racebot.settings.model import CategorySettings, Settings
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ANN_BO = [
+    entrant_document("ann", "done", "P0DT01H00M00.000000S", 1),
+    entrant_document("bo", "done", "P0DT01H01M00.000000S", 2),
+]
+BO_ANN = [
+    entrant_document("bo", "done", "P0DT00H59M00.000000S", 1),
+    entrant_document("ann", "done", "P0DT01H00M00.000000S", 2),
+]
+
+
+class Watch:
+    """A room's watch that stays until the end and notes what it is given."""
+
+    def __init__(self, name: str, **_: object) -> None:
+        self.name = name
+        self.read: list[Race] = []
+        self.listed: list[Race] = []
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    async def on_read(self, race: Race, asked_at: float) -> None:
+        self.read.append(race)
+
+    async def on_listing(self, race: Race) -> None:
+        self.listed.append(race)
+
+    def nudge(self) -> None:
+        pass
+
+
+@dataclass
+class Scene:
+    """A category on a site whose pages are set by path."""
+
+    category: CategoryWorker
+    lifecycle: Lifecycle
+    ledger: Ledger
+    clock: Clock
+    pages: dict[str, Any]
+    watches: dict[str, Watch] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+    def list_races(self, *races: dict[str, Any]) -> None:
+        self.pages[f"/{CATEGORY}/races/data"] = {"races": list(races), "num_pages": 1, "count": len(races)}
+
+
+async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+    return work(*arguments, **options)
+
+
+@pytest.fixture
+async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    clock.advance(seconds=10)
+    pages: dict[str, Any] = {
+        "/o/token": {"access_token": "x", "expires_in": 3600},
+        f"/o/{CATEGORY}/data": {"slug": CATEGORY, "name": "Orb", "goals": [], "current_races": []},
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        made.requests.append(request.url.path)
+        page = pages.get(request.url.path)
+        return httpx.Response(404) if page is None else httpx.Response(200, json=page)
+
+    def watch(name: str, **facts: object) -> Watch:
+        return made.watches.setdefault(name, Watch(name, **facts))
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    monkeypatch.setattr(category_watcher, "RoomWatch", watch)
+    lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
+    async with Site("http://site", interval=0, transport=Wire(answer)) as site:
+        category = CategoryWorker(
+            CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
+            site=site,
+            lifecycle=lifecycle,
+            call=at_once,
+            clock=clock,
+            common=Settings(commands=False),
+            failed=fail,
+            alive=lambda slug: None,
+        )
+        made = Scene(category, lifecycle, ledger, clock, pages)
+        yield made
+        await category.close()
+
+
+async def test_a_race_of_another_category_in_the_list_is_ignored(scene: Scene) -> None:
+    scene.list_races(
+        listed_document("r", ANN_BO, recorded=True, name="other/r"),
+        listed_document("s", ANN_BO, recorded=True),
+    )
+    await scene.category.past_races()
+    assert scene.ledger.race("other/r") is None
+    assert scene.ledger.race(f"{CATEGORY}/s") is not None
+
+
+async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene: Scene) -> None:
+    pending = PendingRace(f"{CATEGORY}/r", CATEGORY, NOON, scene.clock())
+    with scene.ledger.transaction():
+        scene.ledger.pending.save(pending)
+    for _ in range(2 * 60 * 6):
+        await scene.category.pending()
+        scene.clock.advance(seconds=30)
+    assert len(scene.requests) <= 15, "six hours of looks every 30 s"
+    await scene.category.rooms()
+    assert scene.watches == {}
+    with scene.ledger.transaction():
+        scene.ledger.pending.save(replace(pending, ended_at=scene.clock()))
+    await scene.category.rooms()
+    assert list(scene.watches) == [pending.race]
+
+
+async def test_what_other_sources_show_reaches_a_watched_room(scene: Scene) -> None:
+    name = f"{CATEGORY}/r"
+    with scene.ledger.transaction():
+        scene.ledger.pending.save(PendingRace(name, CATEGORY, NOON, scene.clock()))
+    await scene.category.rooms()
+    scene.pages[f"/{name}/data"] = race_document("r", BO_ANN, version=21)
+    await scene.category.pending()
+    assert [race.version for race in scene.watches[name].read] == [21]
+    scene.list_races(listed_document("r", BO_ANN))
+    await scene.category.past_races()
+    assert [race.name for race in scene.watches[name].listed] == [name]
+
+
+async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scene: Scene) -> None:
+    name = f"{CATEGORY}/r"
+    scene.list_races(listed_document("r", ANN_BO))
+    await scene.category.past_races()
+    announced = scene.ledger.pending.get(name)
+    assert announced is not None
+    shown = parse_race(listed_document("r", ANN_BO)).result
+    assert shown is not None
+    scene.lifecycle.result_stands(shown)
+    for row in scene.ledger.outbox.open_for(name):
+        scene.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+    scene.clock.advance(hours=30)
+    await scene.category.past_races()
+    assert scene.watches == {}
+    scene.list_races(listed_document("r", BO_ANN))
+    await scene.category.past_races()
+    assert list(scene.watches) == [name]
+
+
+async def test_a_race_that_is_over_is_watched_for_an_hour(scene: Scene) -> None:
+    over = PendingRace(f"{CATEGORY}/r", CATEGORY, NOON, NOON + timedelta(days=1), over=True)
+    with scene.ledger.transaction():
+        scene.ledger.pending.save(over)
+    scene.clock.now = NOON + timedelta(minutes=61)
+    await scene.category.rooms()
+    assert scene.watches == {}
+    scene.clock.now = NOON + timedelta(minutes=59)
+    await scene.category.rooms()
+    assert list(scene.watches) == [over.race]
