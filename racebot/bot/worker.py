@@ -20,6 +20,7 @@ from racebot.bot.retry import retry_pauses
 from racebot.bot.site_exporter import Refresher
 from racebot.errors import (
     CredentialsError,
+    DamagedRaceError,
     LedgerError,
     LedgerUnavailable,
     NotFoundError,
@@ -215,6 +216,8 @@ class Worker:
         match error:
             case LedgerUnavailable():
                 log.error("%s; trying again", error)
+            case DamagedRaceError():
+                log.error("%s", error)  # other races can still be settled
             case CredentialsError() if not self._refused_for_long():
                 log.error("%s; trying again", error)
             case CredentialsError() | LedgerError():

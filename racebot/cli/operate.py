@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -32,12 +34,15 @@ from racebot.cli.common import (
 from racebot.cli.refit import offer_fits
 from racebot.errors import SettingsError, SiteError
 from racebot.ledger import backup
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
-from racebot.standings import backfill as past, queries
+from racebot.standings import backfill as past, queries, verify as verification
+from racebot.standings.replay import sources_first
 from racebot.standings.settle import MergeReport, Settler
+from racebot.standings.verify import Problem
+from racebot.text.safe import printable
 
 
 @app.command()
@@ -153,25 +158,41 @@ def import_file(
 
 @app.command()
 def verify(database: Database = None) -> None:
-    """Replay the stored results and compare with the stored ratings, to the last bit.
+    """Check the database file, and compare the stored ratings with a replay, to the last bit.
 
     Example: racebot verify
     """
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
-        settler = Settler(ledger, settings.plans())
-        problems = ledger.check()
+        problems = [Problem(text, RESTORE) for text in ledger.check()]
         for board in ledger.leaderboards():
-            found = settler.verify(board)
-            problems += [f"{board.name}: {problem}" for problem in found]
+            with _progress(board.name, ledger.rated_count(board)) as advance:
+                found = verification.verify(ledger, board, advance)
+            problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
             players = queries.listed_count(ledger, board, queries.Listing())
             tell(f"{board.name}: {ledger.rated_count(board)} races, {players} players")
     for problem in problems[:20]:
-        tell(problem, to=notices)
-    if problems:
-        notices.print(f"{len(problems)} problems; `racebot rebuild` rates the stored results anew")
+        tell(str(problem), to=notices)
+    damage = [problem for problem in problems if problem.remedy is not None]
+    if damage:
+        remedies = ", then ".join(dict.fromkeys(str(problem.remedy) for problem in damage))
+        notices.print(f"{len(damage)} problems: {remedies}", highlight=False)
         raise typer.Exit(1)
     console.print("everything agrees")
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar for races; yields a function that takes the number of races done."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=notices, transient=True, disable=not notices.is_terminal) as progress:
+        task = progress.add_task(printable(what), total=total)
+        yield lambda done: progress.update(task, completed=done)
 
 
 @app.command()
@@ -179,7 +200,7 @@ def rebuild(
     name: Annotated[str | None, typer.Argument(help="One leaderboard; all of them if left out.")] = None,
     database: Database = None,
 ) -> None:
-    """Rate the stored results anew, with the model that is set now.
+    """Rate the stored results again, with the model that is set now.
 
     Example: racebot rebuild
     """
@@ -187,8 +208,10 @@ def rebuild(
     with Ledger.open(settings.database, create=False) as ledger:
         settler = Settler(ledger, settings.plans())
         settler.apply_plans()
-        for board in chosen_boards(ledger, name):
-            tell(f"{board.name}: {settler.rebuild(board)} races rated anew")
+        for board in sources_first(chosen_boards(ledger, name)):
+            with _progress(board.name, ledger.rated_count(board)) as advance:
+                races = settler.replay.rebuild(board, advance)
+            tell(f"{board.name}: {races} races rated again")
 
 
 @app.command("backup")

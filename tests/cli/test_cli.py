@@ -226,13 +226,13 @@ def test_verifying_and_rebuilding(filled: Racebot, folder: Path) -> None:
     assert done.code == 1
     assert "everything agrees" not in done.out
     assert "Any Orb: player Ann: the standing differs from a replay" in done.err
-    assert "2 problems; `racebot rebuild`" in done.err
-    assert "All Orbs: 1 races rated anew" in filled("rebuild").out
+    assert "2 problems: run `racebot rebuild`" in done.err
+    assert "All Orbs: 1 races rated again" in filled("rebuild").out
     assert filled("verify").code == 0
 
 
 def test_rebuilding_one_leaderboard(filled: Racebot) -> None:
-    assert filled("rebuild", "Any Orb").out == "Any Orb: 2 races rated anew\n"
+    assert filled("rebuild", "Any Orb").out == "Any Orb: 2 races rated again\n"
 
 
 def test_a_new_model_takes_effect_with_the_next_rebuild(

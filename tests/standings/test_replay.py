@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import CATEGORY, NOON, entrant, result
+from hypothesis import given, settings, strategies as st
+
+from racebot.errors import DamagedRaceError
+from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.change import State
+from racebot.races.outcome import outcome_of
+from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.model import Carries
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+NOW = NOON + timedelta(days=30)
+MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]
+SEASONS = ("S1", "S2", "S3")
+PLAYERS = ("ann", "bo", "cy", "di", "ed")
+
+
+def chained(model: str) -> Plans:
+    """Three seasons, listed last first, each of which carries over from the one before."""
+    third = LeaderboardPlan(model, name="S3", goals=("S3",), carry=Carry("S2", 0.5, 3.0))
+    second = LeaderboardPlan(model, name="S2", goals=("S2",), carry=Carry("S1", 0.8))
+    first = LeaderboardPlan(model, name="S1", goals=("S1",))
+    return Plans(LeaderboardPlan(model), (third, second, first))
+
+
+@contextmanager
+def fresh(plans: Plans) -> Iterator[Settler]:
+    """A settler with its own ledger."""
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        yield Settler(ledger, plans)
+
+
+def settle(settler: Settler, race: RaceResult) -> None:
+    settler.settle(race, lambda _: (), NOW)
+
+
+def contents(settler: Settler) -> dict[str, tuple[str, str, str]]:
+    """Everything that is rated, to the last bit."""
+    ledger = settler.ledger
+    return {
+        b.name: (
+            repr(list(ledger.rated_rows(b))),
+            repr(ledger.standings(b)),
+            repr(sorted(ledger.carried(b).items())),
+        )
+        for b in ledger.leaderboards()
+    }
+
+
+def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
+    """Each player's state on each season, worked out from the stored results without the code under test."""
+    rows = settler.ledger.db.execute("SELECT goal, counted_at, name, result FROM races").fetchall()
+    stored = sorted(
+        (counted_at, name, goal, RaceResult.from_json(text)) for goal, counted_at, name, text in rows
+    )
+    plans = {plan.name: plan for plan in settler.plans.named}
+
+    def states(season: str, before: str | None = None) -> dict[str, State]:
+        plan = plans[season]
+        races = [race for race in stored if race[2] == season]
+        model = registry.create(plan.model)
+        known: dict[str, State] = {}
+        if plan.carry is not None and races:
+            assert isinstance(model, Carries)
+            known = {
+                player: tuple(
+                    model.carried(np.array([state]), plan.carry.factor, plan.carry.most_races)[0].tolist()
+                )
+                for player, state in states(plan.carry.source, races[0][0]).items()
+            }
+        moved: dict[str, State] = {}
+        for counted_at, _, _, shown in races:
+            if before is not None and counted_at >= before:
+                break
+            race = outcome_of(shown)
+            if not race.outcome.rateable:
+                continue
+            ids = [str(e.user_id) for e in race.entrants]
+            start = [moved.get(i, known.get(i, tuple(model.initial().tolist()))) for i in ids]
+            after = model.rate(np.array(start), race.outcome)
+            moved.update(zip(ids, map(tuple, after.tolist()), strict=True))
+        return moved
+
+    return {season: states(season) for season in plans if any(race[2] == season for race in stored)}
+
+
+def assert_right(settler: Settler) -> None:
+    stored = {
+        board.name: {s.player: s.state for s in settler.ledger.standings(board)}
+        for board in settler.ledger.leaderboards()
+    }
+    expected = recomputed(settler)
+    assert {name: repr(sorted(states.items())) for name, states in stored.items() if states} == {
+        name: repr(sorted(states.items())) for name, states in expected.items() if states
+    }
+    for board in settler.ledger.leaderboards():
+        assert settler.verify(board) == []
+    assert settler.ledger.check() == []
+
+
+@st.composite
+def history(draw: st.DrawFn) -> list[RaceResult]:
+    """Races of three seasons, in any order of time."""
+    made = []
+    for index in range(draw(st.integers(2, 9))):
+        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=4, unique=True))
+        entrants = [
+            entrant(name, status, draw(st.integers(1, 4)) if status == "done" else None)
+            for name in names
+            for status in [draw(st.sampled_from(["done", "done", "dnf"]))]
+        ]
+        season = draw(st.sampled_from(SEASONS))
+        after = draw(st.integers(0, 8)) + 4 * SEASONS.index(season)
+        made.append(result(f"r{index}", entrants=tuple(entrants), after=after, goal=season))
+    return made
+
+
+@given(history(), st.data(), st.sampled_from(MODELS))
+@settings(max_examples=40, deadline=None)
+def test_seasons_are_what_the_stored_results_make_them(
+    races: list[RaceResult], data: st.DataObject, model: str
+) -> None:
+    """Recorded live, imported, changed, moved to another season, or taken back, in any order."""
+    with fresh(chained(model)) as settler:
+        for _ in range(data.draw(st.integers(1, 8))):
+            race = data.draw(st.sampled_from(races))
+            match data.draw(st.sampled_from(["settle", "merge", "change", "withdraw", "rebuild"])):
+                case "settle":
+                    settle(settler, race)
+                case "merge":
+                    settler.merge(data.draw(st.lists(st.sampled_from(races))), "import")
+                case "change":
+                    other = data.draw(st.sampled_from(races))
+                    facts: dict[str, Any] = {"entrants": other.entrants, "goal": other.goal}
+                    settle(settler, replace(race, **facts))
+                case "withdraw":
+                    settler.withdraw(race.name)
+                case "rebuild":
+                    for board in settler.ledger.leaderboards():
+                        settler.rebuild(board)
+            assert_right(settler)
+        before = contents(settler)
+        settler.apply_plans()
+        for board in reversed(settler.ledger.leaderboards()):
+            settler.rebuild(board)
+        assert contents(settler) == before, "a rebuild changes nothing"
+
+
+@given(history(), st.permutations(SEASONS), st.sampled_from(MODELS))
+@settings(max_examples=25, deadline=None)
+def test_one_import_equals_imports_season_by_season(
+    races: list[RaceResult], order: Sequence[str], model: str
+) -> None:
+    with fresh(chained(model)) as whole, fresh(chained(model)) as parts:
+        whole.merge(races, "import")
+        for season in order:
+            parts.merge([race for race in races if race.goal == season], "import")
+        assert contents(parts) == contents(whole)
+        assert_right(whole)
+
+
+FIRST = result("a", "ann bo", goal="S1")
+SECOND = result("b", "cy ann", goal="S2", after=5)
+
+
+@pytest.fixture
+def seasons() -> Iterator[Settler]:
+    with fresh(chained("thurstone-hurdle")) as settler:
+        settler.merge([FIRST, SECOND], "import")
+        yield settler
+
+
+def board_of(settler: Settler, name: str) -> Leaderboard:
+    board = settler.ledger.leaderboard(CATEGORY, name)
+    assert board is not None
+    return board
+
+
+def test_later_races_of_the_old_season_change_nothing_in_the_new_one(
+    seasons: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = contents(seasons)["S2"]
+    settle(seasons, result("late", "bo ann", goal="S1", after=6))
+    seasons.rebuild(board_of(seasons, "S1"))
+    seasons.rebuild(board_of(seasons, "S2"))
+    assert contents(seasons)["S2"] == before
+    assert "S2" not in caplog.text
+
+
+def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
+    seasons: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = contents(seasons)["S2"]
+    settle(seasons, replace(FIRST, entrants=result("x", "bo ann").entrants))
+    assert contents(seasons)["S2"] != before
+    assert [r.message for r in caplog.records if "leaderboard S2" in r.message] == [
+        "leaderboard S2: what players bring from S1 has changed; rebuilding"
+    ]
+    assert_right(seasons)
+
+
+def test_another_model_for_all_seasons_rebuilds_them_sources_first(seasons: Settler) -> None:
+    changed = Settler(seasons.ledger, chained("trueskill"))
+    assert {board.name for board in changed.apply_plans()} == {"S1", "S2"}
+    assert_right(changed)
+
+
+def test_verify_checks_what_was_carried(seasons: Settler) -> None:
+    board = board_of(seasons, "S2")
+    carried = seasons.ledger.carried(board)
+    wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
+    seasons.ledger.replace_carried(board, wrong)
+    assert any("what players bring" in problem.text for problem in seasons.verify(board))
+    seasons.apply_plans()
+    assert seasons.ledger.carried(board) == carried
+    assert_right(seasons)
+
+
+def test_a_preview_of_a_seasons_first_race_brings_what_settling_it_brings(seasons: Settler) -> None:
+    first = result("c", "ann bo", goal="S3", after=9)
+    (preview,) = seasons.preview(first)
+    (rated,) = seasons.settle(first, lambda _: (), NOW) or []
+    assert preview.changes == rated.changes
+    brought = seasons.ledger.carried(board_of(seasons, "S3"))
+    assert {change.player: change.before for change in rated.changes}["id-ann"] == brought["id-ann"]
+
+
+# Damaged results
+
+DAMAGE = {
+    "an altered entrant": "replace(result, 'id-bo', 'id-di')",
+    "no JSON": "'{'",
+    "no result": "'[]'",
+    "nested too deeply": "'" + "[" * 100_000 + "'",
+    "another fingerprint": "result, fingerprint = 'x'",
+}
+
+
+def damage(settler: Settler, kind: str, name: str = FIRST.name) -> None:
+    settler.ledger.db.execute(f"UPDATE races SET result = {DAMAGE[kind]} WHERE name = ?", (name,))  # noqa: S608
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
+    damage(seasons, kind)
+    before = list(seasons.ledger.db.conn.iterdump())
+    with pytest.raises(DamagedRaceError, match="orb/a"):
+        seasons.rebuild(board_of(seasons, "S1"))
+    assert list(seasons.ledger.db.conn.iterdump()) == before
+    problems = seasons.verify(board_of(seasons, "S1"))
+    assert [problem.remedy for problem in problems] == ["run `racebot backfill`, or restore a backup"]
+    assert "orb/a" in problems[0].text
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("how", ["merge", "settle"])
+def test_the_sites_result_replaces_a_damaged_one(seasons: Settler, kind: str, how: str) -> None:
+    before = contents(seasons)
+    damage(seasons, kind)
+    if how == "merge":
+        assert seasons.merge([FIRST, SECOND], "backfill").changed == 1
+    else:
+        settle(seasons, FIRST)
+    assert contents(seasons) == before
+    assert_right(seasons)
+
+
+def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:
+    damage(seasons, "no JSON")
+    settle(seasons, result("next", "bo ann", goal="S1", after=2))
+    assert seasons.ledger.rated_count(board_of(seasons, "S1")) == 2
