@@ -1,10 +1,10 @@
-"""How long pages take and how large they are, where there is much to show.
+"""Measure time and size of pages, and the time of exports, on a large ledger.
 
     python benchmarks/pages.py [--players 5000] [--races 12000]
 
-It invents a category in which one player has 2,000 races, rates it, and asks the server's application for
-each kind of page: first after the ledger has changed, when nothing is known, and again. The database is kept
-under --database, if given, and used again.
+Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice:
+after a change of the ledger, and again from the cache. With --export, it also writes all pages as files, and
+again after one more race. --database keeps the ledger for the next run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BUSY_RACES = 2000
 
 
 def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
-    """Races of two to sixteen entrants: everybody in at least one, the busy one in `BUSY_RACES`."""
+    """Yield races of two to sixteen entrants. Every player is in at least one, `BUSY` in `BUSY_RACES`."""
     rng = random.Random(seed)
     skill = people(players, rng)
     names = list(skill)
@@ -48,14 +48,14 @@ def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
 
 
 def changed(database: Path) -> None:
-    """Change something in the ledger that pages do not show."""
+    """Change the ledger in a way that no page shows."""
     with Ledger.open(database) as ledger, ledger.transaction():
         ledger.pending.join(f"{CATEGORY}/unfinished", CATEGORY)
         ledger.pending.leave(f"{CATEGORY}/unfinished")
 
 
 async def asked(database: Path, paths: list[str]) -> None:
-    """Print time and size of each path, first and again, and the processor's time that the first took."""
+    """Print time and size of each path, first and again, and the CPU time of the first."""
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
         app = application(database, Publication())
@@ -116,11 +116,30 @@ def main() -> None:
             )
         )
         if given.export:
-            for word in ("export", "again"):
-                start = time.perf_counter()
-                with Ledger.open_to_read(database) as ledger:
-                    done = export(ledger, Publication(), Path(folder) / "public")
-                print(f"{word}: {time.perf_counter() - start:.1f} s, {done}")
+            public = Path(folder) / "public"
+            exported("first export", database, public)
+            exported("nothing changed", database, public)
+            for number in range(races, races + 3):
+                with Ledger.open(database) as ledger:
+                    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+                    settler.merge(one_more(number, given.players), "import")
+                exported("after one race", database, public)
+
+
+def one_more(number: int, players: int) -> list[RaceResult]:
+    """Return one more race of nine entrants."""
+    rng = random.Random(number)
+    skill = people(players, random.Random(1))
+    return [race(number, rng.sample(list(skill), 9), skill, rng)]
+
+
+def exported(name: str, database: Path, folder: Path) -> None:
+    """Print time and CPU time of an export."""
+    start, used = time.perf_counter(), time.process_time()
+    with Ledger.open_to_read(database) as ledger:
+        done = export(ledger, Publication(), folder)
+    seconds, processor = time.perf_counter() - start, time.process_time() - used
+    print(f"{name}: {seconds:.2f} s, CPU of the main process {processor:.2f} s, {done}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Queries for pages: lists of races, opponents, whole histories.
 
-Where a player's races are looked up, the index is named and joins run in the order written (CROSS JOIN):
-SQLite's own plan reads the whole leaderboard, because that is already sorted.
+Queries for one player name their index and fix the order of joins (CROSS JOIN). Otherwise SQLite reads the
+whole leaderboard, because it is already sorted.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class PageQueries:
         return int(rows[0][0] or 0)
 
     def standings_before(self, leaderboard: int, sequence: int) -> list[StandingBefore]:
-        """Return the standings after a sequence number of everybody who has raced since."""
+        """Return the standings after a race of the sequence, of all players who have raced since."""
         rows = self._all(
             "SELECT player, state_before, points_before, races_before, count(place), min(sequence), ("
             "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"

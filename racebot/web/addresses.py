@@ -172,7 +172,7 @@ class BoardAddress:
 
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
-    """Give each leaderboard an address of its own, in their order; equal names get a number."""
+    """Return the addresses of leaderboards, in the same order. Equal names get a number."""
     taken: set[str] = set()
     addresses = []
     for board in boards:

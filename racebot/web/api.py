@@ -149,14 +149,14 @@ class FoundPlayers:
 
 @dataclass(frozen=True, slots=True)
 class RatedOnBoard(RaceOnBoard):
-    """What a race did on one leaderboard. `note` says why no rating changed, if none did."""
+    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did."""
 
     board: Id
 
 
 @dataclass(frozen=True, slots=True)
 class RatedRace(RaceReport):
-    """A race, its result, and what it did on every leaderboard that it counts on."""
+    """A race with its result and its changes on every leaderboard that it counts on."""
 
     leaderboards: Sequence[RatedOnBoard]
 
@@ -250,7 +250,7 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
 
 
 def race(view: View, name: str) -> RatedRace | None:
-    """Return a race, its result, and what it did on each leaderboard."""
+    """Return a race with its result and its changes on each leaderboard."""
     report = view.race(name)
     if report is None:
         return None

@@ -49,7 +49,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What came of one file: `exists` is False if the ledger has nothing for it."""
+    """The outcome of one file. `exists` is False if the ledger has no content for it."""
 
     path: str
     written: bool
@@ -142,7 +142,7 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
 
 
 def _render_in_processes(view: View, folder: Path, changed: Sequence[File], processes: int) -> list[_Done]:
-    """Render files in several processes, each with a connection of its own.
+    """Render files in several processes, each with its own connection.
 
     A race that is settled meanwhile may show on some pages already. Its token is new then, and the next
     export renders these pages again.
@@ -174,7 +174,7 @@ class _Listings:
 
 
 class _Worker:
-    """What a process keeps between two parts of its work."""
+    """State of a process that renders files."""
 
     pages: Pages
     folder: Path

@@ -1,6 +1,6 @@
 """All files of an export, each with a token that changes whenever its content may have changed.
 
-What each page depends on is listed in docs/pages.md.
+docs/pages.md lists the data that each page depends on.
 """
 
 from __future__ import annotations

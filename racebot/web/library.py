@@ -119,7 +119,7 @@ class Library:
         return rendered
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """Yield the pieces of a streamed document, read through a connection of its own."""
+        """Yield the pieces of a streamed document. Each call reads through its own connection."""
         with closing(_Reader(self._database, self._publication)) as reader:
             content = reader.content(path)
             if isinstance(content, Streamed):

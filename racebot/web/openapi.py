@@ -60,7 +60,7 @@ def description(*, served: bool) -> dict[str, Any]:
     """Describe the API.
 
     Args:
-        served: True for a server; False for an export, whose lists are whole, in files that end in `.json`.
+        served: True for a server; False for an export, with whole lists in files that end in `.json`.
     """
     kinds = (*_ANSWERS.values(), api.Problem)
     adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}

@@ -31,7 +31,7 @@ class Pages:
     Args:
         view: the state.
         served: True if a server answers, which can search, sort and return parts of lists; False for an
-            export, whose files hold whole lists.
+            export, where each file holds a whole list.
     """
 
     def __init__(self, view: View, *, served: bool) -> None:

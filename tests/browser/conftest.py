@@ -1,4 +1,4 @@
-"""Pages of an invented season in a real browser: Chromium, driven by Playwright."""
+"""Pages of an invented season in Chromium, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Open = Callable[..., BrowserContext]
 
 
 def season(players: int = 30, races: int = 60) -> list[RaceResult]:
-    """Races a day apart of eight entrants, of whom one or two do not finish."""
+    """Return daily races of eight entrants; up to two of them do not finish."""
     rng = random.Random(2)
     names = {f"r{number:02d}": f"Racer {number}" for number in range(players)}
     names.update(zip(names, NAMES, strict=False))
@@ -97,7 +97,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(database: Path) -> Iterator[str]:
-    """Address of the pages as `racebot web` serves them."""
+    """Return the address of the pages as `racebot web` serves them."""
     config = uvicorn.Config(application(database, Publication()), log_level="warning")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as bound:
@@ -110,7 +110,7 @@ def served(database: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def exported(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the pages as files."""
+    """Return a folder with the pages as files."""
     return written(database, tmp_path_factory.mktemp("exported"))
 
 
@@ -122,7 +122,7 @@ def written(database: Path, folder: Path) -> Path:
 
 @contextmanager
 def hosted(folder: Path) -> Iterator[str]:
-    """Address of a folder on a host that does nothing but send files."""
+    """Serve a folder from a host that only sends files, and return its address."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called there
@@ -138,7 +138,7 @@ def hosted(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser for as long as a module takes: while it is there, no other event loop can run."""
+    """A browser for one module. No other event loop can run while it is open."""
     with sync_playwright() as playwright:
         installed = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
         path = next((path for path in installed if path), playwright.chromium.executable_path)
@@ -154,7 +154,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Makes contexts of the browser: with a colour scheme, a width, or without scripts."""
+    """Open contexts of the browser with a colour scheme, a width, or without scripts."""
     contexts = []
 
     def made(scheme: str = "light", width: int = 1100, scripts: bool = True) -> BrowserContext:

@@ -1,4 +1,4 @@
-"""What readers do with the pages, on a screen, on a phone, by keyboard, with and without scripts."""
+"""Readers use the pages on a desktop, on a phone, by keyboard, with and without scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, wr
 
 
 def column(page: Page, number: int) -> list[str]:
-    """The cells of a column that are to be seen."""
+    """Return the visible cells of a column."""
     cells = page.locator(f"table.board tbody tr:visible > :nth-child({number})")
     return [text.strip() for text in cells.all_inner_texts()]
 
@@ -22,7 +22,7 @@ def points(page: Page) -> list[int]:
     return [int(text.rstrip("?\n ")) for text in column(page, 3)]
 
 
-def test_a_player_is_found_while_their_name_is_typed(opened: Open, served: str) -> None:
+def test_typing_a_name_finds_the_player(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{BOARD}.html")
     assert len(column(page, 2)) == 30
@@ -33,7 +33,7 @@ def test_a_player_is_found_while_their_name_is_typed(opened: Open, served: str) 
     assert len(column(page, 2)) == 30
 
 
-def test_the_order_changes_by_mouse_and_by_keyboard(opened: Open, served: str) -> None:
+def test_columns_sort_by_mouse_and_keyboard(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{BOARD}.html")
     assert points(page) == sorted(points(page), reverse=True)
@@ -61,7 +61,7 @@ def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str
     assert column(page, 2) == sorted(found, reverse=True)
 
 
-def test_a_long_leaderboard_of_files_is_searched_whole(opened: Open, tmp_path: Path) -> None:
+def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, tmp_path: Path) -> None:
     names = [f"p{number:03d}" for number in range(300)]
     races = [result(f"r{n}", " ".join(names[n : n + 10]), after=n) for n in range(0, 300, 10)]
     folder = written(rated(tmp_path / "long.db", races), tmp_path / "public")
@@ -86,10 +86,10 @@ def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
     page.get_by_role("link", name="Any Orb", exact=True).click()
     page.get_by_role("link", name="How it works").click()
-    expect(page.get_by_text("Everybody starts at 1000 points")).to_be_visible()
+    expect(page.get_by_text("Every player starts at 1000 points")).to_be_visible()
 
 
-def test_a_player_has_a_graph_and_a_table_of_the_same(opened: Open, served: str) -> None:
+def test_player_has_a_graph_and_a_table_of_the_same_data(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{PLAYER}")
     graph = page.get_by_role("img", name="Rating of Ann Orbit from 1 Mar 2026 to 29 Apr 2026")
@@ -104,7 +104,7 @@ def test_a_player_has_a_graph_and_a_table_of_the_same(opened: Open, served: str)
     assert months.first.locator("td").last.inner_text() == now
 
 
-def test_a_race_says_what_it_did_to_each_rating_and_why(opened: Open, served: str) -> None:
+def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{RACE}")
     rows = page.locator("table.race tbody tr")
@@ -126,7 +126,7 @@ def colours(page: Page) -> tuple[str, ...]:
     )
 
 
-def test_pages_and_graphs_are_light_or_dark_as_the_reader_likes(opened: Open, served: str) -> None:
+def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> None:
     shown = {}
     for scheme in ("light", "dark"):
         page = opened(scheme).new_page()
@@ -135,7 +135,7 @@ def test_pages_and_graphs_are_light_or_dark_as_the_reader_likes(opened: Open, se
     assert all(light != dark for light, dark in zip(shown["light"], shown["dark"], strict=True))
 
 
-def test_the_first_tab_leads_past_the_navigation(opened: Open, served: str) -> None:
+def test_first_tab_skips_the_navigation(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{BOARD}.html")
     page.keyboard.press("Tab")
@@ -150,8 +150,8 @@ def watch(page: Page, told: list[str], asked: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_are_sound(opened: Open, served: str, path: str) -> None:
-    """No errors, nothing from elsewhere, nothing that axe finds, and nothing beside a narrow screen."""
+def test_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
+    """No errors, no requests to other hosts, no findings of axe, no horizontal scrolling."""
     for scheme, width in (("light", 1100), ("dark", 390)):
         page = opened(scheme, width).new_page()
         told: list[str] = []
@@ -167,7 +167,7 @@ def test_pages_are_sound(opened: Open, served: str, path: str) -> None:
             assert page.evaluate("document.documentElement.scrollWidth") <= narrow
 
 
-def test_names_are_shown_as_they_are(opened: Open, served: str) -> None:
+def test_names_are_shown_unchanged(opened: Open, served: str) -> None:
     page = opened().new_page()
     page.goto(f"{served}{BOARD}.html")
     shown = column(page, 2)

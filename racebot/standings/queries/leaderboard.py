@@ -209,7 +209,7 @@ def _movement(points: int, place: int, then: tuple[int, int | None] | None) -> M
 def _placings_at(
     ledger: Ledger, board: Leaderboard, listing: Listing, everybody: Sequence[Standing], moment: datetime
 ) -> dict[str, tuple[int, int | None]]:
-    """Return points and place at an earlier moment, by player, of everybody who had raced by then."""
+    """Return points and place at an earlier moment, by player. Players who had not raced are left out."""
     history = ledger.pages
     sequence = history.last_sequence(board.key, moment)
     changed = {row.player: row for row in history.standings_before(board.key, sequence)}

@@ -1,4 +1,4 @@
-"""Races: the result, and what it did to each rating and why."""
+"""Races: the result, and each change of a rating with its reasons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RacedEntrant:
 
 @dataclass(frozen=True, slots=True)
 class RatedEntrant:
-    """What a race did to one entrant's rating, and why."""
+    """One entrant's change of rating in a race, with its reasons."""
 
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
     id: str
@@ -72,7 +72,7 @@ class RatedEntrant:
 
 @dataclass(frozen=True, slots=True)
 class RaceOnBoard:
-    """What a race did on one leaderboard. `note` says why no rating changed, if none did."""
+    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did."""
 
     leaderboard: str
     model: str
@@ -83,7 +83,7 @@ class RaceOnBoard:
 
 @dataclass(frozen=True, slots=True)
 class RaceReport:
-    """A race, its result, and what it did on every leaderboard that it counts on."""
+    """A race with its result and its changes on every leaderboard that it counts on."""
 
     race: str
     category: str
