@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.command_handler import Conversation
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers import Answers
@@ -57,7 +57,7 @@ class CategoryWorker:
         self._call = call
         self._clock = clock
         self._common = common
-        self._conversation = _conversation(common, lifecycle)
+        self._command_handler = _command_handler(common, lifecycle)
         self._failed = failed
         self._alive = alive
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
@@ -219,7 +219,7 @@ class CategoryWorker:
             quiet=self._common.quiet_seconds,
             info=self._common.info_block,
             texts=self._common.texts,
-            conversation=self._conversation,
+            commands=self._command_handler,
         )
         task = asyncio.create_task(watch.run(), name=f"room {name}")
         self._watches[name] = (watch, task)
@@ -240,11 +240,13 @@ def page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
     return f"{settings.pages_url}/{address.page()}"
 
 
-def _conversation(settings: Settings, lifecycle: Lifecycle) -> Conversation | None:
+def _command_handler(settings: Settings, lifecycle: Lifecycle) -> CommandHandler | None:
     if not (settings.announce and settings.commands):
         return None
     words = settings.words()
     link = partial(page, settings, lifecycle.settler.ledger)
     answers = Answers(lifecycle.settler, settings.texts, words, settings.listing, link)
     limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-    return Conversation(lifecycle, answers, settings.texts, words, limiter, private=settings.private_answers)
+    return CommandHandler(
+        lifecycle, answers, settings.texts, words, limiter, private=settings.private_answers
+    )

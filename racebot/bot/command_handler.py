@@ -1,4 +1,4 @@
-"""What the bot does when somebody writes in a room: which lines it takes as commands, and its answers."""
+"""Recognizes commands in chat lines and answers them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from racebot.chat.templates import Texts
 from racebot.racetime.payload import ChatMessage, Race
 
 ORDERS = frozenset({"off", "on", "redo"})
-"""What moderators can order."""
+"""Arguments of the help command that only moderators may use."""
 REMEMBERED = 1000
-"""Message ids, so that a frame that is repeated is not answered twice."""
+"""Message ids kept, so that a repeated frame is not answered twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and to whom alone it goes; the room where `to` is None."""
+    """An answer, for the user with the id `to` or, if that is None, for the room."""
 
     text: str
     to: str | None
 
 
-class Conversation:
+class CommandHandler:
     """Answers the commands of one category's rooms.
 
     Args:
-        lifecycle: keeps quiet, speaks again, and repeats what was said.
-        answers: for everything that is only asked.
+        lifecycle: carries out the moderators' orders.
+        answers: answers everything else.
         texts: the wording.
-        words: what the commands are called.
-        limiter: how much is answered.
-        private: whether answers go to the person who asked alone.
+        words: the names of the commands.
+        limiter: limits the answers to one user and in one room.
+        private: whether only the user who asked sees an answer.
         clock: seconds on a monotonic scale.
     """
 
@@ -63,13 +63,13 @@ class Conversation:
         self._clock = clock
         self._seen: deque[str] = deque(maxlen=REMEMBERED)
         self._noted: deque[str] = deque(maxlen=REMEMBERED)
-        """Races whose room was told that they do not count."""
+        """Races whose room was already told that they do not count."""
 
-    def heard(self, message: ChatMessage, race: Race | None) -> Asked | None:
-        """The command in a chat message, if there is one that is to be answered.
+    def parse(self, message: ChatMessage, race: Race | None) -> Asked | None:
+        """Return the command in a chat message, or None if there is none to answer.
 
-        Bots, the site itself and rooms whose chat is closed get no answer, nor does who asks too much. A
-        moderator is heard all the same: it is where too much is asked that quiet is wanted.
+        Messages from bots and the site, closed rooms and users over the limit are ignored. The limit does
+        not hold for a moderator's `off` and `on`, which are needed most when users send many commands.
         """
         if race is None or race.recorded or message.is_system or message.bot is not None:
             return None
@@ -84,7 +84,7 @@ class Conversation:
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
     def reply(self, asked: Asked, message: ChatMessage, race: Race) -> Reply | None:
-        """Do what is asked; what is to be answered, if anything. Ledger work.
+        """Carry out a command and return the answer, or None to stay silent. Runs on the ledger thread.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -101,7 +101,7 @@ class Conversation:
         return Reply(text, asker.id if self._private else None) if text else None
 
     def _with_note(self, text: str, asked: Asked, race: Race) -> str:
-        """Return an answer in a race that does not count, which the first one in the room says."""
+        """Add to the first answer in a room that its race does not count."""
         note = self._texts.not_counted
         if asked.command is Command.ODDS:
             text = ""
@@ -111,7 +111,7 @@ class Conversation:
         return f"{note} {text}".strip()[:MESSAGE_LIMIT]
 
     def _carry_out(self, order: str, message: ChatMessage, race: Race) -> str:
-        """Carry out what a moderator orders; the answer."""
+        """Carry out a moderator's order and return the answer."""
         if not message.can_moderate:
             return "" if self._lifecycle.is_quiet(race.name) else self._texts.moderators_only
         match order:
@@ -125,6 +125,6 @@ class Conversation:
 
 
 def _order(asked: Asked) -> str | None:
-    """What is ordered, rather than asked."""
+    """Return the moderator's order in a command, or None if it is not an order."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None

@@ -1,4 +1,4 @@
-"""`racebot doctor`: tries everything that the worker needs, and says what it found and how to mend it."""
+"""`racebot doctor`: checks everything the worker needs, and says how to repair what is wrong."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from racebot.web import missing
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was tried."""
+    """The outcome of one check."""
 
     good: bool
     text: str
 
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
-    """Try settings, their files, database, site, credentials, categories and goals, one finding each."""
+    """Check settings, files, database, site, credentials, categories and goals."""
     yield Finding(True, f"settings: readable; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database):
         if _open_to_all(path):
-            yield Finding(False, f"{path}: everybody on this machine may read it: chmod o= {path}")
+            yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
@@ -54,9 +54,11 @@ def _open_to_all(path: Path) -> bool:
 
 def _database(settings: Settings) -> Finding:
     path = settings.database
-    with suppress(OSError):  # what keeps it from being looked at, opening it tells
+    with suppress(OSError):  # opening the file reports the reason
         if not path.exists():
-            return Finding(True, f"database {path}: not there yet; it is made when it is first needed")
+            return Finding(
+                True, f"database {path}: does not exist yet; it is created when it is first needed"
+            )
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
@@ -86,7 +88,7 @@ def _pages(folder: Path) -> Finding:
     if not place.is_dir() or not os.access(place, os.W_OK):
         return Finding(
             False,
-            f"pages: {folder} cannot be written: give it to the bot's user, or correct RACEBOT_PAGES_DIR",
+            f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR",
         )
     return Finding(True, f"pages: written into {folder} after each race")
 
@@ -97,7 +99,7 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         public = await site.category(slug)
         yield Finding(True, f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
     except NotFoundError:
-        yield Finding(False, f"category {slug}: {site.url} has none of this name: correct RACEBOT_CATEGORY")
+        yield Finding(False, f"category {slug}: {site.url} has no such category: correct RACEBOT_CATEGORY")
         return
     except SiteError as error:
         yield Finding(False, f"site: {error}: check RACEBOT_SITE and the network")
@@ -107,15 +109,15 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         if goal not in public.goals:
             yield Finding(
                 True,
-                f"goal {goal!r}: category {slug} has none of this name now: fine for a past season; "
-                "if it should have, correct RACEBOT_GOALS or racebot.toml",
+                f"goal {goal!r}: category {slug} has no such goal now. That is fine for a past season; "
+                "otherwise correct RACEBOT_GOALS or racebot.toml",
             )
     try:
         token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))
     except CredentialsError:
         yield Finding(
             False,
-            f"credentials: the site does not accept client id {settings.client_id!r} with this secret: "
+            f"credentials: the site refuses client id {settings.client_id!r} with this secret: "
             "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET",
         )
         return
@@ -125,10 +127,10 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
     yield Finding(True, f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
     try:
         await site.category(slug, token)
-        yield Finding(True, f"bot: may see the unlisted rooms of {slug}")
+        yield Finding(True, f"bot: can see the unlisted rooms of {slug}")
     except CredentialsError:
         yield Finding(
-            False, f"bot: the client id is not of a bot of {slug}: ask the category's owner for one"
+            False, f"bot: the client id does not belong to a bot of {slug}: ask the category's owner for one"
         )
     except SiteError as error:
         yield Finding(False, f"bot: {error}")

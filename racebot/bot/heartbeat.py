@@ -1,4 +1,4 @@
-"""Signs of life beside a database, for other processes: that it is held, and when its category was seen."""
+"""The heartbeat file beside a database: when its worker last saw its categories."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
 
-ALIVE_WITHIN = timedelta(minutes=5)
-"""A worker that has not seen its categories for longer, or for two turns of looking, is not well."""
+SHORTEST_TIMEOUT = timedelta(minutes=5)
 
 
 def utc_now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def write_heartbeat(database: Path, seen_at: datetime) -> None:
-    """Note when the worker on a database last saw its category.
+    """Store when the worker on a database last saw its categories.
 
     Raises:
-        LedgerUnavailable: it cannot be written down just now.
+        LedgerUnavailable: the file cannot be written at the moment.
     """
     path = _heartbeat(database)
     try:
@@ -31,7 +31,7 @@ def write_heartbeat(database: Path, seen_at: datetime) -> None:
 
 
 def last_seen(database: Path) -> datetime | None:
-    """When the worker on a database last saw its category, None where there has been none."""
+    """Return when the worker on a database last saw its categories, None if it never did."""
     try:
         return datetime.fromtimestamp(_heartbeat(database).stat().st_mtime, UTC)
     except FileNotFoundError:
@@ -39,8 +39,12 @@ def last_seen(database: Path) -> datetime | None:
 
 
 def health_timeout(rooms_every: float) -> timedelta:
-    """For how long a worker that looks at its category every so many seconds counts as well."""
-    return max(ALIVE_WITHIN, 2 * timedelta(seconds=rooms_every))
+    """Return how old the heartbeat of a healthy worker may be.
+
+    Args:
+        rooms_every: seconds between two looks of the worker at its categories.
+    """
+    return max(SHORTEST_TIMEOUT, 2 * timedelta(seconds=rooms_every))
 
 
 def _heartbeat(database: Path) -> Path:

@@ -9,10 +9,24 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from racebot.bot.outbox_commands import (
+    AskHistory,
+    Command,
+    DropWaitingChat,
+    Mark,
+    Ping,
+    ReadOutbox,
+    Say,
+    Send,
+    SetInfo,
+    SetMeta,
+    Take,
+    Wait,
+    Warn,
+)
 from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import Texts
@@ -40,86 +54,6 @@ MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """How often a message that the site never shows is tried. Each `setinfo` posts a line in chat, so fewer."""
 HISTORY_LENGTH = 100
 """Messages in the site's chat history, beside pinned ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOutbox:
-    """Read all messages of the room, sent ones included, and pass them to `on_outbox`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Take:
-    """Store that a message is about to be sent, and pass the outcome to `on_taken`."""
-
-    row: OutboxRow
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Store a message's new state."""
-
-    row: OutboxRow
-    state: Delivery
-    detail: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DropWaitingChat:
-    """Drop all chat messages that were never sent."""
-
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Send a chat message: to one user if `to` is set, otherwise to the room."""
-
-    text: str
-    guid: str
-    to: str | None = None
-    buttons: Mapping[str, Mapping[str, str]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SetInfo:
-    """Replace `info_bot`."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetMeta:
-    """Merge these keys into `bot_meta`."""
-
-    keys: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """Ask for a pong."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskHistory:
-    """Ask for the chat history."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait for an event, at most until this time."""
-
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
-class Warn:
-    """Log a warning about the room."""
-
-    text: str
-
-
-Send = Say | SetInfo | SetMeta | Ping | AskHistory
-Command = Send | ReadOutbox | Take | Mark | DropWaitingChat | Wait | Warn
 
 
 @dataclass(frozen=True, slots=True)

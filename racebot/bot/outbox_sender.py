@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from racebot.bot.outbox_protocol import (
+from racebot.bot.outbox_commands import (
     AskHistory,
     Command,
     DropWaitingChat,
     Mark,
-    OutboxProtocol,
     Ping,
     ReadOutbox,
     Say,
@@ -23,6 +22,7 @@ from racebot.bot.outbox_protocol import (
     Wait,
     Warn,
 )
+from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.queue import Delivery, OutboxRow
 from racebot.ledger.store import Ledger

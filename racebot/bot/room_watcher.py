@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.command_handler import Conversation
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
@@ -70,7 +70,7 @@ class RoomWatch:
         quiet: seconds for which a result must not change before it is announced.
         info: how `info_bot` may be used.
         texts: the wording.
-        conversation: answers commands; None if commands are off.
+        commands: answers commands; None if commands are off.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class RoomWatch:
         quiet: float,
         info: InfoPolicy,
         texts: Texts,
-        conversation: Conversation | None,
+        commands: CommandHandler | None,
     ) -> None:
         self.name = name
         self._category = name.partition("/")[0]
@@ -97,7 +97,7 @@ class RoomWatch:
         self._clock = clock
         self._room = Room(name, quiet=quiet)
         self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
-        self._conversation = conversation
+        self._command_handler = commands
         self._work = asyncio.Event()
         self._noted = False
         self._notices: deque[Notice] = deque()
@@ -243,9 +243,9 @@ class RoomWatch:
     def _note_question(self, message: ChatMessage) -> None:
         """Queue a chat line that is a command to answer."""
         race = self._room.race
-        if self._conversation is None or race is None or self._room.closed:
+        if self._command_handler is None or race is None or self._room.closed:
             return
-        asked = self._conversation.heard(message, race)
+        asked = self._command_handler.parse(message, race)
         if asked is not None:
             self._questions.put_nowait((time.monotonic() + QUESTION_EXPIRES, asked, message))
 
@@ -271,10 +271,10 @@ class RoomWatch:
     async def _answer(self, asked: Asked, message: ChatMessage) -> None:
         """Answer a command. A failure costs no more than this answer."""
         race = self._room.race
-        if self._conversation is None or race is None or race.recorded:
+        if self._command_handler is None or race is None or race.recorded:
             return
         try:
-            reply = await self._call(self._conversation.reply, asked, message, race)
+            reply = await self._call(self._command_handler.reply, asked, message, race)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a question must not.
             log.error("%s; no answer given", error)

@@ -1,7 +1,7 @@
-"""Keeps pages that are written as files up to date while the worker runs.
+"""Exports the site again when ratings have changed.
 
-A process of its own writes them, so that the worker neither waits nor grows; and one after the other, so
-that many races settled at once are one refresh.
+A separate process writes the pages, so that the worker neither waits nor grows. One export runs at a time,
+so that many races settled at once lead to one export.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from racebot.errors import ExportError
 log = logging.getLogger(__name__)
 
 AGAIN_AFTER = timedelta(minutes=5)
-"""A refresh that failed is tried again after so long."""
+"""Pause after a failed export."""
 PAUSE = 4
-"""So many times as long as a refresh took it rests before the next, to leave the machine to others."""
-TAKES_AT_MOST = 900.0
+"""Pause after an export, as a multiple of the time it took, so that exports do not occupy the machine."""
+TIMEOUT = 900.0
 """Seconds."""
 
 
-class Refresher:
-    """Runs a command whenever the ratings have changed since it last ran.
+class SiteExporter:
+    """Runs a command if the ratings have changed since its last run.
 
     Args:
         command: writes the pages.
-        revision: gives something that differs once ratings have been written.
-        clock: the current time.
+        revision: returns a token that changes whenever ratings may have changed.
+        clock: returns the current time, with its offset.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class Refresher:
         self._done: Hashable = None
         self._not_before: datetime | None = None
 
-    async def refresh(self) -> None:
-        """Write the pages, if there is anything new to write.
+    async def export_if_changed(self) -> None:
+        """Export the pages if the ratings have changed.
 
         Raises:
-            ExportError: they could not be written; they will be, when it can be done.
+            ExportError: the export failed; a later call tries again.
         """
         revision = await self._revision()
         start = self._clock()
         if revision == self._done or (self._not_before is not None and start < self._not_before):
             return
         self._not_before = start + AGAIN_AFTER
-        told = await self._run()
+        line = await self._run()
         end = self._clock()
         self._done, self._not_before = revision, end + PAUSE * (end - start)
-        log.info("pages: %s", told)
+        log.info("pages: %s", line)
 
     async def _run(self) -> str:
         try:
@@ -71,7 +71,7 @@ class Refresher:
         except OSError as error:
             raise ExportError(f"the pages were not written: {error}") from None
         try:
-            async with asyncio.timeout(TAKES_AT_MOST):
+            async with asyncio.timeout(TIMEOUT):
                 out, problems = await process.communicate()
         except TimeoutError:
             raise ExportError("the pages were not written: it took too long") from None

@@ -1,4 +1,4 @@
-"""What a bot is at, as another process can tell from its database."""
+"""Snapshot of the worker's state, read from its database by another process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def status(
     now: datetime,
     plans: Plans | None = None,
 ) -> dict[str, Any]:
-    """The worker, its database, its leaderboards, and what is still to be done.
+    """Describe the worker, its database, its leaderboards and its open work.
 
     Args:
-        ledger: opened to read.
-        categories: those that are set; those of the leaderboards are added.
-        rooms_every: seconds between two looks of the worker at its category.
+        ledger: opened for reading.
+        categories: slugs from the settings; those of stored leaderboards are added.
+        rooms_every: seconds between two looks of the worker at its categories.
         now: the current time.
         plans: the settings; they show which leaderboards have older defaults.
 
@@ -92,7 +92,7 @@ def status(
 
 
 def _files(database: Path) -> list[Path]:
-    """The database with what SQLite keeps beside it."""
+    """The database and its write-ahead log."""
     named = (database.with_name(database.name + suffix) for suffix in ("", "-wal"))
     return [path for path in named if path.exists()]
 

@@ -1,56 +1,44 @@
-"""The long-running worker: watches categories, settles races, keeps its promises, and stops in order."""
+"""The long-running worker: connects the categories of one process to one ledger and runs their jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import sys
-import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from racebot.bot.category_watcher import CategoryWorker, page
-from racebot.bot.heartbeat import health_timeout, utc_now, write_heartbeat
+from racebot.bot.health import Health
+from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.bot.retry import retry_pauses
-from racebot.bot.site_exporter import Refresher
-from racebot.errors import (
-    CredentialsError,
-    DamagedRaceError,
-    LedgerError,
-    LedgerUnavailable,
-    NotFoundError,
-    PayloadError,
-    RacebotError,
-    SiteError,
-)
+from racebot.bot.site_exporter import SiteExporter
+from racebot.bot.startup import check_until_clear
 from racebot.ledger import backup, retention
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
-from racebot.observe import metrics
 from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
-from racebot.settings.model import Settings
+from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.plan import unknown_sources
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
 
 SHUTDOWN_WITHIN = 8.0
-REFUSED_FOR_LONG = 600.0
-"""Seconds without a look at a category after which credentials that were good are believed no more."""
-BELIEVED_AFTER = 3
-"""Times that the site must say at the start that there is no such category."""
+"""Seconds for the rooms to close."""
 TOKEN_EVERY = 300.0
-"""Seconds between two looks at whether the token is to be renewed."""
-CLEAR_AWAY_EVERY = 86_400.0
+"""Seconds between checks whether the token must be renewed."""
+RETENTION_EVERY = 86_400.0
 PAGES_EVERY = 2.0
-"""Seconds between two looks at whether the pages are to be written anew."""
+"""Seconds between checks whether the exported pages are out of date."""
+BACKUP_HOUR = 4
+"""UTC."""
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
 """When the whole list of past races is read, UTC."""
 BACKUP_HOUR = 4
@@ -58,24 +46,28 @@ BACKUP_HOUR = 4
 
 
 class Worker:
-    """All categories of one process, on one ledger."""
+    """Runs all categories of one process on one ledger.
+
+    Args:
+        settings: which categories to watch, and how.
+        clock: returns the current time, with its offset.
+    """
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime] = utc_now) -> None:
         self._settings = settings
         self._clock = clock
         self._stop = asyncio.Event()
         self._fatal: BaseException | None = None
-        self._seen: dict[str, tuple[datetime, float]] = {}
-        """When each category was last seen, by the time of day and by the monotonic clock."""
+        self._health = Health(settings.database, settings.slugs(), clock)
         self._ledger_thread = LedgerThread()
         self._call = self._ledger_thread.run
 
     def stop(self) -> None:
-        """Ask the worker to finish what is at hand and end."""
+        """Ask the worker to finish what is under way and stop."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Work until stopped.
+        """Run until stopped.
 
         Raises:
             CredentialsError, NotFoundError: a category's settings are wrong.
@@ -86,33 +78,15 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database)
             settler = Settler(ledger, settings.plans())
             jobs = Jobs()
-            categories: list[CategoryWorker] = []
             try:
                 async with Site(settings.site, interval=settings.request_interval) as site:
-                    for each in settings.required_categories():
-                        lifecycle = Lifecycle(
-                            settler,
-                            self._clock,
-                            announce=settings.announce,
-                            texts=settings.texts,
-                            buttons=lambda board: settings.buttons(page(settings, ledger, board)),
-                        )
-                        categories.append(
-                            CategoryWorker(
-                                each,
-                                site=site,
-                                lifecycle=lifecycle,
-                                call=self._call,
-                                clock=self._clock,
-                                common=settings,
-                                failed=self._failed,
-                                alive=self._alive,
-                            )
-                        )
+                    categories = [
+                        self._category(each, site, settler) for each in settings.required_categories()
+                    ]
                     await self._start(settler, categories, jobs)
                     await self._stop.wait()
                     log.info("stopping")
-                    await self._shut(categories, jobs)
+                    await self._close(categories, jobs)
             finally:
                 await self._call(ledger.close)
                 self._ledger_thread.close()
@@ -125,82 +99,72 @@ class Worker:
         if settings.monitor_port is None:
             yield
             return
-        within = health_timeout(settings.rooms_every).total_seconds()
-        with Monitor(settings.monitor_host, settings.monitor_port, ages=self._ages, health_timeout=within):
+        timeout = health_timeout(settings.rooms_every).total_seconds()
+        with Monitor(
+            settings.monitor_host, settings.monitor_port, ages=self._health.ages, health_timeout=timeout
+        ):
             yield
 
+    def _category(self, category: CategorySettings, site: Site, settler: Settler) -> CategoryWorker:
+        settings = self._settings
+        lifecycle = Lifecycle(
+            settler,
+            self._clock,
+            announce=settings.announce,
+            texts=settings.texts,
+            buttons=lambda board: settings.buttons(page(settings, settler.ledger, board)),
+        )
+        return CategoryWorker(
+            category,
+            site=site,
+            lifecycle=lifecycle,
+            call=self._call,
+            clock=self._clock,
+            common=settings,
+            failed=self._failed,
+            alive=self._health.category_seen,
+        )
+
     async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:
-        """Check every category, then begin its jobs."""
+        """Check every category, then start all jobs."""
         await self._call(settler.apply_plans)
         for each in unknown_sources(settler.plans, await self._call(settler.ledger.leaderboards)):
             log.warning("leaderboard %r: carry_over: %s", each.leaderboard, each.reason)
-        settings = self._settings
         for category in categories:
-            if not await self._patiently(category.check):
+            if not await check_until_clear(category.check, self._stop):
                 return
-            for name, job, seconds in (
-                ("rooms", category.rooms, settings.rooms_every),
-                ("past races", category.past_races, settings.list_every),
-                ("pending", category.pending, settings.rooms_every),
-                ("token", category.token, TOKEN_EVERY),
-            ):
-                jobs.every(seconds, self._guarded(job), f"{category.slug} {name}")
-            whole = f"{category.slug} all past races"
-            jobs.nightly(PAST_RACES_HOUR, self._guarded(category.all_past_races), whole, day=PAST_RACES_DAY)
-        jobs.every(CLEAR_AWAY_EVERY, self._guarded(partial(self._clear_away, settler.ledger)), "retention")
+            self._add_category_jobs(category, jobs)
+        self._add_ledger_jobs(settler.ledger, jobs)
+        jobs.start()
+        log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
+
+    def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs) -> None:
+        settings = self._settings
+        for name, job, seconds in (
+            ("rooms", category.rooms, settings.rooms_every),
+            ("past races", category.past_races, settings.list_every),
+            ("pending", category.pending, settings.rooms_every),
+            ("token", category.token, TOKEN_EVERY),
+        ):
+            jobs.every(seconds, self._guarded(job), f"{category.slug} {name}")
+        whole = f"{category.slug} all past races"
+        jobs.nightly(PAST_RACES_HOUR, self._guarded(category.all_past_races), whole, day=PAST_RACES_DAY)
+
+    def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
+        settings = self._settings
+        jobs.every(RETENTION_EVERY, self._guarded(partial(self._clear_away, ledger)), "retention")
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
             command += ["--database", str(settings.database)]
-            refresher = Refresher(command, partial(self._call, settler.ledger.revision), self._clock)
-            jobs.every(PAGES_EVERY, self._guarded(refresher.refresh), "pages")
+            exporter = SiteExporter(command, partial(self._call, ledger.revision), self._clock)
+            jobs.every(PAGES_EVERY, self._guarded(exporter.export_if_changed), "pages")
         if settings.backups:
-            back_up = self._guarded(partial(self._back_up, settler.ledger))
-            missed = backup.overdue(settings.database, self._clock())
-            jobs.nightly(BACKUP_HOUR, back_up, "backup", at_once=missed)
-        jobs.start()
-        log.info("watching %s on %s", ", ".join(c.slug for c in categories), settings.site)
-
-    async def _patiently(self, check: Callable[[], Awaitable[None]]) -> bool:
-        """Run the first check of a category; a site that is away is waited for. False when stopped.
-
-        What looks like a wrong setting is asked again a few times before it is believed.
-        """
-        doubts = 0
-        for delay in retry_pauses():
-            try:
-                if not await self._unless_stopped(check()):
-                    return False
-            except CredentialsError:
-                raise
-            except (NotFoundError, PayloadError):
-                doubts += 1
-                if doubts == BELIEVED_AFTER:
-                    raise
-            except SiteError as error:
-                log.warning("%s; waiting for the site", error)
-            else:
-                return True
-            if not await self._unless_stopped(asyncio.sleep(delay)):
-                return False
-        raise AssertionError("unreachable")
-
-    async def _unless_stopped(self, work: Awaitable[None]) -> bool:
-        """Do something unless and until the worker is to stop; whether it was done."""
-        doing = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not doing.done():
-                return False
-            await doing
-            return True
-        finally:
-            doing.cancel()
-            stopping.cancel()
-            await asyncio.gather(doing, stopping, return_exceptions=True)
+            is_overdue = backup.overdue(settings.database, self._clock())
+            back_up = self._guarded(partial(self._back_up, ledger))
+            jobs.nightly(BACKUP_HOUR, back_up, "backup", at_once=is_overdue)
 
     def _guarded(self, job: Job) -> Job:
-        """The job so that its failure is told and the next run happens, unless nothing can help."""
+        """Wrap a job so that it runs again after a failure, unless the failure is fatal."""
 
         async def guarded() -> None:
             try:
@@ -211,44 +175,13 @@ class Worker:
         return guarded
 
     def _failed(self, error: BaseException) -> None:
-        """Tell of a failure, and stop for one that only the operator can mend."""
-        metrics.ERRORS.labels(type(error).__name__).inc()
-        match error:
-            case LedgerUnavailable():
-                log.error("%s; trying again", error)
-            case DamagedRaceError():
-                log.error("%s", error)  # other races can still be settled
-            case CredentialsError() if not self._refused_for_long():
-                log.error("%s; trying again", error)
-            case CredentialsError() | LedgerError():
-                self._fatal = self._fatal or error
-                self._stop.set()
-            case RacebotError():
-                log.warning("%s", error)
-            case _:
-                log.error("an unexpected error; going on", exc_info=error)
-
-    def _alive(self, slug: str) -> None:
-        """Note that a category was seen; the heartbeat is as old as the category seen longest ago."""
-        self._seen[slug] = (self._clock(), time.monotonic())
-        oldest = min(moment for moment, _ in self._seen.values())
-        metrics.LAST_POLL.labels(slug).set(self._clock().timestamp())
-        if len(self._seen) == len(self._settings.required_categories()):
-            write_heartbeat(self._settings.database, oldest)
-
-    def _ages(self) -> dict[str, float | None]:
-        """Seconds since each category was last seen."""
-        now = time.monotonic()
-        ages: dict[str, float | None] = {c.slug: None for c in self._settings.required_categories()}
-        return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
-
-    def _refused_for_long(self) -> bool:
-        """Whether the credentials that were good at the start have been refused for a while now."""
-        seen = [at for _, at in self._seen.values()]
-        return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG
+        """Log a failure, and stop if only the operator can repair it."""
+        if self._health.is_fatal(error):
+            self._fatal = self._fatal or error
+            self._stop.set()
 
     async def _back_up(self, ledger: Ledger) -> None:
-        """Copy the ledger by a connection of its own, so that nothing waits for it."""
+        """Copy the ledger over a separate connection, so that no ledger work waits for it."""
 
         def work() -> Path:
             keep, now = self._settings.backups, self._clock()
@@ -263,7 +196,7 @@ class Worker:
         if cleared := await self._call(work):
             log.info("forgot %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 
-    async def _shut(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
+    async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         jobs.stop()
         try:
             async with asyncio.timeout(SHUTDOWN_WITHIN):

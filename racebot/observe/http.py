@@ -1,4 +1,4 @@
-"""A local port on which supervisors look at the running bot: `/healthz` and `/metrics`."""
+"""Serves `/healthz` and `/metrics` of the running bot on a local port."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Ages = Callable[[], dict[str, float | None]]
-"""Seconds since each category was last seen, None for one that has not been yet."""
+"""Returns the seconds since each category was last seen, None for one not seen yet."""
 
 
 class Monitor:
-    """Serves while the block of its context lasts.
+    """HTTP server for supervisors, which runs inside its `with` block.
 
     Args:
         host: address to listen on.
         port: 0 takes any free one.
-        ages: asked at each request, from a thread of its own.
-        health_timeout: seconds after which a category that was not seen means that the bot is not well.
+        ages: called on each request, from another thread.
+        health_timeout: seconds without a sight of a category after which the bot counts as unhealthy.
 
     Raises:
-        SettingsError: the port cannot be had.
+        SettingsError: the port is not available.
     """
 
     def __init__(self, host: str, port: int, *, ages: Ages, health_timeout: float) -> None:
@@ -76,7 +76,7 @@ class Monitor:
                 seen = {slug: None if age is None else round(age, 1) for slug, age in ages.items()}
                 document = {"status": "well" if well else "not well", "seconds_since_seen": seen}
             case _:
-                status, document = "404 Not Found", {"status": "there are /healthz and /metrics here"}
+                status, document = "404 Not Found", {"status": "not found: try /healthz or /metrics"}
         text = json.dumps(document).encode()
         start(status, [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
         return [text]

@@ -1,4 +1,4 @@
-"""What is logged and how: lines for people or JSON for programs, each with the race that it is about."""
+"""Log format: lines for people or JSON for programs, each with the race it is about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _race: ContextVar[str | None] = ContextVar("race", default=None)
 
 @contextmanager
 def about(race: str) -> Generator[None]:
-    """All that is logged inside is about a race, `category/slug`."""
+    """Attach a race, `category/slug`, to everything logged inside the block."""
     token = _race.set(race)
     try:
         yield
@@ -27,7 +27,7 @@ def about(race: str) -> Generator[None]:
 
 
 def to_stderr(level: str, form: str = "text") -> None:
-    """Log to standard error from now on.
+    """Send all logging to standard error.
 
     Args:
         level: debug, info, warning or error.
@@ -37,22 +37,22 @@ def to_stderr(level: str, form: str = "text") -> None:
     handler.addFilter(_note_race)
     handler.setFormatter(_json() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # They tell each header they send, the token's among them.
+    # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # A run that is skipped because the one before still works is no news.
+    # It warns when a run is skipped because the one before still works, which is normal.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 def for_programs() -> bool:
-    """Whether each line is a JSON object."""
+    """Return whether log lines are JSON objects."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 
 class _Text(logging.Formatter):
-    """A line a record, and a traceback below it: what the site sent does not move the terminal."""
+    """One line per record, with tracebacks below; control characters from the site are removed."""
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         race = getattr(record, "race", None)
         message = printable(record.message)
         record.message = message if race is None or race in message else f"{race}: {message}"
@@ -71,7 +71,7 @@ def _json() -> logging.Formatter:
 
 
 def _note_race(record: logging.LogRecord) -> bool:
-    """Add the race, its category and its room to a record, None where it is about none."""
+    """Add the race, its category and its room to a record; None outside a race."""
     race = _race.get()
     category, _, room = race.partition("/") if race else ("", "", "")
     record.race, record.category, record.room = race, category or None, room or None

@@ -1,7 +1,7 @@
-"""The site over HTTP: tokens, categories, races and the list of past races.
+"""HTTP client for the site: tokens, categories, races and the list of past races.
 
-One client serves one site. Transient failures (5xx, 429, timeouts, HTML where JSON belongs) are retried
-with growing pauses, `Retry-After` obeyed; a refusal is raised at once.
+Transient failures (5xx, 429, timeouts, HTML in place of JSON) are retried with growing pauses, or after the
+time that `Retry-After` asks for. A refusal is raised at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGEST_ANSWER = 16 * 1024 * 1024
 MOST_PAGES = 2_000
 """Pages of past races read at most in one go, whatever page count the site claims."""
 ANSWER_WITHIN = 120.0
-"""Seconds for a whole answer: a site that sends a byte now and then must not hold up everything else."""
+"""Seconds for a whole response; a site that sends a byte now and then must not block other requests."""
 
 _TOKEN = re.compile(r"[!-~]{1,4096}")
 
@@ -50,8 +50,8 @@ class Credentials:
     client_secret: SecretStr
 
 
-class Transient(SiteError):  # noqa: N818 - not an error but a reason to try again
-    """The site could not answer just now."""
+class Transient(SiteError):  # noqa: N818 - a reason to retry
+    """The site cannot answer at the moment."""
 
     def __init__(self, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -59,18 +59,18 @@ class Transient(SiteError):  # noqa: N818 - not an error but a reason to try aga
 
 
 class Site:
-    """The site's pages as typed values.
+    """Client of one site, which returns its JSON as typed values.
 
     Args:
-        url: the site's address, such as `https://racetime.gg`.
-        interval: seconds from the start of one request to the start of the next; requests never overlap.
-        attempts: how often a request is tried before its failure is raised.
-        transport: for tests, in place of the network.
+        url: the site's address, for example `https://racetime.gg`.
+        interval: least seconds between the starts of two requests, which never overlap.
+        attempts: how often a request is tried before its error is raised.
+        transport: replaces the network in tests.
 
     Raises (all requests):
-        SiteError: unreachable or failing, after all attempts.
-        NotFoundError: no such page.
-        PayloadError: an answer of the wrong shape.
+        SiteError: the site is unreachable or failing, after all attempts.
+        NotFoundError: there is no such page.
+        PayloadError: the answer has the wrong shape.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class Site:
         await self._client.aclose()
 
     async def token(self, credentials: Credentials) -> tuple[str, float]:
-        """A new access token and its lifetime in seconds.
+        """Request an access token and return it with its lifetime in seconds.
 
         Raises:
-            CredentialsError: the site does not know this id and secret.
+            CredentialsError: the site refuses this id and secret.
         """
         form = {
             "client_id": credentials.client_id,
@@ -121,7 +121,7 @@ class Site:
             answer = await self._request("POST", "/o/token", data=form)
         except CredentialsError:
             raise CredentialsError(
-                f"{self.url} does not accept client id {credentials.client_id!r} with its secret: "
+                f"{self.url} refuses client id {credentials.client_id!r} with its secret: "
                 "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
             ) from None
         if not isinstance(answer, Mapping):
@@ -134,26 +134,26 @@ class Site:
         return token, float(lifetime)
 
     async def category(self, slug: str, token: str | None = None) -> Category:
-        """A category; with its bot's token, unlisted rooms included.
+        """Fetch a category, including its unlisted rooms if its bot's token is given.
 
         Raises:
-            CredentialsError: the token is not of a bot of this category.
+            CredentialsError: the token does not belong to a bot of this category.
         """
         path = f"/o/{slug}/data" if token else f"/{slug}/data"
         try:
             return parse_category(await self._request("GET", path, token=token))
         except CredentialsError:
             raise CredentialsError(
-                f"{self.url} lets no such bot into category {slug!r}: "
-                "the client id must be of a bot that the category's owner made for it"
+                f"{self.url} does not let this bot into category {slug!r}: "
+                "the client id must belong to a bot that the category's owner created for it"
             ) from None
 
     async def race(self, name: str) -> Race:
-        """A race by its name, `category/slug`."""
+        """Fetch a race by its name, `category/slug`."""
         return parse_race(await self._request("GET", f"/{name}/data"))
 
     async def past_races(self, category: str, page: int, per_page: int = 100) -> RacePage:
-        """One page of finished races with their entrants, those that ended last first."""
+        """Fetch one page of finished races with their entrants, newest first."""
         params = {"show_entrants": "true", "per_page": per_page, "page": page}
         return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
 
@@ -201,22 +201,22 @@ class Site:
         except TimeoutError:
             raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
         status = answer.status_code
-        if status in {401, 403} and path.startswith("/o/"):  # elsewhere it is a front proxy that refuses
+        if status in {401, 403} and path.startswith("/o/"):  # elsewhere, a front proxy refuses
             raise CredentialsError(f"{where} refuses the credentials ({status})")
         if status == 404:
             raise NotFoundError(f"{where} does not exist")
         if status == 429 or status >= 500:
             raise Transient(f"{where} answered {status}", _retry_after(answer))
         if answer.has_redirect_location:
-            # Where to is not told: it may repeat what was sent.
-            raise SiteError(f"{where} answered {status}, to look elsewhere: check RACEBOT_SITE")
+            # The target may repeat what was sent, so it is not shown.
+            raise SiteError(f"{where} redirects ({status}): check RACEBOT_SITE")
         if status != 200:
             raise SiteError(f"{where} answered {status}")
         try:
             # In a thread: decoding the largest answer takes seconds.
             return await asyncio.to_thread(read_json, body)
         except PayloadError as error:
-            raise Transient(f"{where} answered something that is not JSON") from error
+            raise Transient(f"{where} answered something other than JSON") from error
 
 
 async def _body(answer: httpx.Response, where: str) -> bytes:
@@ -242,7 +242,7 @@ async def _body(answer: httpx.Response, where: str) -> bytes:
 
 
 def certificate_problem(error: BaseException | None) -> str | None:
-    """Why a connection's certificate was not accepted, in words; None where that was not the trouble."""
+    """Return why a certificate was refused, or None if the error has another cause."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"its TLS certificate was refused ({error.verify_message})"
@@ -251,13 +251,13 @@ def certificate_problem(error: BaseException | None) -> str | None:
 
 
 def _pause_for(error: Exception) -> bool | float:
-    """Which failures are worth another try, and how long to wait where the site says so."""
+    """Return whether to retry after an error, or the seconds to wait if the site says so."""
     if not isinstance(error, Transient):
         return False
     if error.retry_after is not None:
-        log.warning("%s: waiting %.0f s as it asks", error, error.retry_after)
+        log.warning("%s: waiting %.0f s as requested", error, error.retry_after)
         return error.retry_after
-    log.warning("%s: trying again", error)
+    log.warning("%s: retrying", error)
     return True
 
 

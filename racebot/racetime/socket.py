@@ -1,4 +1,4 @@
-"""The thin shell around a race room's socket: frames to events, actions to frames."""
+"""WebSocket connection to a race room: frames in as events, actions out as frames."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from racebot.text.parse import read_json
 log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
-"""Bytes; a race of a few hundred entrants with its rendered page stays far below."""
+"""Bytes; a race of a few hundred entrants with its rendered page is much smaller."""
 
 
 class _Direct(connect):
-    """A connection to the site itself: where it leads elsewhere, the token must not follow."""
+    """Refuse redirects, so that the token is sent to no other host."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
 
 
 class RoomSocket:
-    """One open socket of one room.
+    """An open socket of one room.
 
     Raises (all methods):
         ConnectionLost: the socket closed.
@@ -43,10 +43,10 @@ class RoomSocket:
         self._socket = socket
 
     async def receive(self, timeout: float | None = None) -> Event | None:  # noqa: ASYNC109
-        """The next event, or None if none came in time.
+        """Return the next event, or None if none comes in time.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -58,7 +58,7 @@ class RoomSocket:
         try:
             event = parse_event(read_json(frame))
             if isinstance(event, RaceUpdate) and event.race.name != self.name:
-                raise PayloadError(f"it is of race {event.race.name}")
+                raise PayloadError(f"it belongs to race {event.race.name}")
             return event
         except PayloadError as error:
             log.warning("%s: unreadable frame: %s", self.name, error)
@@ -77,8 +77,8 @@ class RoomSocket:
         Args:
             text: 1 to 1,000 characters.
             guid: lower-case letters, digits and hyphens.
-            to: the id of the user who alone is to see it.
-            buttons: at most four, by label: `message` to be said as who presses it, or `url`.
+            to: the id of the only user to see it; None for the room.
+            buttons: at most four, by label: `message` is posted as the user who presses it, `url` is opened.
         """
         data: dict[str, Any] = {"message": text, "guid": guid}
         if to is not None:
@@ -121,14 +121,14 @@ class RoomSocket:
 async def join(
     site_url: str, name: str, path: str, token: str, gate: Gate | None = None
 ) -> AsyncGenerator[RoomSocket]:
-    """An open socket of a room, closed at the end of the block.
+    """Open a room's socket and close it at the end of the block.
 
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
         name: the race, for messages.
         path: the race's `websocket_bot_url`.
-        token: the bot's access token. The site does not look at it before the first action.
-        gate: what it shares with other sockets of the site; None for one that is alone.
+        token: the bot's access token. The site only checks it on the first action.
+        gate: shared by all sockets of the site; None for a single socket.
 
     Raises:
         ConnectionLost: the room does not exist, or the site cannot be reached.
@@ -154,5 +154,5 @@ async def join(
 
 
 def bot_path(name: str) -> str:
-    """The path of a room's bot socket, where the race's own data has not been seen yet."""
+    """Return the path of a room's bot socket, for use before the race's data names it."""
     return f"/ws/o/bot/{name.partition('/')[2]}"

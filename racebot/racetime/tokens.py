@@ -1,4 +1,4 @@
-"""A bot's access token: requested when needed, renewed ahead of time."""
+"""Requests and renews a bot's access token."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from racebot.racetime.client import Credentials, Site
 log = logging.getLogger(__name__)
 
 RENEW_BEFORE = 600.0
-"""A token is renewed this many seconds before it expires."""
+"""Seconds before its expiry that a token is renewed."""
 
 
 class TokenSource:
-    """A bot's current token, made when needed and renewed ahead of time or when refused."""
+    """A bot's access token: requested when first needed, renewed before it expires or when refused.
+
+    Args:
+        site: the site that issues tokens.
+        credentials: the bot's client id and secret.
+        clock: returns seconds on a monotonic scale.
+    """
 
     def __init__(
         self, site: Site, credentials: Credentials, clock: Callable[[], float] = time.monotonic
@@ -30,10 +36,10 @@ class TokenSource:
         self._lock = asyncio.Lock()
 
     async def get(self) -> str:
-        """A token that is good as far as is known.
+        """Return a token that is not known to be invalid.
 
         Raises:
-            CredentialsError: the site does not accept the client id and secret.
+            CredentialsError: the site refuses the client id and secret.
         """
         async with self._lock:
             if self._token is None or self._clock() >= self._renew_at:
@@ -46,10 +52,10 @@ class TokenSource:
 
     @property
     def age(self) -> float:
-        """Seconds since the current token was made, 0 where there is none."""
+        """Seconds since the current token was issued, 0 if there is none."""
         return 0.0 if self._token is None else self._clock() - self._made_at
 
     def refuse(self, token: str) -> None:
-        """Tell that the site refused this token, so that the next `get` makes a new one."""
+        """Note that the site refused this token, so that the next `get` requests a new one."""
         if token == self._token:
             self._token = None

@@ -1,4 +1,4 @@
-"""Text from users made safe to show in chat, terminals and files."""
+"""Makes text from users safe to show in chat, terminals and files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE
 
 
 def plain(text: str) -> str:
-    """Text from a user made harmless: no mention, no link, no control character, no line break.
+    """Return text for a chat message, without mentions, links, control characters and line breaks.
 
-    The site turns `@everyone` and the like into notifications and addresses into links, also in a bot's
-    message; the look-alike characters used instead are neither. Text that is written from right to left is
-    isolated, or it would turn round the numbers that follow it: 1530→1000 in place of 1000→1530.
+    The site turns `@everyone` into notifications and addresses into links, even in a bot's message, so their
+    signs are replaced by look-alikes. Right-to-left text is isolated, since it would otherwise reverse the
+    numbers after it: 1530→1000 instead of 1000→1530.
     """
     visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without control characters or line breaks, otherwise as it is: for terminals and files."""
+    """Return text for terminals and files, without control characters and line breaks."""
     if text.isprintable():
         return text
     return "".join(" " if char.isspace() else char for char in text if _visible(char))

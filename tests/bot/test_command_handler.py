@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from builders import CATEGORY, GOAL, Clock, result, seen
 
-from racebot.bot.command_handler import Conversation, Reply
+from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
@@ -22,7 +22,7 @@ NAME = FINISHED.name
 
 
 class Talk:
-    """A conversation, and people who write."""
+    """A commands, and people who write."""
 
     def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
@@ -32,7 +32,7 @@ class Talk:
         self.count = 0
         texts, words = Texts(), Words()
         answers = Answers(settler, texts, words, lambda _: Listing(), lambda _: None)
-        self.conversation = Conversation(
+        self.commands = CommandHandler(
             self.lifecycle,
             answers,
             texts,
@@ -51,8 +51,8 @@ class Talk:
 
     def say(self, text: str, race: Race = FINISHED, *, moderator: bool = False) -> Reply | None:
         message = self.line(text, moderator=moderator)
-        asked = self.conversation.heard(message, race)
-        return None if asked is None else self.conversation.reply(asked, message, race)
+        asked = self.commands.parse(message, race)
+        return None if asked is None else self.commands.reply(asked, message, race)
 
     def waiting(self) -> list[str]:
         return [str(row.message.body["text"]) for row in self.ledger.outbox.open_for(NAME)]
@@ -90,18 +90,18 @@ def test_or_alone(ledger: Ledger, clock: Clock) -> None:
     ],
 )
 def test_bots_the_site_and_ordinary_lines_get_no_answer(talk: Talk, facts: dict[str, object]) -> None:
-    assert talk.conversation.heard(talk.line(**{"text": "!rating", **facts}), FINISHED) is None  # type: ignore[arg-type]
+    assert talk.commands.parse(talk.line(**{"text": "!rating", **facts}), FINISHED) is None  # type: ignore[arg-type]
 
 
 def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
-    assert talk.conversation.heard(talk.line("!rating"), replace(FINISHED, recorded=True)) is None
-    assert talk.conversation.heard(talk.line("!rating"), None) is None
+    assert talk.commands.parse(talk.line("!rating"), replace(FINISHED, recorded=True)) is None
+    assert talk.commands.parse(talk.line("!rating"), None) is None
 
 
 def test_a_frame_that_is_repeated_is_answered_once(talk: Talk) -> None:
     message = talk.line("!rating")
-    assert talk.conversation.heard(message, FINISHED) == Asked(Command.RATING)
-    assert talk.conversation.heard(message, FINISHED) is None
+    assert talk.commands.parse(message, FINISHED) == Asked(Command.RATING)
+    assert talk.commands.parse(message, FINISHED) is None
 
 
 def test_too_much_is_passed_over(ledger: Ledger, clock: Clock) -> None:

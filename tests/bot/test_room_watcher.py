@@ -151,5 +151,5 @@ def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.Room
         quiet=1.0,
         info=InfoPolicy.NEVER,
         texts=DEFAULT_TEXTS,
-        conversation=None,
+        commands=None,
     )

@@ -10,7 +10,7 @@ from builders import NOON, Clock
 from worker_support import until
 
 from racebot.bot import site_exporter as refresh
-from racebot.bot.site_exporter import Refresher
+from racebot.bot.site_exporter import SiteExporter
 from racebot.errors import ExportError
 
 # Appends a line to the file that is its argument, and fails where a file `broken` lies beside it.
@@ -29,7 +29,7 @@ class Bench:
         self.broken = folder / "broken"
         self.clock = clock
         self.revision = 1
-        self.refresher = Refresher([sys.executable, "-c", SCRIPT, str(self.log)], self.current, clock)
+        self.exporter = SiteExporter([sys.executable, "-c", SCRIPT, str(self.log)], self.current, clock)
 
     async def current(self) -> int:
         return self.revision
@@ -45,27 +45,27 @@ def made(tmp_path: Path, clock: Clock) -> Bench:
 
 
 async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Bench) -> None:
-    await made.refresher.refresh()
-    await made.refresher.refresh()
+    await made.exporter.export_if_changed()
+    await made.exporter.export_if_changed()
     assert made.runs == 1
     made.revision = 5
-    await made.refresher.refresh()
-    await made.refresher.refresh()
+    await made.exporter.export_if_changed()
+    await made.exporter.export_if_changed()
     assert made.runs == 2
 
 
 async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
     made.broken.touch()
     with pytest.raises(ExportError, match="no room left"):
-        await made.refresher.refresh()
-    await made.refresher.refresh()
+        await made.exporter.export_if_changed()
+    await made.exporter.export_if_changed()
     assert made.runs == 1
     made.broken.unlink()
     made.clock.advance(minutes=6)
-    await made.refresher.refresh()
+    await made.exporter.export_if_changed()
     assert made.runs == 2
     made.clock.advance(minutes=6)
-    await made.refresher.refresh()
+    await made.exporter.export_if_changed()
     assert made.runs == 2
 
 
@@ -75,32 +75,32 @@ async def test_after_a_long_refresh_the_machine_is_left_to_others(made: Bench) -
     def clock() -> datetime:
         return NOON + timedelta(seconds=next(ticking))
 
-    refresher = Refresher([sys.executable, "-c", SCRIPT, str(made.log)], made.current, clock)
-    await refresher.refresh()
+    exporter = SiteExporter([sys.executable, "-c", SCRIPT, str(made.log)], made.current, clock)
+    await exporter.export_if_changed()
     for revision in (2, 3):
         made.revision = revision
-        await refresher.refresh()
+        await exporter.export_if_changed()
         assert made.runs == 1
-    await refresher.refresh()
+    await exporter.export_if_changed()
     assert made.runs == 2
 
 
 async def test_a_race_settled_while_pages_are_written_is_written_next(made: Bench) -> None:
-    first = asyncio.create_task(made.refresher.refresh())
+    first = asyncio.create_task(made.exporter.export_if_changed())
     await until(lambda: made.runs)
     made.revision += 1
     await first
-    await made.refresher.refresh()
+    await made.exporter.export_if_changed()
     assert made.runs == 2
 
 
 async def test_what_takes_too_long_is_ended(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "TAKES_AT_MOST", 0.05)
-    sleeping = Refresher([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
+    monkeypatch.setattr(refresh, "TIMEOUT", 0.05)
+    sleeping = SiteExporter([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
     with pytest.raises(ExportError, match="too long"):
-        await sleeping.refresh()
+        await sleeping.export_if_changed()
 
 
 async def test_a_program_that_is_not_there_is_told(made: Bench) -> None:
     with pytest.raises(ExportError, match="not written"):
-        await Refresher(["/nowhere/racebot"], made.current, made.clock).refresh()
+        await SiteExporter(["/nowhere/racebot"], made.current, made.clock).export_if_changed()

@@ -395,11 +395,11 @@ def test_a_clock_that_is_set_right_makes_no_refusal_last_long(
         category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
     )
     worker = Worker(settings, clock)
-    worker._alive(CATEGORY)
+    worker._health.category_seen(CATEGORY)
     clock.advance(days=1)
     worker._failed(CredentialsError("the site refuses"))
     assert not worker._stop.is_set()
-    monkeypatch.setattr("racebot.bot.worker.REFUSED_FOR_LONG", 0.0)
+    monkeypatch.setattr("racebot.bot.health.REFUSED_FOR_LONG", 0.0)
     worker._failed(CredentialsError("the site refuses"))
     assert worker._stop.is_set()
 

@@ -35,7 +35,7 @@ from builders import (
 from fuzz.mutation import Bytes, bent, written
 from pydantic import SecretStr
 
-from racebot.bot.command_handler import Conversation
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat import info_box, messages
 from racebot.chat.answers import Answers
@@ -330,14 +330,14 @@ def chat(data: bytes) -> None:
         answers = Answers(settler, Texts(), Words(), lambda _: queries.Listing(), lambda _: None)
         lifecycle = Lifecycle(settler, lambda: NOON)
         limiter = Limiter(3, 10)
-        talk = Conversation(lifecycle, answers, Texts(), Words(), limiter, private=False, clock=lambda: 0.0)
+        talk = CommandHandler(lifecycle, answers, Texts(), Words(), limiter, private=False, clock=lambda: 0.0)
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
             heard = payload.parse_event(
                 read_json(written({"type": "chat.message", "message": message}, Bytes(b"")))
             )
             assert isinstance(heard, payload.ChatMessage)
-            asked = talk.heard(heard, found)
+            asked = talk.parse(heard, found)
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:
                 assert 1 <= len(said.text) <= messages.MESSAGE_LIMIT

@@ -218,4 +218,4 @@ async def test_a_race_of_another_room_is_not_believed(caplog: pytest.LogCaptureF
 
     async with room(send) as socket:
         assert isinstance(await socket.receive(5), Unreadable)
-    assert "orb/r: unreadable frame: it is of race orb/other" in caplog.text
+    assert "orb/r: unreadable frame: it belongs to race orb/other" in caplog.text

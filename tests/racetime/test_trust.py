@@ -57,7 +57,7 @@ def redirect(status: int, port: int, scheme: str = "http") -> str:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_neither_secret_nor_token_follows_a_redirect(elsewhere: Server, status: int) -> None:
-    told = f"answered {status}, to look elsewhere"
+    told = rf"redirects \({status}\)"
     async with (
         Server(redirect(status, elsewhere.port)).serving() as server,
         Site(f"http://127.0.0.1:{server.port}", interval=0, attempts=1) as site,

@@ -1,0 +1,78 @@
+"""How the worker's health is judged: when each category was last seen, and which failures end the process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from racebot.bot.heartbeat import write_heartbeat
+from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
+from racebot.observe import metrics
+
+log = logging.getLogger(__name__)
+
+REFUSED_FOR_LONG = 600.0
+"""Seconds after which refused credentials end the process, although they were accepted at the start."""
+
+
+class Health:
+    """Records when each category was last seen, and decides which failures are fatal.
+
+    Args:
+        database: the heartbeat is written beside it.
+        categories: slugs of all categories.
+        clock: returns the current time, with its offset.
+    """
+
+    def __init__(self, database: Path, categories: Sequence[str], clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._categories = categories
+        self._clock = clock
+        self._seen: dict[str, tuple[datetime, float]] = {}
+        """When each category was last seen, by the wall clock and by the monotonic clock."""
+
+    def category_seen(self, slug: str) -> None:
+        """Note that the site has just shown a category, and write the heartbeat.
+
+        The heartbeat is as old as the category seen longest ago.
+
+        Raises:
+            LedgerUnavailable: the heartbeat cannot be written at the moment.
+        """
+        now = self._clock()
+        self._seen[slug] = (now, time.monotonic())
+        metrics.LAST_POLL.labels(slug).set(now.timestamp())
+        if len(self._seen) == len(self._categories):
+            write_heartbeat(self._database, min(moment for moment, _ in self._seen.values()))
+
+    def ages(self) -> dict[str, float | None]:
+        """Return the seconds since each category was seen, None for one not seen yet."""
+        now = time.monotonic()
+        ages: dict[str, float | None] = dict.fromkeys(self._categories)
+        return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
+
+    def is_fatal(self, error: BaseException) -> bool:
+        """Log a failure, and return whether only the operator can repair it."""
+        metrics.ERRORS.labels(type(error).__name__).inc()
+        match error:
+            case LedgerUnavailable():
+                log.error("%s; trying again", error)
+            case DamagedRaceError():
+                log.error("%s", error)  # other races can still be settled
+            case CredentialsError() if not self._refused_for_long():
+                log.error("%s; trying again", error)
+            case CredentialsError() | LedgerError():
+                return True
+            case RacebotError():
+                log.warning("%s", error)
+            case _:
+                log.error("an unexpected error; going on", exc_info=error)
+        return False
+
+    def _refused_for_long(self) -> bool:
+        """Whether credentials that were accepted at the start have been refused for a while."""
+        seen = [at for _, at in self._seen.values()]
+        return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG

@@ -1,0 +1,65 @@
+"""Checks the settings against the site when the worker starts, waiting for a site that is down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from racebot.bot.retry import retry_pauses
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+
+log = logging.getLogger(__name__)
+
+BELIEVED_AFTER = 3
+"""How often the site must say that there is no such category before the worker gives up."""
+
+
+async def check_until_clear(check: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
+    """Run a check until it succeeds or fails for good, waiting while the site is down.
+
+    Args:
+        check: raises an error of the site.
+        stop: ends the wait.
+
+    Returns:
+        False if it was stopped.
+
+    Raises:
+        CredentialsError: the site refuses the credentials.
+        NotFoundError, PayloadError: the site said so several times.
+    """
+    doubts = 0
+    for pause in retry_pauses():
+        try:
+            if not await _unless_stopped(check(), stop):
+                return False
+        except CredentialsError:
+            raise
+        except (NotFoundError, PayloadError):
+            doubts += 1
+            if doubts == BELIEVED_AFTER:
+                raise
+        except SiteError as error:
+            log.warning("%s; waiting for the site", error)
+        else:
+            return True
+        if not await _unless_stopped(asyncio.sleep(pause), stop):
+            return False
+    raise AssertionError("unreachable")
+
+
+async def _unless_stopped(work: Awaitable[None], stop: asyncio.Event) -> bool:
+    """Run `work` until it is done or `stop` is set, and return whether it was done."""
+    doing = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            return False
+        await doing
+        return True
+    finally:
+        doing.cancel()
+        stopping.cancel()
+        await asyncio.gather(doing, stopping, return_exceptions=True)
