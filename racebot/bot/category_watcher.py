@@ -1,4 +1,4 @@
-"""One category: its rooms, its past races, and its finished races that wait for their record."""
+"""Watch one category: its rooms, its pending races and its list of past races."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class CategoryWorker:
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
-            # Shown as 0 from the start: a rise from nothing would not be seen as one.
+            # Exported as 0 from the start, so that a first increase is visible.
             counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 
     async def check(self) -> None:
-        """See that the credentials are good and the category is there.
+        """Check the credentials and that the category exists.
 
         Raises:
             CredentialsError: a wrong id or secret, or a bot of another category.
@@ -85,7 +85,7 @@ class CategoryWorker:
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
     async def rooms(self) -> None:
-        """Watch the rooms that are open, just finished, or in which something is still to be said."""
+        """Watch the rooms that are open, ended recently, or have messages to deliver."""
         waiting = await self._call(self._ledger.pending.all, self.slug)
         metrics.PENDING.labels(self.slug).set(sum(not pending.over for pending in waiting))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
@@ -93,7 +93,7 @@ class CategoryWorker:
         try:
             category = await self._site.category(self.slug, token)
         except CredentialsError as error:
-            # It was let in when the worker started: a front proxy may refuse, or the token be revoked.
+            # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
         for room in category.rooms:
@@ -232,7 +232,7 @@ class CategoryWorker:
 
 
 def page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
-    """The address of a leaderboard's published page, None where there is none."""
+    """Return the address of a leaderboard's published page, None if it has none."""
     boards = ledger.leaderboards()
     if settings.pages_url is None or board not in boards:
         return None

@@ -28,14 +28,14 @@ log = logging.getLogger(__name__)
 ANNOUNCE_WITHIN = timedelta(hours=1)
 """A result that is older when it is first seen is not announced: its racers have left the room."""
 GIVE_UP_AFTER = timedelta(days=1)
-"""Age at which a race that the site does not find is given up."""
+"""Age at which we give up a race that the site does not find."""
 WITHDRAW_AFTER = timedelta(hours=1)
 """Time for which the site must show a settled race without its record before its ratings are undone.
 
 It is far longer than the site's caches, and gives administrators time to record the race again.
 """
 EXPIRE_AFTER = timedelta(days=90)
-"""Age at which a race that was never recorded is given up."""
+"""Age at which we give up a race that was never recorded."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
 
 
@@ -143,7 +143,7 @@ class Lifecycle:
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
     def needs_room(self, result: RaceResult) -> bool:
-        """Return whether a result seen outside its room differs from what was announced there."""
+        """Return whether a result seen outside its room differs from the announced one."""
         if not self._announce or not result.final or not self.settler.plans.counts(result):
             return False
         pending = self._ledger.pending.get(result.name)

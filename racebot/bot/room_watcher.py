@@ -166,7 +166,7 @@ class RoomWatch:
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
-        """Follow the room on one connection. Return True when there is nothing left to do here."""
+        """Follow the room on one connection. Return True when the room needs us no more."""
         self._sender.on_joined()
         self._room.on_reconnect(time.monotonic())
         self._work.set()
@@ -269,7 +269,7 @@ class RoomWatch:
         return not (self._room.unsure and self._room.needs_read(time.monotonic()))
 
     async def _answer(self, asked: Asked, message: ChatMessage) -> None:
-        """Answer a command. A failure costs no more than this answer."""
+        """Answer a command. If that fails, only this answer is lost."""
         race = self._room.race
         if self._command_handler is None or race is None or race.recorded:
             return

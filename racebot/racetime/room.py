@@ -1,7 +1,7 @@
 """A race room as a state machine: events in, notices out. It does no I/O and keeps no clock.
 
-The room decides when a result stands (finished, every status final, unchanged for the quiet time), when a
-result was taken back, when the race is recorded or over, and when to read the race over HTTP.
+The room decides when a result stands (finished, every status final, unchanged for the quiet time) or was
+taken back, when the race is recorded or over, and when to read it over HTTP.
 
 After the finish a moderator's edit is silent: the site announces it in chat, broadcasts the old data and
 then saves. Only an HTTP read shows the new result, so every system message in a room that ended leads to

@@ -20,11 +20,11 @@ CHAT_AFTER_END = timedelta(hours=1)
 """Time for which chat stays open in a race that is cancelled or not to be recorded."""
 
 META_LIMIT = 2048
-"""Bytes of JSON that `bot_meta` may take."""
+"""Largest `bot_meta`, in bytes of JSON."""
 
 
 class Host(Protocol):
-    """What a room needs of the site that it is part of."""
+    """The parts of the site that a room uses."""
 
     bot: Bot
     category: FakeCategory
@@ -42,7 +42,7 @@ class Host(Protocol):
 
 
 class ChatRoom(RaceState):
-    """A race with its chat. Listeners get every frame as a value of its own, in the site's order."""
+    """A race with its chat. Each frame that listeners get is a new value, unaffected by later changes."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ChatRoom(RaceState):
         return self.site.clock() - end < CHAT_AFTER_END
 
     def say(self, user: User | str, text: str) -> ChatLine:
-        """A user writes in chat."""
+        """Post a user's chat line."""
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
@@ -103,7 +103,7 @@ class ChatRoom(RaceState):
         direct_to: User | None = None,
         actions: Mapping[str, Any] | None = None,
     ) -> ChatLine:
-        """A bot writes in chat, or to one user alone."""
+        """Post a bot's chat line, or send it to one user privately."""
         message = ChatLine(
             self.site.new_id(),
             self.site.clock(),
@@ -120,13 +120,13 @@ class ChatRoom(RaceState):
         return message
 
     def set_info(self, bot: Bot, info: str) -> None:
-        """A bot writes the category's one `info_bot` field, over whatever stood there."""
+        """Replace the `info_bot` field, which all bots of the category share."""
         self.info_bot = info
         self._say(f"##bot##{bot.name}## updated the race information.")
         self._publish()
 
     def merge_meta(self, meta: Mapping[str, Any]) -> bool:
-        """Merge into `bot_meta`; False, and nothing changed, if it would grow too large.
+        """Merge keys into `bot_meta`. Return False, without a change, if it would grow too large.
 
         The version goes up but nobody in the room is told.
         """
@@ -138,25 +138,23 @@ class ChatRoom(RaceState):
         return True
 
     def history(self) -> Frame:
-        """The answer to `gethistory`: the last 100 messages, pinned ones at the end."""
+        """Return the answer to `gethistory`: the last 100 messages, pinned ones last."""
         recent = sorted(self.chat[-100:], key=lambda message: message.pinned)
         messages = [render.message(self, message) for message in recent]
         return render.frame("chat.history", self.site.clock(), messages=messages)
 
-    # ── frames ──
-
     @property
     def listeners(self) -> int:
-        """How many connections follow the room."""
+        """Return the number of connections to the room."""
         return len(self._listeners)
 
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
-        """Hand every frame from now on to `listener`; the answer ends that."""
+        """Send every frame from now on to `listener`. Call the returned function to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def frames(self) -> Sequence[Frame]:
-        """The race as it stands, in the two frames that tell of it."""
+        """Return the two frames that show the race as it is."""
         return render.race_frames(self, self.site.clock())
 
     def _send(self, *frames: Frame) -> None:

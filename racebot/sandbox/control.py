@@ -1,4 +1,4 @@
-"""The sandbox's control API: everything that people on the site do with a mouse, as JSON.
+"""The sandbox's control API: the actions that people take on the site's pages, as JSON.
 
 `POST /sandbox/control/COMMAND` with a JSON object; the answer is JSON too. `GET /sandbox/control` tells the
 commands and the state of everything, `GET /sandbox/control/RACE` one race with its whole chat.
@@ -23,7 +23,7 @@ from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
-"""No race can have this address: race slugs end in a number."""
+"""No race has this address, because race slugs end in a number."""
 
 Arguments = dict[str, Any]
 Command = Callable[[Arguments], object]
@@ -48,7 +48,7 @@ _OPTIONS = ("custom_goal", "invitational", "unlisted", "hide_entrants", "team_ra
 
 
 class Control:
-    """The commands. Each takes what it knows out of its arguments; what is left over is an error."""
+    """The commands. Each removes its arguments from the request; any that remain are an error."""
 
     def __init__(self, site: FakeSite, misbehaviour: Misbehaviour) -> None:
         self._site = site
@@ -93,14 +93,12 @@ class Control:
             Route(PREFIX + "/{command}", self.command, methods=["POST"]),
         ]
 
-    # ── endpoints ──
-
     async def command(self, request: Request) -> Response:
         do = self._commands.get(request.path_params["command"])
         if do is None:
             return _refusal(404, f"no such command; there are: {', '.join(sorted(self._commands))}")
         if not request.headers.get("content-type", "").startswith("application/json"):
-            # A page from elsewhere, open in the same browser, cannot send this type unasked.
+            # A page of another site, open in the same browser, cannot send this type.
             return _refusal(415, "the body must be application/json")
         try:
             given = await request.json()
@@ -150,8 +148,6 @@ class Control:
                 "notes": [render.note(message) for message in room.notes],
             }
         )
-
-    # ── commands ──
 
     def _room(self, given: Arguments) -> FakeRoom:
         return self._site.room(given.pop("race"))
@@ -244,7 +240,7 @@ class Control:
 
 
 def _length(given: Arguments, name: str) -> timedelta | None:
-    """A length of time: seconds, or a duration as the site writes it."""
+    """Return a length of time, given in seconds or as the site's duration."""
     value = given.pop(name, None)
     if value is None:
         return None

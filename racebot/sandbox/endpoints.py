@@ -36,17 +36,17 @@ PER_PAGE_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The connection breaks: with a close frame bearing `code`, or with none."""
+    """Break the connection, with a close frame if `code` is set."""
 
     code: int | None = None
 
 
 Outgoing = str | bytes | Break
-"""What waits to be sent over a socket."""
+"""One item in a socket's send queue."""
 
 
 class SandboxServer:
-    """The endpoints of a site.
+    """The HTTP and WebSocket endpoints of a site.
 
     Args:
         site: the state to serve.
@@ -70,7 +70,7 @@ class SandboxServer:
         self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def app(self) -> Starlette:
-        """The Starlette application."""
+        """Return the Starlette application."""
         app = Starlette(
             routes=[
                 *Control(self.site, self.misbehaviour).routes(),
@@ -88,8 +88,6 @@ class SandboxServer:
         )
         app.add_middleware(_Front, server=self)
         return app
-
-    # ── HTTP ──
 
     async def token(self, request: Request) -> Response:
         form = parse_qs((await request.body()).decode(errors="replace"))
@@ -174,7 +172,7 @@ class SandboxServer:
     def _cached_answer(
         self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
     ) -> Response:
-        """Answer as a cache does that keeps answers for `seconds`."""
+        """Answer from a cache that keeps answers for `seconds`."""
         now = monotonic()
         path = request.url.path
         until, answer = self._cached.get(path, (now, {}))
@@ -183,19 +181,17 @@ class SandboxServer:
             self._cached[path] = (now + seconds, answer)
         return self._json(answer, max_age)
 
-    # ── the room socket ──
-
     async def socket(self, ws: WebSocket) -> None:
         await asyncio.sleep(self.misbehaviour.handshake_delay)
         await self.misbehaviour.stalled()
         refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
         if refusal is None and room is None:
-            # The site breaks off here without any answer, which its front proxy makes a 502 of.
+            # The site closes the connection without an answer, and its front proxy answers 502.
             refusal = 502
         if refusal is not None or room is None:
             await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
-            # uvicorn complains of an unfinished handshake unless the connection is gone by now.
+            # uvicorn logs an unfinished handshake unless the connection is closed by now.
             await asyncio.sleep(0)
             return
         await ws.accept()
@@ -259,7 +255,7 @@ async def _write(
 
 
 class _Front:
-    """What stands before the site: counts requests, and answers in its place when told to."""
+    """The front proxy: counts requests, and serves the planned faults."""
 
     def __init__(self, app: ASGIApp, server: SandboxServer) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Past races read from a file, to be served as though they had been run here.
+"""Load past races from a file, so that the sandbox serves them.
 
 Two forms are read: the site's own JSON (a page of its list of races with entrants, or just the list), and an
 archive that keeps places and the site's scores but neither times nor names.
@@ -21,16 +21,16 @@ from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 OUT = 9999
-"""The place that an archive gives to whoever did not finish."""
+"""The place of racers who did not finish, in an archive."""
 
 FASTEST = timedelta(hours=1)
-"""Where only places are known, the time of the winner is this and a second; each place adds one more."""
+"""Base of invented times, for files without any: each place adds one second to it."""
 
 _RESULTS = {"done": RacerStatus.DONE, "dnf": RacerStatus.DNF, "dq": RacerStatus.DQ}
 
 
 def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
-    """Add the races of a file to a site and tell how many there were.
+    """Add the races of a file to a site, and return their number.
 
     `goal` names the goal of an archive, which has none of its own; by default it is the file's stem.
 
@@ -117,7 +117,7 @@ def _entrant(site: FakeSite, one: Mapping[str, Any], number: int) -> FakeEntrant
 
 def _user(site: FakeSite, user_id: str | None, name: str | None) -> User:
     if user_id is None:
-        # Each nobody is somebody else: two deleted accounts can have run in one race.
+        # Two deleted accounts can have run in one race, so each gets its own user.
         return User(site.new_id(), "Deleted", deleted=True)
     if user_id not in site.users:
         user = User(user_id, name or f"Racer {user_id}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")

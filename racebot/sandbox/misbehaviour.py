@@ -19,40 +19,40 @@ Drop = Callable[[int | None], None]
 
 
 class FrameFault(StrEnum):
-    """What becomes of a frame."""
+    """What the sandbox does to a frame."""
 
     MALFORMED = "malformed"
-    """Text that is no JSON."""
+    """Send text that is not JSON."""
     TRUNCATED = "truncated"
-    """The first half of it."""
+    """Send its first half."""
     NOT_UTF8 = "not_utf8"
-    """A text frame with a byte that no UTF-8 text has; a client must close the connection."""
+    """Send a text frame that is not UTF-8, for which a client must close the connection."""
     BINARY = "binary"
-    """A binary frame of arbitrary bytes."""
+    """Send a binary frame of arbitrary bytes."""
     WRONG_SHAPE = "wrong_shape"
-    """Valid JSON of the right type with nothing in it."""
+    """Send valid JSON of the right type without content."""
     REPEATED = "repeated"
-    """Sent twice."""
+    """Send it twice."""
     LATE = "late"
-    """Held back until the next frame has gone out."""
+    """Send it after the next frame."""
     OVERTAKEN = "overtaken"
-    """Held back until the next frame of its type has gone out."""
+    """Send it after the next frame of its type."""
     LOST = "lost"
-    """Not sent."""
+    """Do not send it."""
     CUT = "cut"
-    """Not sent, and the connection breaks instead."""
+    """Break the connection instead."""
     CUT_SHORT = "cut_short"
-    """The connection breaks when the first half of its bytes has gone out."""
+    """Break the connection after the first half of its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """An answer given in place of the right one."""
+    """A wrong answer to a request."""
 
     status: int = 500
     retry_after: str | None = None
     body: str | None = None
-    """HTML by default; a status of 200 makes an HTML page where JSON was expected."""
+    """HTML by default. With status 200, a client gets HTML instead of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Planned:
 
 
 class Misbehaviour:
-    """The faults planned for a site that is being served."""
+    """The planned faults of a served site."""
 
     def __init__(self) -> None:
         self.delay = 0.0
@@ -75,8 +75,6 @@ class Misbehaviour:
         self._frames: deque[_Planned] = deque()
         self._strange: deque[str | bytes] = deque()
         self._drops: dict[Drop, str] = {}
-
-    # ── planning ──
 
     def fail_http(
         self,
@@ -100,11 +98,11 @@ class Misbehaviour:
         self._frames.extend([_Planned(FrameFault(fault), kind)] * times)
 
     def interject(self, *frames: str | bytes) -> None:
-        """Send these, text or binary, as they are before the next frame that any room sends."""
+        """Send these unchanged before the next frame of any room."""
         self._strange.extend(frames)
 
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
-        """Break the open sockets, of one race or all, and tell how many.
+        """Break the open sockets of one race or of all, and return their number.
 
         Without a `code` the connection just ends, as when the site's process dies.
         """
@@ -114,7 +112,7 @@ class Misbehaviour:
         return len(chosen)
 
     def stall(self, seconds: float) -> None:
-        """Do nothing at all for a while: no answer, no frame, and no look at what bots send."""
+        """Freeze for a while: answer nothing, send nothing, read nothing."""
         self._stalled_until = time.monotonic() + seconds
 
     def relent(self) -> None:
@@ -126,14 +124,12 @@ class Misbehaviour:
         self._frames.clear()
         self._strange.clear()
 
-    # ── taking effect ──
-
     @property
     def open_sockets(self) -> int:
         return len(self._drops)
 
     async def stalled(self) -> None:
-        """Wait until the site does something again."""
+        """Wait until the site is no longer frozen."""
         while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `relent` may end it
             await asyncio.sleep(min(left, 0.1))
 
@@ -169,7 +165,7 @@ def _take(planned: deque[_Planned], matches: Callable[[str], bool]) -> Any:
 
 
 class FrameWriter:
-    """Turns a socket's frames into what goes over the wire, faults included.
+    """Turns a socket's frames into texts and bytes to send, with the planned faults.
 
     Each answer is a list of texts and bytes to send; `None` in it means that the connection breaks there.
     """
@@ -195,7 +191,7 @@ class FrameWriter:
 
 
 class NotUtf8(str):
-    """A text that encodes to bytes which are not UTF-8; servers encode a text only when they send it."""
+    """A text that encodes to invalid UTF-8, since the server encodes it only on sending."""
 
     __slots__ = ()
 
@@ -204,7 +200,7 @@ class NotUtf8(str):
 
 
 class CutShort(str):
-    """A text of which half the bytes are sent, and then the connection breaks."""
+    """A text after whose first half the connection breaks."""
 
     __slots__ = ()
 

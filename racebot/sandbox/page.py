@@ -1,4 +1,4 @@
-"""The sandbox's own pages: a race room as people see it, and the list of rooms."""
+"""The sandbox's own pages: a race room and the list of rooms."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LINK = re.compile(r"https?://[^\s<>&\"']+(?:&amp;[^\s<>&\"']+)*")
 
 
 def index(site: FakeSite) -> str:
-    """The list of rooms, the newest first."""
+    """Return the page that lists the rooms, newest first."""
     rows = "".join(
         f'<tr><td><a href="/{escape(room.name)}">{escape(room.slug)}</a></td><td>{escape(room.goal)}</td>'
         f"<td>{_state(room)}</td><td>{len(room.counted)} entrants</td></tr>"
@@ -71,7 +71,7 @@ def index(site: FakeSite) -> str:
 
 
 def room_page(site: FakeSite, room: FakeRoom) -> str:
-    """One room: entrants and info on one side, chat on the other."""
+    """Return the page of one room: entrants and info on one side, chat on the other."""
     entrants = sorted(room.entrants, key=lambda e: (e.place or 999, e.number))
     rows = "".join(_entrant_row(room, entrant) for entrant in entrants)
     info = f'<p class="info">{_linked(room.info)}</p>' if room.info else ""
@@ -87,7 +87,7 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
         f"<main><section><h2>{escape(room.goal)} · {_state(room)}</h2>{info}<table>{rows}</table></section>"
         f'<section class="chat"><h2>Chat</h2><div class="log">{log}</div>{closed}</section></main>'
         f'<form data-race="{escape(room.slug)}">'
-        f'<select name="user" aria-label="Who writes">{options}</select>'
+        f'<select name="user" aria-label="User">{options}</select>'
         '<input name="text" maxlength="1000" placeholder="Say something" aria-label="Message">'
         "<button>Send</button></form>"
     )

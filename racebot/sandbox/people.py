@@ -1,4 +1,4 @@
-"""Who the site knows: users, bots, teams, and the category with its goals."""
+"""Users, bots, teams, and the category with its goals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False, slots=True)
 class User:
-    """An account. `deleted` accounts are still entrants of their races, but nobody's."""
+    """An account. A deleted one stays an entrant of its races, shown without a user."""
 
     id: str
     name: str
@@ -21,7 +21,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """A bot of the category and the credentials by which it gets tokens."""
+    """A bot of the category, with its OAuth2 credentials."""
 
     name: str
     client_id: str
@@ -30,7 +30,7 @@ class Bot:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A team of one race; `slug` is what the site tells teams apart by."""
+    """A team of one race, identified by its slug."""
 
     name: str
     slug: str

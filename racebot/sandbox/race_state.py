@@ -43,7 +43,7 @@ class RacerStatus(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class FakeEntrant:
-    """One user in one race. `number` is the order of joining."""
+    """One user in one race. `number` counts entrants in the order of joining."""
 
     user: User
     number: int
@@ -59,7 +59,7 @@ class FakeEntrant:
 
 @dataclass(eq=False, slots=True)
 class ChatLine:
-    """One line of chat; by a user, by a bot, or by the site itself where neither is set."""
+    """One line of chat, by a user, by a bot, or by the site if neither is set."""
 
     id: str
     posted_at: datetime
@@ -109,7 +109,7 @@ class RaceState:
     bot_meta: dict[str, Any] = field(default_factory=dict)
     chat: list[ChatLine] = field(default_factory=list)
     notes: list[ChatLine] = field(default_factory=list)
-    """Private messages, which are no part of the public chat."""
+    """Private messages, which are not part of the public chat."""
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class RaceState:
         return [e for e in self.entrants if e.status not in (RacerStatus.REQUESTED, RacerStatus.INVITED)]
 
     def entrant_name(self, entrant: FakeEntrant) -> str:
-        """How the site calls an entrant in its own messages."""
+        """Return the name that the site's own messages use for an entrant."""
         return entrant.alias if self.hide_entrants else entrant.user.full_name
 
     @property

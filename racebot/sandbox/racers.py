@@ -1,4 +1,4 @@
-"""Simulated racers: a latent skill, a way of having good and bad days, and a habit of giving up."""
+"""Simulated racers, each with a skill, daily form and a chance of giving up."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from racebot.sandbox.site import FakeSite
 from racebot.sandbox.words import RACER_NAMES
 
 PAR = timedelta(hours=1, minutes=20)
-"""The time of a racer of no particular skill on no particular day."""
+"""The time of a racer of average skill on an average day."""
 
 SKILL_SPREAD = 0.10
-"""How far apart racers are, as a share of the time."""
+"""Standard deviation of the log time between racers."""
 
 DAY_SPREAD = 0.06
-"""How far apart two runs of one racer are."""
+"""Standard deviation of the log time between runs of one racer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Racer:
-    """A user who races. `skill` is in standard deviations, more being faster."""
+    """A user who races. `skill` is in standard deviations; a higher one is faster."""
 
     user: User
     skill: float
     dnf_chance: float
 
     def run(self, rng: random.Random) -> timedelta | None:
-        """One attempt: its time, or None where the racer gives up."""
+        """Draw the time of one run, or None if the racer gives up."""
         return None if rng.random() < self.dnf_chance else self.finish(rng)
 
     def finish(self, rng: random.Random) -> timedelta:
-        """The time of an attempt seen through to the end, to the microsecond."""
+        """Draw the time of a finished run, to the microsecond."""
         pace = math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
         return timedelta(microseconds=round(PAR / timedelta(microseconds=1) * pace))
 
 
 def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
-    """Make new accounts and the racers behind them; the weaker ones give up more often."""
+    """Create accounts with racers. Weaker racers give up more often."""
     racers = []
     for number in range(count):
         lap, index = divmod(number, len(RACER_NAMES))

@@ -48,7 +48,7 @@ _RANK = {
 
 
 def user(account: User | None, category: FakeCategory) -> Json | None:
-    """An account; None where there is none or it was deleted."""
+    """Return an account, or None if it is missing or deleted."""
     if account is None or account.deleted:
         return None
     moderates = category.may_moderate(account)
@@ -70,7 +70,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
 
 
 def invented_user(name: str) -> Json:
-    """What stands for an entrant while the race hides who is in it."""
+    """Return the placeholder for an entrant of a race that hides its entrants."""
     return {
         "id": "",
         "full_name": name,
@@ -136,7 +136,7 @@ def entrant(room: RaceState, one: FakeEntrant) -> Json:
 
 
 def entrants(room: RaceState) -> list[Json]:
-    """Finishers by place, then who still races by score, then who gave up, then the disqualified."""
+    """Return finishers by place, then active racers by score, then DNFs, then DQs."""
 
     def key(one: FakeEntrant) -> tuple[int, int, int, int]:
         return (_RANK[one.status], one.place or 0, -(one.score or 0), one.number)
@@ -161,7 +161,7 @@ def _settings_duration(**length: int) -> str | None:
 
 
 def race(room: RaceState) -> Json:
-    """A race in full: what `/CATEGORY/RACE/data` and the `race.data` frame hold."""
+    """Return a race in full, as in `/CATEGORY/RACE/data` and the `race.data` frame."""
     category = room.category
     return {
         "version": room.version,
@@ -236,10 +236,10 @@ def summary(room: RaceState) -> Json:
 
 
 def message(room: RaceState, line: ChatLine) -> Json:
-    """A line of chat."""
+    """Return a line of chat."""
     author = user(line.user, room.category)
     if author is not None and room.hide_entrants:
-        # An entrant is hidden in chat as well, or the names would be plain from there.
+        # Entrants are hidden in chat too, which would give their names away.
         hidden = [e.alias for e in room.entrants if e.user is line.user]
         author = invented_user(hidden[0]) if hidden else author
     return {
@@ -262,7 +262,7 @@ def message(room: RaceState, line: ChatLine) -> Json:
 
 
 def note(line: ChatLine) -> Json:
-    """A private message, for whoever runs the sandbox; the site itself shows it to nobody else."""
+    """Return a private message, for the sandbox's own pages. The site shows it to the recipient only."""
     return {
         "id": line.id,
         "bot": None if line.bot is None else line.bot.name,
@@ -274,7 +274,7 @@ def note(line: ChatLine) -> Json:
 
 
 def frame(kind: str, now: datetime, **content: Any) -> Json:
-    """A frame of the socket: its type, the site's time, and what it says."""
+    """Return a socket frame: its type, the site's time, and its content."""
     return {"type": kind, "date": exact(now), **content}
 
 
@@ -287,7 +287,7 @@ def chat_frame(room: RaceState, line: ChatLine, now: datetime) -> Json:
 
 
 def note_frame(line: ChatLine, now: datetime) -> Json:
-    """A private message: who wrote to whom and the message's id, but not what."""
+    """Return the frame of a private message, which names sender, recipient and id, but has no text."""
     to = line.direct_to
     return frame(
         "chat.dm",
@@ -302,7 +302,7 @@ def note_frame(line: ChatLine, now: datetime) -> Json:
 
 
 def race_frames(room: RaceState, now: datetime) -> tuple[Json, Json]:
-    """The two frames that follow each change. The markup in the second is of no use to a bot."""
+    """Return the two frames that follow each change. The second one's markup is left empty."""
     renders = {"entrants": "", "intro": "", "status": "", "streams": ""}
     return (
         frame("race.data", now, race=race(room), version=room.version),

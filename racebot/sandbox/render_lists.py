@@ -10,7 +10,7 @@ from racebot.sandbox.text import stamp
 
 
 def category(site: FakeSite, *, unlisted: bool) -> dict[str, Any]:
-    """The category with the races that are not over; `unlisted` ones only for its bots."""
+    """Return the category with its open races. Only its bots see `unlisted` ones."""
     about = site.category
     current = [
         room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
@@ -37,7 +37,7 @@ def category(site: FakeSite, *, unlisted: bool) -> dict[str, Any]:
 def race_list(
     site: FakeSite, *, page: int = 1, per_page: int = 10, show_entrants: bool = False
 ) -> dict[str, Any]:
-    """A page of past races, the one that ended last first."""
+    """Return a page of past races, latest end first."""
     past = site.past_races()
     chosen = past[(page - 1) * per_page : page * per_page]
     races = []

@@ -1,4 +1,4 @@
-"""The rules of a race's life: who may do what when, and what the site then says and sends."""
+"""The rules of a race's life, and the messages and frames that follow each action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FakeRoom(ChatRoom):
     """One race and its chat. Methods that break a rule of the site raise `RuleError`."""
 
     def entrant(self, user: User | str) -> FakeEntrant:
-        """The entrant who is this user, given also as an id or a name."""
+        """Return the entrant for a user, given as an object, an id or a name."""
         user = self.site.user(user)
         for entrant in self.entrants:
             if entrant.user is user:
@@ -30,7 +30,7 @@ class FakeRoom(ChatRoom):
         raise RuleError(f"{user.name} is not in {self.name}")
 
     def enter(self, user: User | str, team: str | None = None) -> FakeEntrant:
-        """A user joins; in an invitational race this asks for an invitation."""
+        """Enter a user, who in an invitational race becomes a request to join."""
         user = self.site.user(user)
         self._require(
             self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race takes no more entrants"
@@ -54,7 +54,7 @@ class FakeRoom(ChatRoom):
         return entrant
 
     def accept(self, user: User | str) -> None:
-        """Let in somebody who asked to join an invitational race."""
+        """Accept a user's request to join an invitational race."""
         entrant = self._entrant_who(user, RacerStatus.REQUESTED, RacerStatus.INVITED)
         entrant.status = RacerStatus.NOT_READY
         self._say(f"{self.entrant_name(entrant)} joins the race.")
@@ -67,10 +67,8 @@ class FakeRoom(ChatRoom):
         self._say(f"{self.entrant_name(entrant)} is ready! ({waiting} remaining)")
         self._publish()
 
-    # ── the race ──
-
     def count_down(self) -> None:
-        """Go from open to pending: the seconds before the start."""
+        """Go from open to pending, the seconds before the start."""
         self._require(self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race is not open")
         self._require(bool(self.counted), "the race has no entrants")
         self.status = RaceStatus.PENDING
@@ -78,7 +76,7 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def start(self, *, ago: timedelta = timedelta(0)) -> None:
-        """Begin, as though it had been `ago`. Nobody need be ready; who only asked to join is removed."""
+        """Start the race, backdated by `ago`. Users whose request was not accepted are removed."""
         self._require(not self.status.over and not self.started, "the race cannot begin")
         self._require(bool(self.counted), "the race has no entrants")
         for entrant in [e for e in self.entrants if e not in self.counted]:
@@ -93,7 +91,7 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def finish(self, user: User | str, time: timedelta | None = None) -> None:
-        """An entrant is done, by the clock or with the time given; the last one ends the race."""
+        """Finish an entrant, by the clock or with the given time. The last one ends the race."""
         entrant = self._entrant_who(user, RacerStatus.IN_PROGRESS)
         now = self.site.clock()
         entrant.status = RacerStatus.DONE
@@ -108,7 +106,7 @@ class FakeRoom(ChatRoom):
         self._end_if_all_are_out()
 
     def forfeit(self, user: User | str) -> None:
-        """An entrant gives up; where everybody does, the race is cancelled."""
+        """Forfeit an entrant. If all entrants forfeit, the race is cancelled."""
         entrant = self._entrant_who(user, RacerStatus.IN_PROGRESS)
         entrant.status = RacerStatus.DNF
         self._say(f"{self.entrant_name(entrant)} has ##bad##forfeited## from the race.")
@@ -116,7 +114,7 @@ class FakeRoom(ChatRoom):
         self._end_if_all_are_out()
 
     def undone(self, user: User | str) -> None:
-        """An entrant takes the finish back, which restarts a finished race."""
+        """Take an entrant's finish back, which restarts a finished race."""
         entrant = self._entrant_who(user, RacerStatus.DONE)
         self._require_changeable()
         late = entrant.finished_at is None or self.site.clock() - entrant.finished_at > UNDONE_WINDOW
@@ -124,7 +122,7 @@ class FakeRoom(ChatRoom):
         self._back_into_the_race(entrant, "is no longer done.")
 
     def unforfeit(self, user: User | str) -> None:
-        """An entrant takes the forfeit back, which restarts a finished race."""
+        """Take an entrant's forfeit back, which restarts a finished race."""
         entrant = self._entrant_who(user, RacerStatus.DNF)
         self._require_changeable()
         self._back_into_the_race(entrant, "is back in the race.")
@@ -133,12 +131,10 @@ class FakeRoom(ChatRoom):
         self._require(not self.status.over, "the race is over")
         self._cancel("This race has been cancelled.", ended=self.started)
 
-    # ── what a moderator does ──
-
     def disqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Disqualify an entrant, who keeps the finish time.
+        """Disqualify an entrant, whose finish time is kept.
 
-        The frame that tells of it still has the old places; only after it do the others move up, untold.
+        The frame that follows still has the old places. The other entrants move up after it, silently.
         """
         moderator = self._moderator(by)
         entrant = self._entrant_who(
@@ -217,7 +213,7 @@ class FakeRoom(ChatRoom):
         self.version += 2
 
     def hold(self, by: User | str | None = None) -> None:
-        """Put the result on hold: no field of the race shows it, nothing but the record is late."""
+        """Put the result on hold, which no field of the race shows."""
         moderator = self._moderator(by)
         self._require_recordable()
         self.held = True
@@ -246,8 +242,6 @@ class FakeRoom(ChatRoom):
         self.recordable = False
         self._say(f"Race set to not recorded by {moderator.full_name}")
         self._publish()
-
-    # ── rules ──
 
     def _require_changeable(self) -> None:
         self._require(self.started, "the race has not begun")

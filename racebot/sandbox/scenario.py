@@ -1,4 +1,4 @@
-"""Races played out by simulated racers and a moderator, for people to watch and bots to follow."""
+"""Races played by simulated racers and a moderator."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from racebot.sandbox.site import FakeSite
 Sleep = Callable[[float], Awaitable[None]]
 
 FIELD = 8
-"""Racers that `play` recruits when it is given none."""
+"""Number of racers that `play` recruits if it gets none."""
 
 
 class Verdict(StrEnum):
-    """What the moderator does with a finished race."""
+    """The moderator's decision on a finished race."""
 
     RECORD = "record"
     DO_NOT_RECORD = "do not record"
@@ -33,17 +33,17 @@ class Script:
 
     entrants: int = 5
     dnfs: int | None = None
-    """How many give up; None leaves it to the racers."""
+    """Number of DNFs, or None to draw it."""
     disqualify_winner: bool = False
     """Whether the winner is disqualified halfway between the finish and the verdict."""
     verdict: Verdict = Verdict.RECORD
     verdict_after: float = 30.0
     joining: float = 1.0
-    """Between two entrants."""
+    """Seconds between two entrants."""
     racing: float = 30.0
-    """From the start to the last one home, however long the race pretends to be."""
+    """Seconds from the start to the last finish, whatever the finish times say."""
     chat: tuple[str, ...] = ("gg", "!rating")
-    """What racers write, one after another, while they wait for the verdict."""
+    """Chat lines of the racers, in order, between finish and verdict."""
 
 
 DEMO = (
@@ -51,7 +51,7 @@ DEMO = (
     Script(dnfs=0, disqualify_winner=True, verdict_after=45.0, chat=("!why", "gg")),
     Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD, chat=("!why", "!leaderboard 3")),
 )
-"""The least that shows everything: a race with DNFs, a disqualification, a race that does not count."""
+"""One race each with DNFs, a disqualification, and "do not record"."""
 
 
 async def play(
@@ -121,11 +121,11 @@ async def race(
 
 
 Run = tuple[timedelta, Racer, bool]
-"""When a racer is through, who, and whether by finishing."""
+"""The racer's time, the racer, and whether the run was finished."""
 
 
 def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Run]:
-    """Draw what becomes of everybody, first one through first; somebody always finishes."""
+    """Draw every racer's run, in the order of their ends. At least one racer finishes."""
     if script.dnfs is None:
         times = {racer: racer.run(rng) for racer in field}
         if not any(times.values()):

@@ -1,7 +1,7 @@
 """The site's own scores, as far as a rating bot can see them: numbers before and changes after a race.
 
-Not the site's formula. A pairwise expectation with a large step looks like it from outside, newcomers gaining
-most and everybody who gave up sharing the last place, and that is all that the sandbox needs.
+This is not the site's formula. A pairwise expectation with a large step has the same look: newcomers gain
+most, and all racers who did not finish share the last place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ STEP = 500
 
 
 def change(who: str, before: Mapping[str, int | None], places: Mapping[str, int | None]) -> int:
-    """What recording does to one entrant's score; a newcomer's change starts from nothing."""
+    """Return the change of one entrant's score. A newcomer's starts from 0."""
     own = _strength(before[who])
     won = sum(_won(places[who], places[other]) for other in places if other != who)
     expected = sum(1 / (1 + 10 ** ((_strength(before[o]) - own) / 800)) for o in places if o != who)

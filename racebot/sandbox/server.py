@@ -20,7 +20,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 
 
 class _Socket(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, which can also break off in the middle of a frame."""
+    """uvicorn's protocol with the ability to break the connection in the middle of a frame."""
 
     async def send(self, message: Any) -> None:
         text = message.get("text")
@@ -35,7 +35,7 @@ class _Socket(WebSocketsSansIOProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves the signals to the program it runs in."""
+    """A uvicorn server that does not handle signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -53,7 +53,7 @@ async def serve(
     race_cache: float = RACE_CACHE_SECONDS,
     certificate: Path | None = None,
 ) -> AsyncIterator[str]:
-    """Serve a site inside a running program; gives its address, such as `http://127.0.0.1:41234`.
+    """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
     Port 0 takes any free port. With a `certificate`, a PEM file that holds the key as well, it is served over
     TLS.
@@ -101,7 +101,7 @@ def run(
     goal: str | None = None,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a sandbox until SIGINT or SIGTERM; `races_file` is a history for it to have had.
+    """Serve a sandbox until SIGINT or SIGTERM, with the past races of `races_file`.
 
     Raises:
         OSError: the port is taken or the file cannot be read.

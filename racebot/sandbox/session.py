@@ -26,14 +26,14 @@ _GUID = re.compile(r"[0-9a-z-]+")
 
 
 class _RefusedError(Exception):
-    """The action is answered with an error frame."""
+    """The site refuses the action with an error frame."""
 
 
 class BotSession:
     """One connection of a bot to a room.
 
-    The token is looked at when something is asked, not on connecting: a connection with a worthless token
-    opens and is shown everything. `send` receives the frames; `close` must be called at the end.
+    The site checks the token on actions, not on connecting, so a connection with a bad token opens and
+    receives every frame. `send` gets the frames. Call `close` at the end.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BotSession:
         self._stop()
 
     def receive(self, text: str) -> None:
-        """Do what the bot asks, or answer why not."""
+        """Carry out a bot's action, or refuse it with an error frame."""
         try:
             self._perform(text)
         except _RefusedError as refusal:
@@ -96,8 +96,8 @@ class BotSession:
             raise _RefusedError(META_TOO_LARGE)
 
     def _repeat_race(self) -> None:
-        # The site answers from what the connection was last told, so that changes it does not announce
-        # (`setmeta`, for one) are not in it.
+        # The site repeats the last frame of this connection, so silent changes
+        # (an edited result, `setmeta`) are not in it.
         now = self._site.clock()
         self._send(render.frame("race.data", now, race=self._race["race"], version=self._race["version"]))
         renders, version = self._renders["renders"], self._renders["version"]

@@ -1,6 +1,6 @@
 """The sandbox's state: one category, its people and its races, and the tokens of its bots.
 
-Pure: the clock and the random generator are passed in, and nothing here reads or writes anything.
+It does no I/O. The clock and the random generator are passed in, so that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _ID = string.ascii_letters + string.digits
 
 
 class FakeSite:
-    """The whole of the sandbox.
+    """The whole state of the sandbox.
 
-    `clock` gives the time and `rng` all that is drawn by lot, ids included, so that a run can be repeated.
+    `clock` returns the time, and `rng` makes every random choice, ids included.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class FakeSite:
         rng: random.Random | None = None,
     ) -> None:
         self.skew = timedelta(0)
-        """By how much the site's clock is wrong."""
+        """Error of the site's clock."""
         self._clock = clock
         self.rng = random.Random() if rng is None else rng  # noqa: S311
         self.category = FakeCategory(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
@@ -58,12 +58,12 @@ class FakeSite:
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
         self.scores: dict[tuple[str, str], int] = {}
-        """The site's own score of a user (by id) in a goal."""
+        """The site's own scores, by goal and user id."""
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
-        """Every HTTP request and handshake so far, the control API's and the pages' left out."""
+        """Every HTTP request and handshake so far, except for the control API and the pages."""
         self.issued_tokens: list[str] = []
-        """Every token that was ever given out, also those that are worthless by now."""
+        """Every token ever issued, expired and revoked ones included."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
         self._guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
@@ -71,13 +71,11 @@ class FakeSite:
         self.category.owners.append(self.moderator)
 
     def clock(self) -> datetime:
-        """The time by the site's clock."""
+        """Return the time by the site's clock."""
         return self._clock() + self.skew
 
-    # ── people ──
-
     def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
-        """A new account; names need not be unique, ids are."""
+        """Add an account. Ids are unique, names need not be."""
         user = User(self.new_id() if id is None else id, name, f"{self.rng.randrange(10_000):04d}")
         self.users[user.id] = user
         if moderator:
@@ -85,7 +83,7 @@ class FakeSite:
         return user
 
     def user(self, who: User | str) -> User:
-        """The account with this id or, failing that, this name."""
+        """Return the account with this id or, failing that, this name."""
         if isinstance(who, User):
             return who
         if who in self.users:
@@ -103,18 +101,16 @@ class FakeSite:
         self.user(who).deleted = True
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
-        """One more bot of the category, beside the one that is there from the start."""
+        """Add a second bot to the category."""
         bot = Bot(name, client_id, client_secret)
         self.bots[client_id] = bot
         return bot
 
     def bot_with(self, client_id: str) -> Bot:
-        """The bot with this client id."""
+        """Return the bot with this client id."""
         if client_id not in self.bots:
             raise UnknownError(f"no bot with the client id {client_id!r}")
         return self.bots[client_id]
-
-    # ── races ──
 
     def open_race(
         self,
@@ -140,14 +136,14 @@ class FakeSite:
         self.rooms[room.slug] = room
 
     def room(self, slug: str) -> FakeRoom:
-        """The room with this slug, or this name (`category/slug`)."""
+        """Return the room with this slug or this name (`category/slug`)."""
         slug = slug.removeprefix(f"{self.category.slug}/")
         if slug not in self.rooms:
             raise UnknownError(f"no race {slug!r}")
         return self.rooms[slug]
 
     def past_races(self) -> list[FakeRoom]:
-        """What the list of past races shows, newest end first: unlisted races only once they are recorded."""
+        """Return the listed past races, latest end first. Unlisted races appear once recorded."""
         past = [
             room
             for room in self.rooms.values()
@@ -157,13 +153,11 @@ class FakeSite:
         return past
 
     def forget_rooms(self) -> None:
-        """Lose every race that is not over, as though the site had come back from an older copy of itself."""
+        """Lose every race that is not over, as if the site were restored from an old backup."""
         self.rooms = {slug: room for slug, room in self.rooms.items() if room.status.over}
 
-    # ── tokens and guids ──
-
     def issue_token(self, client_id: str, client_secret: str) -> str | None:
-        """A token for a bot, or None where the credentials are wrong."""
+        """Return a new token for a bot, or None if the credentials are wrong."""
         bot = self.bots.get(client_id)
         if bot is None or bot.client_secret != client_secret:
             return None
@@ -173,16 +167,16 @@ class FakeSite:
         return token
 
     def bot_for(self, token: str | None) -> Bot | None:
-        """The bot whose token this is, unless it has expired."""
+        """Return the bot that a valid token belongs to, None for any other."""
         bot, expires = self._tokens.get(token or "", (None, self.clock()))
         return bot if expires > self.clock() else None
 
     def revoke_tokens(self) -> None:
-        """Make every token worthless at once."""
+        """Revoke every token."""
         self._tokens.clear()
 
     def use_guid(self, guid: str) -> bool:
-        """Whether this guid is new; the same one is not for the next five minutes."""
+        """Return whether this guid was not used in the last five minutes, and remember it."""
         now = self.clock()
         self._guids = {known: at for known, at in self._guids.items() if now - at < GUID_WINDOW}
         if guid in self._guids:
@@ -191,10 +185,8 @@ class FakeSite:
         return True
 
     def forget_guids(self) -> None:
-        """Lose the memory of guids, as though what keeps it had been restarted."""
+        """Forget all guids, as if the site's cache were restarted."""
         self._guids.clear()
-
-    # ── making things up ──
 
     def new_id(self) -> str:
         return "".join(self.rng.choices(_ID, k=16))
@@ -208,10 +200,8 @@ class FakeSite:
     def new_team(self, name: str) -> Team:
         return Team(name, f"{slugify(name) or 'team'}-{self.rng.randrange(10_000):04d}")
 
-    # ── what was asked of it ──
-
     def counts(self) -> Counter[str]:
-        """How often each path was asked for, without its query."""
+        """Return the number of requests by path, without the query."""
         return Counter(request.path for request in self.requests)
 
 

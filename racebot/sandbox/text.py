@@ -1,4 +1,4 @@
-"""How the site writes times, places and names."""
+"""The site's formats of times, places and names."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _MARKUP = re.compile(r"##\w+##(.*?)##")
 
 
 def utc_now() -> datetime:
-    """The time, with its zone; the clock that everything in the sandbox uses unless given another."""
+    """Return the current time in UTC, the sandbox's default clock."""
     return datetime.now(UTC)
 
 
 def stamp(moment: datetime | None) -> str | None:
-    """A moment in a race: to the millisecond, with a Z."""
+    """Format a moment of a race: milliseconds, with a Z."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def exact(moment: datetime) -> str:
-    """A moment on a frame, a message or an HTTP header: to the microsecond, with an offset."""
+    """Format a moment of a frame, message or HTTP header: microseconds, with an offset."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
-    """An ISO 8601 duration such as `P0DT01H00M03.047053S`; settings of a race have no fraction."""
+    """Format an ISO 8601 duration such as `P0DT01H00M03.047053S`. Race settings have no fraction."""
     if length is None:
         return None
     minutes, seconds = divmod(length.seconds, 60)
@@ -39,7 +39,7 @@ def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
 
 
 def parse_length(text: str) -> timedelta:
-    """Read what `duration` writes.
+    """Parse the format of `duration`.
 
     Raises:
         ValueError: not a duration.
@@ -48,7 +48,7 @@ def parse_length(text: str) -> timedelta:
 
 
 def timer(length: timedelta, *, tenths: bool = False) -> str:
-    """A finish time as chat says it: `1:00:03`, cut, or `1:00:03.7`, rounded."""
+    """Format a finish time for chat: `1:00:03`, truncated, or `1:00:03.7`, rounded."""
     if tenths:
         total = round(length / timedelta(milliseconds=100))
         seconds, tenth = divmod(total, 10)
@@ -63,7 +63,7 @@ def _clock(seconds: int) -> str:
 
 
 def ordinal(place: int | None) -> str | None:
-    """1st, 2nd, 3rd, 4th … 11th."""
+    """Return a place as 1st, 2nd, 3rd, 4th … 11th."""
     if place is None:
         return None
     if place % 100 in (11, 12, 13):
@@ -72,10 +72,10 @@ def ordinal(place: int | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """A system message without its `##style##…##` markup."""
+    """Return a system message without its `##style##…##` markup."""
     return _MARKUP.sub(r"\1", text)
 
 
 def slugify(text: str) -> str:
-    """The part of a name that may stand in an address; empty where nothing of it may."""
+    """Return the characters of a name that an address can hold, joined by hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
