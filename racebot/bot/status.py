@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from racebot.bot import heartbeat
 from racebot.ledger import lock
@@ -15,6 +15,80 @@ from racebot.standings.plan import Plans, proposals
 from racebot.standings.queries import Listing, listed_count
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """The worker process. `seconds_since` is the age of `last_seen`, its last look at its category."""
+
+    running: bool
+    last_seen: datetime | None
+    seconds_since: float | None
+    healthy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseState:
+    """The database file and its copies. `bytes` includes the write-ahead log."""
+
+    path: str
+    bytes: int
+    last_backup: datetime | None
+    backups: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardState:
+    """A leaderboard in short. `newer_defaults` is set if racebot's defaults have changed since."""
+
+    leaderboard: str
+    category: str
+    model: str
+    newer_defaults: bool
+    races: int
+    players: int
+    last_race: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRace:
+    """A finished race that waits for its record."""
+
+    race: str
+    ended_at: datetime
+    announced: bool
+    corrections: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMessage:
+    """A message that is not delivered yet. `seconds` is its age."""
+
+    race: str
+    kind: str
+    state: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedBackfill:
+    """An interrupted backfill, and the page it goes on with."""
+
+    category: str
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The worker, its database and leaderboards, and the work that is left. `rooms` are races under way."""
+
+    worker: WorkerState
+    database: DatabaseState
+    leaderboards: Sequence[LeaderboardState]
+    rooms: Sequence[str]
+    pending: Sequence[WaitingRace]
+    outbox: Sequence[WaitingMessage]
+    backfills: Sequence[UnfinishedBackfill]
+
+
 def status(
     ledger: Ledger,
     categories: Iterable[str],
@@ -22,13 +96,13 @@ def status(
     rooms_every: float,
     now: datetime,
     plans: Plans | None = None,
-) -> dict[str, Any]:
-    """Describe the worker, its database, its leaderboards and its open work.
+) -> Status:
+    """Read the state of a worker.
 
     Args:
-        ledger: opened for reading.
-        categories: slugs from the settings; those of stored leaderboards are added.
-        rooms_every: seconds between two looks of the worker at its categories.
+        ledger: its ledger, opened to read.
+        categories: the categories of the settings; those of the leaderboards are added.
+        rooms_every: seconds between two looks of the worker at its category.
         now: the current time.
         plans: the settings; they show which leaderboards have older defaults.
 
@@ -40,62 +114,59 @@ def status(
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
     copies = backups(folder_of(ledger.path), ledger.path.stem)
-    return {
-        "worker": {
-            "running": lock.running(ledger.path),
-            "last_seen": seen and seen.isoformat(timespec="seconds"),
-            "seconds_since": seen and round((now - seen).total_seconds(), 1),
-            "well": seen is not None and now - seen <= heartbeat.health_timeout(rooms_every),
-        },
-        "database": {
-            "path": str(ledger.path),
-            "bytes": sum(part.stat().st_size for part in _files(ledger.path)),
-            "last_backup": max((_written_at(copy) for copy in copies), default=None),
-            "backups": len(copies),
-        },
-        "leaderboards": [
-            {
-                "leaderboard": board.name,
-                "category": board.category,
-                "model": board.model,
-                "newer_defaults": board.key in older,
-                "races": ledger.rated_count(board),
-                "players": listed_count(ledger, board, Listing()),
-                "last_race": last.isoformat() if (last := ledger.latest_race(board)) else None,
-            }
+    return Status(
+        worker=WorkerState(
+            running=lock.running(ledger.path),
+            last_seen=seen,
+            seconds_since=None if seen is None else round((now - seen).total_seconds(), 1),
+            healthy=seen is not None and now - seen <= heartbeat.health_timeout(rooms_every),
+        ),
+        database=DatabaseState(
+            path=str(ledger.path),
+            bytes=sum(part.stat().st_size for part in _files(ledger.path)),
+            last_backup=max((_written_at(copy) for copy in copies), default=None),
+            backups=len(copies),
+        ),
+        leaderboards=[
+            LeaderboardState(
+                leaderboard=board.name,
+                category=board.category,
+                model=board.model,
+                newer_defaults=board.key in older,
+                races=ledger.rated_count(board),
+                players=listed_count(ledger, board, Listing()),
+                last_race=ledger.latest_race(board),
+            )
             for board in boards
         ],
-        "rooms": [race for slug in slugs for race in ledger.pending.joined(slug)],
-        "pending": [
-            {
-                "race": pending.race,
-                "ended_at": pending.ended_at.isoformat(timespec="seconds"),
-                "announced": pending.announced_key is not None,
-                "corrections": pending.corrections,
-            }
+        rooms=[race for slug in slugs for race in ledger.pending.joined(slug)],
+        pending=[
+            WaitingRace(
+                pending.race, pending.ended_at, pending.announced_key is not None, pending.corrections
+            )
             for slug in slugs
             for pending in ledger.pending.all(slug)
             if not pending.over
         ],
-        "outbox": [
-            {
-                "race": row.message.race,
-                "kind": row.message.kind,
-                "state": row.state.value,
-                "seconds": round((now - row.created_at).total_seconds(), 1),
-            }
+        outbox=[
+            WaitingMessage(
+                row.message.race,
+                row.message.kind,
+                row.state.value,
+                round((now - row.created_at).total_seconds(), 1),
+            )
             for slug in slugs
             for row in ledger.outbox.open_in(slug)
         ],
-        "backfills": [{"category": slug, "page": page} for slug, page in ledger.staging.under_way()],
-    }
+        backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.staging.under_way()],
+    )
 
 
 def _files(database: Path) -> list[Path]:
-    """The database and its write-ahead log."""
+    """Return the database file and its write-ahead log."""
     named = (database.with_name(database.name + suffix) for suffix in ("", "-wal"))
     return [path for path in named if path.exists()]
 
 
-def _written_at(copy: Path) -> str:
-    return datetime.fromtimestamp(copy.stat().st_mtime, UTC).isoformat(timespec="seconds")
+def _written_at(copy: Path) -> datetime:
+    return datetime.fromtimestamp(int(copy.stat().st_mtime), UTC)

@@ -292,7 +292,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(report)
     else:
-        tables.status(console, report)
+        tables.print_status(console, report)
 
 
 def _tell_merge(report: MergeReport) -> None:

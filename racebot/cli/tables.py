@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.bot.status import Status
 from racebot.standings.plan import Proposal
 from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
 from racebot.standings.refit import Preview
@@ -85,56 +86,53 @@ def print_proposal(console: Console, wanted: Proposal, effect: Preview) -> None:
         console.print(table)
 
 
-def status(console: Console, report: dict[str, Any]) -> None:
+def print_status(console: Console, report: Status) -> None:
     """Print the state of the worker."""
-    worker, database = report["worker"], report["database"]
+    worker, database = report.worker, report.database
     seen = (
         "has never seen its category"
-        if worker["last_seen"] is None
-        else f"last saw its category {_ago(worker['seconds_since'])}"
+        if worker.seconds_since is None
+        else f"last saw its category {_ago(worker.seconds_since)}"
     )
-    console.print(f"racebot is {'running' if worker['running'] else 'not running'}; it {seen}")
-    copies = f"last copied {database['last_backup']}" if database["last_backup"] else "never copied"
+    console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
+    copies = "never copied"
+    if database.last_backup is not None:
+        copies = f"last copied {database.last_backup:%Y-%m-%dT%H:%M:%S+00:00}"
     console.print(
-        f"{_safe(database['path'])}, {database['bytes'] / 1e6:.1f} MB, {copies}",
-        highlight=False,
-        soft_wrap=True,
+        f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", highlight=False, soft_wrap=True
     )
     table = Table(box=SIMPLE_HEAD)
     for heading in ("Leaderboard", "Category", "Model"):
         table.add_column(heading)
     for heading in ("Races", "Players", "Last race (UTC)"):
         table.add_column(heading, justify="right")
-    for board in report["leaderboards"]:
+    for board in report.leaderboards:
         table.add_row(
-            _safe(board["leaderboard"]),
-            board["category"],
-            board["model"],
-            str(board["races"]),
-            str(board["players"]),
-            "" if board["last_race"] is None else board["last_race"][:16].replace("T", " "),
+            _safe(board.leaderboard),
+            board.category,
+            board.model,
+            str(board.races),
+            str(board.players),
+            "" if board.last_race is None else _minute(board.last_race),
         )
     console.print(table)
-    for board in report["leaderboards"]:
-        if board["newer_defaults"]:
+    for board in report.leaderboards:
+        if board.newer_defaults:
             console.print(
-                f"{_safe(board['leaderboard'])}: racebot has newer defaults; `racebot refit` shows what they "
+                f"{_safe(board.leaderboard)}: racebot has newer defaults; `racebot refit` shows what they "
                 "would change",
                 soft_wrap=True,
             )
     lines = {
-        "Rooms of races that go on": [_safe(race) for race in report["rooms"]],
+        "Rooms of races under way": [_safe(race) for race in report.rooms],
         "Finished, waiting for their record": [
-            f"{_safe(each['race'])}, finished {each['ended_at'][:16].replace('T', ' ')} UTC"
-            for each in report["pending"]
+            f"{_safe(each.race)}, finished {_minute(each.ended_at)} UTC" for each in report.pending
         ],
-        "Still to be said": [
-            f"{_safe(each['race'])}: {each['kind']}, {each['state']} since {_ago(each['seconds'])}"
-            for each in report["outbox"]
+        "Messages to deliver": [
+            f"{_safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
+            for each in report.outbox
         ],
-        "Backfill not ended": [
-            f"{each['category']}, page {each['page']} next" for each in report["backfills"]
-        ],
+        "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
     }
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")

@@ -54,11 +54,11 @@ class Players:
 
         A player whose discriminator is not known yet answers to any.
         """
-        found = self._select("folded = ? ORDER BY players.id", text.casefold())
+        found = self._named(text)
         full = split_full_name(text)
         if found or full is None:
             return found
-        alike = self._select("folded = ? ORDER BY players.id", full[0].casefold())
+        alike = self._named(full[0])
         exact = [player for player in alike if player.discriminator == full[1]]
         return exact or [player for player in alike if not player.discriminator]
 
@@ -98,7 +98,7 @@ class Players:
         if player is not None:
             return player
         if full is not None:
-            alike = self._select("folded = ? ORDER BY players.id", full[0].casefold())
+            alike = self._named(full[0])
             exact = [each for each in alike if each.discriminator == full[1]]
             if len(exact) == 1:
                 return exact[0]
@@ -129,6 +129,11 @@ class Players:
                 if e.user_id is not None
             ],
         )
+
+    def _named(self, name: str) -> list[Player]:
+        """Return the players with a name. Forgotten players have none."""
+        where = "folded = ? AND players.name <> ? ORDER BY players.id"
+        return self._select(where, name.casefold(), NO_NAME)
 
     def _hint(self, text: str) -> str:
         near = self.like(text, 5)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from racebot.bot import heartbeat
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.bot.status import status
+from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.store import Ledger
@@ -17,20 +17,20 @@ from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 
-def shown(report: dict[str, object]) -> str:
+def shown(report: Status) -> str:
     console = Console(width=120, file=io.StringIO(), record=True)
-    tables.status(console, report)
+    tables.print_status(console, report)
     return console.export_text()
 
 
 def test_a_bot_that_never_ran(ledger: Ledger) -> None:
     report = status(ledger, [CATEGORY], rooms_every=30, now=NOON)
-    assert report["worker"] == {"running": False, "last_seen": None, "seconds_since": None, "well": False}
-    assert (report["pending"], report["outbox"], report["rooms"], report["backfills"]) == ([], [], [], [])
+    assert report.worker == WorkerState(running=False, last_seen=None, seconds_since=None, healthy=False)
+    assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
     text = shown(report)
     assert "racebot is not running; it has never seen its category" in text
     assert "never copied" in text
-    assert "Still to be said: none" in text
+    assert "Messages to deliver: none" in text
 
 
 def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
@@ -45,27 +45,27 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
     heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20))
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
-    assert report["worker"]["running"]
-    assert report["worker"]["well"]
-    assert report["worker"]["seconds_since"] == 20
-    assert report["database"]["backups"] == 1
-    assert report["database"]["bytes"] >= ledger.path.stat().st_size
-    (board,) = report["leaderboards"]
-    assert board == {
-        "leaderboard": GOAL,
-        "category": CATEGORY,
-        "model": "trueskill",
-        "newer_defaults": False,
-        "races": 1,
-        "players": 3,
-        "last_race": "2026-03-01T12:00:00+00:00",
-    }
-    (pending,) = report["pending"]
-    assert (pending["race"], pending["announced"]) == (f"{CATEGORY}/b", True)
-    (message,) = report["outbox"]
-    assert (message["race"], message["kind"], message["state"]) == (f"{CATEGORY}/b", "chat", "waiting")
-    assert report["rooms"] == [f"{CATEGORY}/c"]
-    assert report["backfills"] == [{"category": CATEGORY, "page": 2}]
+    assert report.worker.running
+    assert report.worker.healthy
+    assert report.worker.seconds_since == 20
+    assert report.database.backups == 1
+    assert report.database.bytes >= ledger.path.stat().st_size
+    (board,) = report.leaderboards
+    assert board == LeaderboardState(
+        leaderboard=GOAL,
+        category=CATEGORY,
+        model="trueskill",
+        newer_defaults=False,
+        races=1,
+        players=3,
+        last_race=NOON,
+    )
+    (pending,) = report.pending
+    assert (pending.race, pending.announced) == (f"{CATEGORY}/b", True)
+    (message,) = report.outbox
+    assert (message.race, message.kind, message.state) == (f"{CATEGORY}/b", "chat", "waiting")
+    assert report.rooms == [f"{CATEGORY}/c"]
+    assert report.backfills == [UnfinishedBackfill(CATEGORY, 2)]
     text = shown(report)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
     assert "Finished, waiting for their record: 1" in text
@@ -78,7 +78,7 @@ def test_a_bot_that_has_not_been_well_for_long(ledger: Ledger) -> None:
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
     )
     report = status(ledger, [], rooms_every=30, now=NOON)
-    assert not report["worker"]["well"]
+    assert not report.worker.healthy
     assert "last saw its category 3 days ago" in shown(report)
 
 
@@ -87,7 +87,7 @@ def test_many_are_counted_and_the_first_shown(ledger: Ledger) -> None:
         for number in range(25):
             ledger.pending.join(f"{CATEGORY}/r{number:02}", CATEGORY)
     text = shown(status(ledger, [CATEGORY], rooms_every=30, now=NOON))
-    assert "Rooms of races that go on: 25" in text
+    assert "Rooms of races under way: 25" in text
     assert "orb/r19" in text
     assert "orb/r20" not in text
     assert "and 5 more" in text

@@ -48,6 +48,8 @@ from racebot.sandbox.site import FakeSite
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "operating.md"
+PATIENCE = 240.0
+"""Seconds for one command: `tune` takes the longest, and the machine may be busy."""
 GOAL, NEXT_GOAL = "Map Rando S4", "Map Rando S5"
 PAGES_PORT, MONITOR_PORT = 8080, 9100
 
@@ -235,7 +237,7 @@ class Operator:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        output, _ = await asyncio.wait_for(process.communicate(), 60)
+        output, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
         self.printed = output.decode()
         assert process.returncode == code, self.printed
 

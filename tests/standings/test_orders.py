@@ -143,6 +143,7 @@ def test_a_forgotten_name_is_nowhere_and_the_place_stays(settler: Settler) -> No
         ("3", NO_NAME),
     ]
     assert ask(settler, Command.RATING, "cy").startswith("No player has that name")
+    assert ask(settler, Command.RATING, NO_NAME).startswith("No player has that name")
     assert "Cy" not in ask(settler, Command.WHY, by="ann")
     assert (ratings(settler), list(settler.ledger.rated_rows(board_of(settler)))) == (before, changes)
     assert settler.verify(board_of(settler)) == []
