@@ -11,7 +11,7 @@ PEOPLE = ("Ann", "Bo", "Cleo", "Dov", "Elif", "Finn", "Gus", "Hana", "Ines", "Ju
 
 
 def past_season(goal: str, races: int, *, seed: int = 9) -> dict[str, Any]:
-    """Races of four to seven of `PEOPLE`, one a day, of whom some give up: one page of the site's list."""
+    """Return one page of the site's list: a race a day, each of four to seven of `PEOPLE`, some with DNFs."""
     rng = random.Random(seed)
     start = datetime(2026, 1, 1, 20, tzinfo=UTC)
     return {"races": [_race(goal, number, start + timedelta(days=number), rng) for number in range(races)]}

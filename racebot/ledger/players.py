@@ -106,25 +106,31 @@ class Players:
         hint = f". Did you mean {_choices(called)}?" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
-    def see(self, result: RaceResult) -> None:
-        """Store the players of a race: a later race brings a newer name, an older one does not."""
+    def see(self, result: RaceResult, *, current: bool) -> None:
+        """Store the players of a race with their names.
+
+        Args:
+            result: the race.
+            current: whether the site shows it just now. It shows today's names in every race, however old; in
+                an archive, a later race brings a newer name and an older one does not.
+        """
         seen = text_of(result.ended_at)
         self._connection.write_many(
             "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
-            " VALUES (?, ?, ?, ?, ?, ?)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
             " ON CONFLICT (id) DO UPDATE SET"
             # Archives have no names and give the id instead; any name is better than that.
             " name = CASE WHEN excluded.name = id THEN name"
-            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
+            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
             " folded = CASE WHEN excluded.name = id THEN folded"
-            "  WHEN name = id OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
+            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
             " discriminator = CASE WHEN excluded.discriminator = '' THEN discriminator"
-            "  WHEN discriminator = '' OR excluded.last_seen >= last_seen THEN excluded.discriminator"
-            "  ELSE discriminator END,"
+            "  WHEN discriminator = '' OR ?6 OR excluded.last_seen >= last_seen"
+            "  THEN excluded.discriminator ELSE discriminator END,"
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
             [
-                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, seen)
+                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current)
                 for e in result.entrants
                 if e.user_id is not None
             ],

@@ -95,7 +95,7 @@ class Races(Connection):
                 result.to_json(),
                 result.fingerprint(),
             )
-            Players(self).see(result)
+            Players(self).see(result, current=source != "import")
 
     def remove_race(self, name: str) -> None:
         """Forget a race, in a transaction in which the caller rates again the leaderboards that hold it."""

@@ -151,7 +151,8 @@ class Settler:
                 if position is not None:
                     result, is_known = self._compared(result)
                 if is_known:
-                    self.ledger.players.see(result)  # older ledgers lack the discriminators
+                    # The name may be new, and older ledgers lack the discriminators.
+                    self.ledger.players.see(result, current=source != "import")
                     known += 1
                     continue
                 touched = self._boards(result)

@@ -1,4 +1,4 @@
-"""A run of any length from the command line: `PYTHONPATH=tests python -m faults --seed 1 --races 200`."""
+"""Run the fault harness from the command line: `PYTHONPATH=tests:. python -m faults --seed 1 --races 200`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=0, help="kills of the worker over the whole run")
     parser.add_argument("--folder", type=Path, help="keep the database and all output here")
     given = parser.parse_args()
-    # A server that is stopped in the middle of its work complains of it.
+    # A server that is stopped in the middle of its work logs errors.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     failed = False
     for seed in given.seed:
@@ -37,7 +37,7 @@ def main() -> int:
                 failed = True
                 print(f"seed {seed}: WRONG\n{error}")
             else:
-                print(f"seed {seed}: all as it should be")
+                print(f"seed {seed}: everything right")
             for line in run.report.lines():
                 print(f"  {line}", flush=True)
     return int(failed)

@@ -1,9 +1,10 @@
-"""What was said in a room, and what the room showed when it was said."""
+"""Follows a room's results and the bot's messages in it, and judges the messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from racebot.chat.templates import DEFAULT_TEXTS
@@ -12,81 +13,115 @@ from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import CHAT_CLOSED
 
-from .truth import Places, rateable, stands
+from .truth import Board, Places, Rated, rateable, stands
 
 _ANNOUNCEMENT = re.compile(
-    r"(?:Correction (?P<number>\d+): the result changed\. )?"
-    r"Ratings, once this race is recorded \((?P<board>[^)]+)\): (?P<players>.*)"
+    r"(?P<correction>Correction[^:]*: (?:the result changed\. )?)?"
+    r"(?:Ratings,? (?:once this race is|if) recorded \((?P<board>[^)]+)\): )(?P<players>.*)"
 )
-_PLAYER = re.compile(r"(?P<word>\d+|DNF|DQ) (?P<name>.+) -?\d+→-?\d+ \([+−±]\d+(?:, first race)?\)")
-_TEAM_RACE = re.compile(r"This is a team race: it does not change any rating \((?P<board>[^)]+)\)\.")
+_PLAYER = re.compile(
+    r"(?P<word>\d+|DNF|DQ) (?P<name>.+?) (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\??"
+    r" \((?P<change>[+−±]\d+)[^)]*\)"
+)
+_TEAM_RACE = re.compile(r"This is a team race: .*\((?P<board>[^)]+)\)\.")
+
+Points = dict[str, tuple[int | None, int, int]]
+"""Points before (if told), after, and change, by user id."""
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """One message about a result: the number of the correction, or 0, and the places that it tells."""
+    """One message about a result."""
 
-    number: int
+    correction: bool
     board: str
     places: Places
+    """Of all entrants: a correction that names only some leaves the others as announced before."""
+    points: Points
+    """Of the entrants that the message names."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of the bot, as it reached the room."""
+
+    text: str
+    shown: int
+    """How many results the room had shown by then."""
+    settled: Mapping[str, int]
+    """How many races each leaderboard held by then."""
 
 
 @dataclass
 class Chronicle:
     """Follows one room from its opening.
 
-    `results` are all that the room ever showed, in order, None for having none; `said` are the bot's
-    messages, each with the number of results shown by then. `heard` is told of each of these messages, before
-    anybody else in the room is.
+    `results` are all results that the room ever had, in order, with None for no final result, each with the
+    leaderboards' lengths at that moment. `heard` is called for each message of the bot before anybody in the
+    room sees it. `ids` maps every name that a user has ever had to the user's id.
     """
 
     room: FakeRoom
     boards: Collection[str]
     heard: Callable[[FakeRoom], None]
+    ids: Mapping[str, str]
+    lengths: Callable[[], Mapping[str, int]]
     results: list[Places | None] = field(default_factory=lambda: [None])
-    said: list[tuple[str, int]] = field(default_factory=list)
+    said: list[Message] = field(default_factory=list)
+    result_since: float = field(default_factory=time.monotonic)
+    """Monotonic time since which the room has had its current result."""
+    settled_at_result: list[Mapping[str, int]] = field(default_factory=lambda: [{}])
+    judged: int = 0
+    """Messages whose points have been checked."""
 
     def follow(self) -> None:
         self.room.listen(self._hear)
 
     def look(self) -> None:
-        """Note the result, which may have changed without a frame."""
+        """Note the result; an edited one is saved without a frame."""
         if (now := stands(self.room)) != self.results[-1]:
             self.results.append(now)
+            self.settled_at_result.append(self.lengths())
+            self.result_since = time.monotonic()
 
     def _hear(self, frame: Frame) -> None:
         self.look()
         if frame["type"] == "chat.message" and frame["message"]["bot"] == self.room.site.bot.name:
-            self.said.append((frame["message"]["message"], len(self.results)))
+            text = frame["message"]["message"].replace("\N{NO-BREAK SPACE}", " ")
+            self.said.append(Message(text, len(self.results), self.lengths()))
             self.heard(self.room)
 
     # ── what must hold at any time ──
 
     def wrongs(self) -> Iterator[str]:
-        """Everything that must never be, whatever is still to come."""
+        """Say what must never happen, whatever is still to come."""
         name = self.room.name
-        texts = [text for text, _ in self.said]
-        for text in {text for text in texts if texts.count(text) > 1}:
-            yield f"{name}: said {texts.count(text)} times: {text}"
+        texts = [message.text for message in self.said]
         if self.room.refused.count(CHAT_CLOSED) > 1:
             yield f"{name}: spoke {self.room.refused.count(CHAT_CLOSED)} times in the closed chat"
-        last_number = 0
         told: dict[str, int] = {}
-        for text, shown in self.said:
-            if text == DEFAULT_TEXTS.withdrawn or _TEAM_RACE.fullmatch(text):
+        withdrawn: set[int] = set()
+        for index, message in enumerate(self.said):
+            text = message.text
+            if text == DEFAULT_TEXTS.withdrawn:
+                if message.shown in withdrawn:
+                    yield f"{name}: withdrew the same result twice"
+                withdrawn.add(message.shown)
+                told.clear()
                 continue
-            announcement = self._read(text)
+            if texts.count(text) > 1 and _TEAM_RACE.fullmatch(text):
+                yield f"{name}: said {texts.count(text)} times: {text}"
+            if _TEAM_RACE.fullmatch(text):
+                continue
+            announcement = self._read(index)
             if announcement is None:
                 yield f"{name}: said what it should not: {text}"
                 continue
             if announcement.board not in self.boards:
                 yield f"{name}: counts for no such leaderboard: {text}"
-            if announcement.number < last_number:
-                yield f"{name}: an older message after a newer one: {text}"
-            last_number = announcement.number
             matching = [
                 index
-                for index in range(shown)
+                for index in range(message.shown)
                 if (result := self.results[index]) is not None and _told(result) == announcement.places
             ]
             if not matching:
@@ -95,41 +130,89 @@ class Chronicle:
             since = told.get(announcement.board, 0)
             if since and all(
                 result is None or _told(result) == announcement.places
-                for result in self.results[since - 1 : shown]
+                for result in self.results[since - 1 : message.shown]
             ):
-                yield f"{name}: corrected though nothing had changed: {text}"
+                yield f"{name}: repeated or corrected though nothing had changed: {text}"
             told[announcement.board] = matching[-1] + 1
 
-    def _read(self, text: str) -> Announcement | None:
-        match = _ANNOUNCEMENT.fullmatch(text)
+    def _read(self, index: int) -> Announcement | None:
+        """Read one of the bot's messages as an announcement."""
+        match = _ANNOUNCEMENT.fullmatch(self.said[index].text)
         if match is None:
             return None
-        ids = {entrant.user.name: entrant.user.id for entrant in self.room.entrants}
-        told: Places = {}
-        phrases = [] if match["players"] == "no changes" else match["players"].split(" · ")
+        places: Places = {}
+        points: Points = {}
+        phrases = [] if match["players"] == DEFAULT_TEXTS.no_changes else match["players"].split(" · ")
         for phrase in phrases:
             player = _PLAYER.fullmatch(phrase)
-            if player is None or player["name"] not in ids:
+            if player is None or player["name"] not in self.ids:
                 return None
-            told[ids[player["name"]]] = int(player["word"]) if player["word"].isdecimal() else None
-        return Announcement(int(match["number"] or 0), match["board"], told)
+            user = self.ids[player["name"]]
+            places[user] = int(player["word"]) if player["word"].isdecimal() else None
+            before = None if player["before"] is None else int(player["before"])
+            points[user] = (before, int(player["after"]), _signed(player["change"]))
+        entrants = {entrant.user.id for entrant in self.room.entrants}
+        if places and match["correction"] and set(places) < entrants:
+            earlier = (self._read(i) for i in reversed(range(index)))
+            last = next((a for a in earlier if a is not None and a.board == match["board"]), None)
+            places = {**(last.places if last else {}), **places}
+        return Announcement(bool(match["correction"]), match["board"], places, points)
+
+    def wrong_points(self, boards: Mapping[str, Board]) -> Iterator[str]:
+        """Say which points the bot announced that no state of the ledger at the time explains.
+
+        A message may be worded from any state of the leaderboard between the result and its arrival.
+        """
+        for index in range(self.judged, len(self.said)):
+            message, announcement = self.said[index], self._read(index)
+            if announcement is None or announcement.board not in boards or not announcement.points:
+                continue
+            result = next(
+                (r for r in reversed(self.results[: message.shown]) if r and _told(r) == announcement.places),
+                None,
+            )
+            if result is None:
+                continue
+            board = boards[announcement.board]
+            shown = self.results.index(result)
+            first = self.settled_at_result[shown].get(announcement.board, 0)
+            last = message.settled.get(announcement.board, 0)
+            if not any(
+                _explains(board.rate(self.room, result, length), announcement.points)
+                for length in range(first, last + 1)
+            ):
+                yield f"{self.room.name}: no state of the ledger explains the points: {message.text}"
+        self.judged = len(self.said)
 
     # ── what must hold once nothing is left to do ──
 
     def missing(self) -> Iterator[str]:
-        """What has not been said though it should have been by now."""
+        """Say what the bot should have said by now."""
         room = self.room
-        announced = [a for text, _ in self.said if (a := self._read(text)) is not None]
+        announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
         if room.custom_goal or room.recorded:
             return
         over = room.status is RaceStatus.CANCELLED or not room.recordable
-        withdrawn = any(text == DEFAULT_TEXTS.withdrawn for text, _ in self.said)
-        if withdrawn != (over and any(a.places for a in announced)):
-            yield f"{room.name}: {'' if withdrawn else 'not '}said that it will not be recorded"
+        if over != self._withdrawn() and any(a.places for a in announced):
+            yield f"{room.name}: {'not ' if over else ''}said that it will not be recorded"
         if over or (result := stands(room)) is None:
             return
+        yield from self._unannounced(result)
+
+    def _withdrawn(self) -> bool:
+        """Say whether the last announcement of changes was withdrawn."""
+        for index in reversed(range(len(self.said))):
+            if self.said[index].text == DEFAULT_TEXTS.withdrawn:
+                return True
+            if (announcement := self._read(index)) is not None and announcement.places:
+                return False
+        return False
+
+    def _unannounced(self, result: Places) -> Iterator[str]:
+        room = self.room
+        announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
         if room.team_race:
-            told = {m["board"] for text, _ in self.said if (m := _TEAM_RACE.fullmatch(text))}
+            told = {m["board"] for message in self.said if (m := _TEAM_RACE.fullmatch(message.text))}
             if told != set(self.boards):
                 yield f"{room.name}: is a team race, told for {sorted(told)}"
             return
@@ -138,9 +221,52 @@ class Chronicle:
             if last is None and rateable(result):
                 yield f"{room.name}: nothing was said for {board}"
             elif last is not None and last.places != _told(result):
-                yield f"{room.name}: what was said last for {board} is not the result"
+                yield f"{room.name}: the last message for {board} does not show the result"
+
+    def silence(self, calm: float, enough: float) -> Iterator[str]:
+        """Say what is missing in a room that is about to be recorded, if there was time enough to say it.
+
+        Args:
+            calm: seconds since the last fault or kill ended.
+            enough: seconds that the bot may take.
+        """
+        self.look()
+        result = self.results[-1]
+        if result is None or min(calm, time.monotonic() - self.result_since) < enough:
+            return
+        for problem in self._unannounced(result):
+            yield f"{problem} before the record"
+
+    def info_box(self, changes: Mapping[str, Mapping[str, Rated]]) -> Iterator[str]:
+        """Say which points in the info box differ from what the race did, by leaderboard and user id."""
+        for line in (self.room.info_bot or "").replace("\N{NO-BREAK SPACE}", " ").splitlines():
+            for player in _PLAYER.finditer(line):
+                user = self.ids.get(player["name"])
+                found = (int(player["after"]), _signed(player["change"]))
+                if not any(
+                    user in rated
+                    and (rated[user].points_after, rated[user].points_after - rated[user].points_before)
+                    == found
+                    for rated in changes.values()
+                    if user is not None
+                ):
+                    yield f"{self.room.name}: the info box has {player[0]!r}"
 
 
 def _told(result: Places) -> Places:
-    """What an announcement of this result names: nobody, where nothing changes."""
+    """Return what an announcement of this result names: nobody, if nothing changes."""
     return result if rateable(result) else {}
+
+
+def _signed(text: str) -> int:
+    return int(text.replace("−", "-").replace("±", ""))
+
+
+def _explains(rated: Mapping[str, Rated], points: Points) -> bool:
+    return all(
+        user in rated
+        and before in {None, rated[user].points_before}
+        and (after, change)
+        == (rated[user].points_after, rated[user].points_after - rated[user].points_before)
+        for user, (before, after, change) in points.items()
+    )

@@ -1,8 +1,8 @@
-"""The whole of a run: a site, its people, its weather, the worker, and what must be true in between.
+"""Runs a site, its people and faults, and the worker, and checks what must be true throughout.
 
-A run has acts. In each, races go on and the site misbehaves or the worker is killed; at its end the site
-behaves again, and what every race has come to is compared with the ledger and the rooms' chats. What an act
-brings is decided by the seed; how it interleaves with the worker is not.
+A run has acts. In each, races go on and the site misbehaves or the worker is killed. At its end the site
+behaves again, and every race is compared with the ledger and the room's chat. The seed decides what an act
+brings, but not how it interleaves with the worker.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from worker_support import Bench, WorkerProcess, until
 
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.people import Bot
+from racebot.sandbox.people import Bot, User
 from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
@@ -31,20 +31,29 @@ from racebot.sandbox.site import FakeSite
 from .chronicle import Chronicle
 from .kills import Killer
 from .stories import GOALS, Story
-from .truth import Database, counts, misplaced, replay, stands
+from .truth import Board, Carry, Database, Rated, counts, misplaced, replay, stands
 from .weather import Weather
 
-MODELS = {"Any%": "thurstone-hurdle", "100%": "plackett-luce", "Low%": "trueskill", "Together": "elo-ffa"}
+MODELS = {
+    "Any%": "thurstone-hurdle",
+    "100%": "plackett-luce",
+    "Low%": "trueskill",
+    "Together": "elo-ffa",
+    "Next%": "thurstone-hurdle",
+}
+CARRIES = {"Next%": Carry("Any%", 0.9)}
 PEOPLE = 60
 SETTLES_WITHIN = 180.0
-"""Seconds after which what is still missing at the end of an act counts as lost."""
+"""Seconds after which anything still missing at the end of an act counts as lost."""
 STAYS = 1.0
-"""Seconds for which all must stay right, so that what is said once too often is seen."""
+"""Seconds for which everything must stay right, so that a repeated message is seen."""
+SPEAKS_WITHIN = 6.0
+"""Seconds without faults within which a result must be announced; the quiet time is .3."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to be like."""
+    """The parameters of a run."""
 
     seed: int
     races: int
@@ -58,7 +67,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """What a run brought about."""
+    """The counts of a run."""
 
     races: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
@@ -68,7 +77,7 @@ class Report:
     refusals: int = 0
     seconds: float = 0.0
     recovered: list[float] = field(default_factory=list)
-    """Seconds from the end of each act until all was as it should be."""
+    """Seconds from the end of each act until everything was right."""
 
     def lines(self) -> Iterator[str]:
         yield f"races: {_counted(self.races)}"
@@ -81,11 +90,11 @@ class Report:
 
 
 class WrongError(AssertionError):
-    """The ledger or a chat is not as it must be; the text says where."""
+    """The ledger or a chat is wrong; the text says where."""
 
 
 class Run:
-    """One run on a bench of its own."""
+    """One run with its own site and worker."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan = plan
@@ -108,6 +117,11 @@ class Run:
                         "goals": [g for g, boards in GOALS.items() if board in boards],
                         "model": model,
                     }
+                    | (
+                        {"carry_over": {"from": CARRIES[board].source, "factor": CARRIES[board].factor}}
+                        if board in CARRIES
+                        else {}
+                    )
                     for board, model in MODELS.items()
                 ]
             ),
@@ -122,18 +136,29 @@ class Run:
         self.chronicles: dict[str, Chronicle] = {}
         self.settled_before: dict[str, list[str]] = {}
         self.watched: set[str] = set()
-        """Races that were seen unrecorded at the end of an act, when the worker must know of them."""
-        people = [self.site.add_user(f"Racer {number}") for number in range(PEOPLE)]
+        """Races that the worker knew before they were recorded."""
+        self.silent: list[str] = []
+        """Messages that were missing when rooms were recorded."""
+        self.calm_since = time.monotonic()
+        """Monotonic time of the last fault, kill or start of the worker."""
+        self._people_rng = random.Random(f"people {plan.seed}")
+        self.people = [self.site.add_user(f"Racer {number}") for number in range(PEOPLE)]
+        self.ids = {user.name: user.id for user in self.people}
+        self.recorded_names: dict[str, str] = {}
+        """The name with which each player was last recorded."""
         self.stories = [
             Story(
                 self.site,
                 number,
                 seed=plan.seed,
                 acts=plan.acts,
-                people=people,
+                people=self.people,
                 opened=self._opened,
+                edited=lambda room: self.chronicles[room.name].look(),
                 recording=self._recording,
+                guest=self._guest,
                 noticed=lambda room: room.name in self.database.joined(),
+                settled=lambda room: room.name in self.database.races(),
             )
             for number in range(plan.races)
         ]
@@ -142,6 +167,7 @@ class Run:
             self.misbehaviour,
             self._restart,
             self.set_clock,
+            self._disturbed,
             seed=plan.seed,
             severity=plan.severity,
         )
@@ -150,20 +176,24 @@ class Run:
         self._serving = contextlib.AsyncExitStack()
 
     async def perform(self) -> Report:
-        """All acts, one after the other.
+        """Perform all acts, one after the other.
 
         Raises:
-            WrongError: something is not as it must be.
+            WrongError: something is wrong.
         """
         began = time.monotonic()
         try:
             await self._serve(0)
             async with self._worker():
+                # A refusal of the credentials at the start is believed, and ends the worker.
+                first = self.worker
+                assert first is not None
+                await until(lambda: "watching" in first.output, seconds=60)
                 for act in range(self.plan.acts):
                     await self._act(act)
                 worker = self.worker
                 assert worker is not None
-                # A process that is still loading knows nothing of SIGTERM, and ends as any would.
+                # Until it is loaded, the process has no handler for SIGTERM.
                 await until(lambda: "watching" in worker.output)
                 if (code := await worker.terminate()) != 0:
                     raise WrongError(f"the worker did not end well, with {code}: {worker.output[-500:]}")
@@ -174,8 +204,49 @@ class Run:
         verified = self.bench.racebot("verify")
         if verified.returncode != 0:
             raise WrongError(f"racebot verify: {verified.stdout}{verified.stderr}")
+        await self._repair_damage()
         self._check_output()
         return self.report
+
+    async def _repair_damage(self) -> None:
+        """Damage a stored result: `verify` and `rebuild` must notice, and a backfill must repair it.
+
+        Raises:
+            WrongError: they did not.
+        """
+        listed = {room.name for room in self.site.past_races()}
+        rated = [
+            race for sequence in self.database.sequences().values() for race in sequence if race in listed
+        ]
+        if not rated:
+            return
+        race, before = (
+            rated[0],
+            self.database.rows("SELECT * FROM changes ORDER BY leaderboard, sequence, player"),
+        )
+        self.database.write(
+            "UPDATE races SET result = replace(result, ?, ?) WHERE name = ?",
+            '"status":"done"',
+            '"status":"dnf"',
+            race,
+        )
+        if self.bench.racebot("verify").returncode == 0:
+            raise WrongError(f"racebot verify is content with a damaged result of {race}")
+        if self.bench.racebot("rebuild").returncode == 0:
+            raise WrongError(f"racebot rebuild rated a damaged result of {race}")
+        self.misbehaviour.relent()
+        await self._serve(0)
+        try:
+            done = await asyncio.to_thread(self.bench.racebot, "backfill")
+        finally:
+            await self._serving.aclose()
+        if done.returncode or (verified := self.bench.racebot("verify")).returncode:
+            raise WrongError(
+                f"a backfill did not repair {race}: {done.stderr}{verified.stdout}{verified.stderr}"
+            )
+        after = self.database.rows("SELECT * FROM changes ORDER BY leaderboard, sequence, player")
+        if [tuple(row) for row in before] != [tuple(row) for row in after]:
+            raise WrongError(f"repairing {race} changed ratings")
 
     # ── the site and the worker ──
 
@@ -206,32 +277,59 @@ class Run:
 
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
+        self._disturbed()
         self.worker = await self.bench.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Make the clock of the worker's computer wrong by so much."""
+        """Set the error of the worker's clock, in seconds."""
         new = self._clock.with_suffix(".new")
         new.write_text(str(seconds))
         new.replace(self._clock)
 
-    # ── what stories tell of ──
+    # ── callbacks of stories and faults ──
 
     def _opened(self, room: FakeRoom) -> None:
-        self.chronicles[room.name] = Chronicle(room, GOALS[room.goal], self._heard)
-        self.chronicles[room.name].follow()
+        chronicle = Chronicle(room, GOALS[room.goal], self._heard, self.ids, self.database.lengths)
+        self.chronicles[room.name] = chronicle
+        chronicle.follow()
 
     def _heard(self, room: FakeRoom) -> None:
-        """The bot has spoken, and does not know yet that it was heard."""
+        """React to a message of the bot before its echo reaches the bot."""
         self.weather.heard(room)
         self.killer.heard()
 
+    def _disturbed(self, seconds: float = 0.0) -> None:
+        """Note a fault that lasts so long."""
+        self.calm_since = max(self.calm_since, time.monotonic() + seconds)
+
     def _recording(self, room: FakeRoom) -> None:
+        """Check and note what the bot knows of a room that is about to be recorded."""
+        if room.name in self.database.known():
+            self.watched.add(room.name)
+            calm = time.monotonic() - self.calm_since
+            self.silent += self.chronicles[room.name].silence(calm, SPEAKS_WITHIN)
         self.settled_before[room.name] = self.database.races()
+        self.recorded_names |= {entrant.user.id: entrant.user.name for entrant in room.entrants}
+
+    def _guest(self, name: str) -> User:
+        """Create an account for one race alone."""
+        user = self.site.add_user(name)
+        self.ids[name] = user.id
+        return user
+
+    def _rename(self) -> None:
+        """Give a few people new names."""
+        for user in self._people_rng.sample(self.people, 3):
+            name = f"{user.name.split(' the ')[0]} the {self._people_rng.randrange(1000)}rd"
+            self.site.rename_user(user, name)
+            self.ids[name] = user.id
 
     # ── acts ──
 
     async def _act(self, act: int) -> None:
         seconds = self.plan.act_seconds
+        if 0 < act < self.plan.acts - 1:
+            self._rename()
         async with asyncio.TaskGroup() as group:
             for story in self.stories:
                 group.create_task(story.perform(act, seconds))
@@ -265,8 +363,33 @@ class Run:
         self.report.recovered.append(right_since - began)
         self._sequences = self.database.sequences()
         rooms = {name: chronicle.room for name, chronicle in self._rooms().items()}
-        if differences := [*replay(self.database, rooms, MODELS)]:
-            raise WrongError("\n".join(differences[:20]))
+        boards, problems = replay(self.database, rooms, MODELS, CARRIES)
+        problems += self._wrong_points(boards, rooms)
+        if problems:
+            raise WrongError("\n".join(problems[:20]))
+
+    def _wrong_points(self, boards: dict[str, Board], rooms: Mapping[str, FakeRoom]) -> Iterator[str]:
+        """Compare points in chat, info boxes and `bot_meta` with the replay.
+
+        A season that carries over is left out: a late record of the earlier season moves its ratings.
+        """
+        fixed = {name: board for name, board in boards.items() if name not in CARRIES}
+        changes: dict[str, dict[str, dict[str, Rated]]] = {}
+        for name, sequence in self.database.sequences().items():
+            if name in fixed:
+                again = Board(MODELS[name])
+                for race in sequence:
+                    changes.setdefault(race, {})[name] = again.add(rooms[race])
+        for race, chronicle in self._rooms().items():
+            yield from chronicle.wrong_points(fixed)
+            told = changes.get(race, {})
+            if told and not set(GOALS[chronicle.room.goal]) & set(CARRIES):
+                yield from chronicle.info_box(told)
+            for entry in chronicle.room.bot_meta.get("racebot", []):
+                rated = told.get(entry["leaderboard"], {})
+                for user, found in entry["changes"].items() if rated else ():
+                    if user not in rated or found != [rated[user].points_before, rated[user].points_after]:
+                        yield f"{race}: bot_meta has {found} for {user}"
 
     def _rooms(self) -> dict[str, Chronicle]:
         """The rooms that the site still has."""
@@ -277,6 +400,7 @@ class Run:
         }
 
     def _wrongs(self) -> Iterator[str]:
+        yield from self.silent
         for chronicle in self.chronicles.values():
             yield from chronicle.wrongs()
         yield from misplaced(self.database.sequences(), self._sequences, self.settled_before)
@@ -296,24 +420,34 @@ class Run:
             if counts(chronicle.room) and name not in ledger:
                 yield f"{name} is recorded and not in the ledger"
         for name, kind in self.database.undelivered():
-            if name in rooms:  # what was to be said in a room that the site lost is given up in a day
+            if name in rooms:  # messages for a room that the site lost are dropped after a day
                 yield f"{name}: a {kind} message is not delivered"
         told = {board: self.database.changes(board) for board in MODELS}
-        for name in self.watched & ledger:
+        for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
             changed = [b for b in GOALS[room.goal] if name in told[b]]
-            expected = {
-                board: {u: [r["points_before"], r["points_after"]] for u, r in told[board][name].items()}
-                for board in changed
-            }
-            found = {each["leaderboard"]: each["changes"] for each in room.bot_meta.get("racebot", [])}
-            if found != expected and not any("omitted" in e for e in room.bot_meta.get("racebot", [])):
-                yield f"{name}: bot_meta holds {found}, the ledger {expected}"
+            expected = {board: set(told[board][name]) for board in changed}
+            entries = room.bot_meta.get("racebot", [])
+            found = {each["leaderboard"]: set(each["changes"]) for each in entries}
+            if found != expected and not any("omitted" in each for each in entries):
+                yield f"{name}: bot_meta names {found}, the ledger {expected}"
             if changed and not (room.info_bot or "").startswith(DEFAULT_TEXTS.info.partition("{")[0]):
                 yield f"{name}: the info box holds {room.info_bot!r}"
 
+        names = self.database.names()
+        for user in self.site.users.values():
+            known = names.get(user.id)
+            if user.deleted and known == user.name:
+                yield f"{known}: the account is deleted, and the ledger still has the name"
+            elif not user.deleted and known not in {None, user.name, self.recorded_names.get(user.id)}:
+                yield f"{user.name}: the ledger calls them {known}"
+
     def _check_output(self) -> None:
-        """No secret may stand in anything that the worker printed."""
+        """Check that nothing secret was printed.
+
+        Raises:
+            WrongError: it was, or there is a traceback.
+        """
         printed = self.bench.log.read_text(encoding="utf-8", errors="replace")
         if not printed:
             raise WrongError("the worker has printed nothing")
@@ -338,7 +472,7 @@ class Run:
             }
             report.races[next((end for holds, end in ends.items() if holds), "left open")] += 1
             report.messages += len(chronicle.said)
-            report.corrections += sum(text.startswith("Correction") for text, _ in chronicle.said)
+            report.corrections += sum(message.text.startswith("Correction") for message in chronicle.said)
             report.refusals += sum("closed" in text for text in room.refused)
 
 

@@ -1,4 +1,4 @@
-"""Kills of the worker, some at any moment and some at those that matter."""
+"""Kills of the worker, some at random moments and some at critical ones."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from .harness import Run
 
 PATIENCE = 3.0
-"""Seconds that a kill waits for its moment, which may not come."""
+"""Seconds that a kill waits for its moment."""
 
 
 async def next_write(database: Path) -> None:
-    """Wait until something is written to a database's log, by whatever program."""
+    """Wait until any program writes to a database's write-ahead log."""
     log = database.with_name(database.name + "-wal")
 
     def state() -> tuple[int, int]:
@@ -42,7 +42,7 @@ class Killer:
         self._word: asyncio.Event | None = None
 
     async def strike(self, times: int, count: Counter[str]) -> None:
-        """Kill so many times, counting each by its moment."""
+        """Kill the worker so many times, and count the kills by moment."""
         moments: dict[str, Callable[[], Awaitable[None]]] = {
             "at any time": self._any_time,
             "while starting": self._starting,
@@ -74,13 +74,13 @@ class Killer:
         await asyncio.sleep(self._rng.uniform(0, 1.0))
 
     async def _writing(self) -> None:
-        """Wait for the next change of the write-ahead log once the worker is at work, or a little longer."""
+        """Let the worker start, then wait for the next write, or a little longer."""
         await asyncio.sleep(self._rng.uniform(0.5, 1.5))
         await next_write(self._run.bench.database)
         await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.005, 0.02)))
 
     async def _speaking(self) -> None:
-        """Kill it when it is heard in any room, before it can know or a moment later."""
+        """Kill it when a message reaches any room, before its echo or just after."""
         await asyncio.sleep(self._rng.uniform(0.5, 1.0))
         self._word = asyncio.Event()
         try:
@@ -90,14 +90,14 @@ class Killer:
         await asyncio.sleep(self._rng.choice((0.0, 0.001, 0.01)))
 
     def heard(self) -> None:
-        """The bot is heard; its echo has not been sent yet."""
+        """React to a message of the bot before its echo is sent."""
         if self._word is not None:
             self._word.set()
             if self._rng.random() < 0.7 and self._run.worker is not None:
                 self._run.worker.strike()
 
     async def _backing_up(self) -> None:
-        """Kill a backup on the way, and the worker with it."""
+        """Kill a running backup, and the worker with it."""
         backup = await self._run.bench.start("backup")
         await asyncio.sleep(self._rng.uniform(0.3, 1.2))
         await backup.kill()

@@ -1,4 +1,4 @@
-"""What people do on the site: the life of each race, drawn by lot from a seed."""
+"""The life of each race on the site, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
-GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",)}
+GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",), "Next%": ("Next%",)}
 """Each goal of the site and the leaderboards that its races count on."""
 
 NOTICED_WITHIN = 120.0
@@ -25,13 +25,16 @@ class Story:
     """One race, over one or more acts: it is raced in the first, and its fate is sealed in the last.
 
     Args:
-        site: where.
-        number: of the race; with the seed it decides all that happens.
-        acts: of the whole run; the last one has only late records.
-        people: to draw the entrants from.
-        opened: told of the room when it is opened.
-        recording: told of the room just before it is recorded.
-        noticed: whether the worker has noted an open room.
+        site: the site of the race.
+        number: the race's number; with the seed it decides everything that happens.
+        acts: how many acts the run has; the last one has only late records.
+        people: the users to draw entrants from.
+        opened: called with the room when it opens.
+        edited: called with the room after each change of its result.
+        recording: called with the room just before it is recorded.
+        guest: creates an account that enters this race only.
+        noticed: says whether the worker watches an open room.
+        settled: says whether the ledger holds the room's race.
     """
 
     def __init__(
@@ -43,14 +46,20 @@ class Story:
         acts: int,
         people: Sequence[User],
         opened: Callable[[FakeRoom], None],
+        edited: Callable[[FakeRoom], None],
+        guest: Callable[[str], User],
         recording: Callable[[FakeRoom], None],
         noticed: Callable[[FakeRoom], bool],
+        settled: Callable[[FakeRoom], bool],
     ) -> None:
         self._site = site
         self._rng = random.Random(f"{seed} {number}")
         self._opened = opened
+        self._edited = edited
+        self._guest = guest
         self._recording = recording
         self._noticed = noticed
+        self._settled = settled
         self._slug = f"faulty-race-{number:04d}"
         self._people = people
         self.room: FakeRoom | None = None
@@ -58,14 +67,27 @@ class Story:
         self.first = self._rng.randrange(max(1, acts - length))
         self.last = min(self.first + length - 1, acts - 2)
         self.fate = self._rng.choices(
-            ("record", "late", "never", "do not record", "cancel", "give up", "go on", "alter"),
-            (56, 12, 8, 8, 4, 3, 3, 6),
+            (
+                "record",
+                "late",
+                "never",
+                "do not record",
+                "cancel",
+                "give up",
+                "go on",
+                "alter",
+                "come back",
+                "undo",
+                "delete before",
+                "delete after",
+            ),
+            (46, 12, 7, 6, 4, 3, 3, 5, 5, 5, 2, 2),
         )[0]
         if self.fate == "late":
             self.last = acts - 1
 
     async def perform(self, act: int, seconds: float) -> None:
-        """Do what belongs into an act, within so many seconds or little more."""
+        """Do this race's part of an act, in about so many seconds."""
         if not self.first <= act <= self.last:
             return
         with suppress(RuleError):  # a room that a restart lost, or a finish that is taken back too late
@@ -76,7 +98,7 @@ class Story:
                 await self._edit(self.room, seconds)
             if act == self.last and self.room is not None and self.room.slug in self._site.rooms:
                 await self._pause(seconds * 0.2)
-                self._seal(self.room)
+                await self._seal(self.room, seconds)
 
     async def _pause(self, longest: float) -> None:
         await asyncio.sleep(self._rng.uniform(0, longest))
@@ -97,12 +119,15 @@ class Story:
             team_race=team_race,
         )
         self._opened(room)
-        for index, user in enumerate(rng.sample(self._people, rng.randint(2, 12))):
+        entrants = rng.sample(self._people, rng.randint(2, 12))
+        if self.fate.startswith("delete"):
+            entrants.append(self._guest(f"Guest {self._slug[-4:]}"))
+        for index, user in enumerate(entrants):
             room.enter(user, team=f"Team {index // 2}" if team_race else None)
             room.ready(user)
         await self._pause(little)
         if room.unlisted:
-            # It is on no list once it is over, and real races take longer than any fault here.
+            # Once over, it is on no list; real races take longer than any fault here.
             async with asyncio.timeout(NOTICED_WITHIN):
                 while room.slug in self._site.rooms and not self._noticed(room):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
@@ -123,7 +148,7 @@ class Story:
         last = sum(e.status is RacerStatus.IN_PROGRESS for e in room.entrants) == 1
         nobody_yet = not any(e.status is RacerStatus.DONE for e in room.entrants)
         way = self._rng.random()
-        if self.fate == "give up" or (way < 0.2 and not (last and nobody_yet)):
+        if self.fate in {"give up", "come back"} or (way < 0.2 and not (last and nobody_yet)):
             room.forfeit(entrant.user)
         elif way < 0.25 and not (last and nobody_yet):
             room.disqualify(entrant.user)
@@ -141,19 +166,24 @@ class Story:
                 break
             with suppress(RuleError, IndexError):
                 await self._edit_once(room, seconds)
+            self._edited(room)
             await self._pause(seconds * 0.15)
         await self._go_on(room)
 
     async def _edit_once(self, room: FakeRoom, seconds: float) -> None:
         rng = self._rng
         done = [e for e in room.entrants if e.status is RacerStatus.DONE]
-        match rng.choice(("disqualify", "reinstate", "time", "time", "tie", "undone", "unforfeit", "hold")):
+        match rng.choice(
+            ("disqualify", "reinstate", "status", "time", "time", "tie", "undone", "unforfeit", "hold")
+        ):
             case "disqualify":
                 room.disqualify(rng.choice([e for e in room.entrants if e.status is not RacerStatus.DQ]).user)
             case "reinstate":
                 entrant = rng.choice([e for e in room.entrants if e.status is RacerStatus.DQ])
                 status = RacerStatus.DNF if entrant.finish_time is None else RacerStatus.DONE
                 room.edit_result(entrant.user, status)
+            case "status" if len(done) > 1:
+                room.edit_result(rng.choice(done).user, rng.choice((RacerStatus.DNF, RacerStatus.DQ)))
             case "time":
                 room.edit_time(rng.choice(done).user, self._time())
             case "tie":
@@ -170,24 +200,52 @@ class Story:
                 room.hold()
 
     async def _go_on(self, room: FakeRoom) -> None:
-        """Whoever took the finish or the forfeit back is out again, one way or the other."""
+        """Let entrants who took a finish or forfeit back end their race again."""
         if room.status is RaceStatus.IN_PROGRESS and self.fate != "go on":
             for entrant in [e for e in room.entrants if not e.status.final]:
                 self._leave_race(room, entrant)
 
-    def _seal(self, room: FakeRoom) -> None:
+    async def _seal(self, room: FakeRoom, seconds: float) -> None:
+        if self.fate == "come back" and room.status is RaceStatus.CANCELLED:
+            self._come_back(room)
+            await self._pause(seconds * 0.3)
         if room.status is not RaceStatus.FINISHED:
             return
         match self.fate:
-            case "record" | "late":
-                self._recording(room)
-                room.record()
+            case "record" | "late" | "come back":
+                self._record(room)
             case "alter":
-                # At the last moment: the room sees the new result only with the record.
+                # Saved silently, and recorded before the bot can look.
                 done = [e for e in room.entrants if e.status is RacerStatus.DONE]
                 if done:
                     room.edit_time(self._rng.choice(done).user, self._time())
-                self._recording(room)
-                room.record()
+                    self._edited(room)
+                self._record(room)
             case "do not record":
                 room.do_not_record()
+            case "undo":
+                room.do_not_record()
+                await self._pause(seconds * 0.3)
+                self._come_back(room)
+                await self._pause(seconds * 0.3)
+                self._record(room)
+            case "delete before":
+                self._site.delete_user(room.entrants[-1].user)
+                room.do_not_record()
+            case "delete after":
+                self._record(room)
+                # Otherwise the bot would rightly never rate the account.
+                async with asyncio.timeout(NOTICED_WITHIN):
+                    while not self._settled(room):  # noqa: ASYNC110
+                        await asyncio.sleep(0.2)
+                self._site.delete_user(room.entrants[-1].user)
+
+    def _come_back(self, room: FakeRoom) -> None:
+        """Edit one result, which makes a race that was cancelled or set aside recordable again."""
+        if room.slug in self._site.rooms:
+            room.edit_result(self._rng.choice(room.entrants).user, RacerStatus.DONE, self._time())
+            self._edited(room)
+
+    def _record(self, room: FakeRoom) -> None:
+        self._recording(room)
+        room.record()

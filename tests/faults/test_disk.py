@@ -1,4 +1,4 @@
-"""A database that cannot be written: it is said plainly, nothing is half done, and work goes on."""
+"""A database that can't be written: one clear line, nothing half-written, and work goes on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def told_of_the_record(room: FakeRoom) -> bool:
 
 
 async def announced(sandbox: Bench) -> FakeRoom:
-    """A race that is finished and announced, and will be recorded in a moment."""
+    """Return a room whose race is finished and announced, but not recorded yet."""
     room = sandbox.open_race(3)
     finish(room, 60, 61)
     await until(lambda: len(said(room)) == 1)
@@ -48,7 +48,7 @@ async def announced(sandbox: Bench) -> FakeRoom:
 
 
 async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> None:
-    """The same process settles the race and tells of it, once."""
+    """Check that the same process settles and announces the race once."""
     await until(lambda: in_ledger(sandbox, room), seconds=40)
     await until(lambda: told_of_the_record(room), seconds=40)
     assert worker.running
@@ -58,7 +58,7 @@ async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> Non
     assert sandbox.racebot("verify").returncode == 0
 
 
-async def test_a_file_that_may_not_grow_during_a_settle(sandbox: Bench) -> None:
+async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
     async with sandbox.worker() as worker:
         room = await announced(sandbox)
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
@@ -73,10 +73,10 @@ async def test_a_file_that_may_not_grow_during_a_settle(sandbox: Bench) -> None:
     assert "Traceback" not in worker.output
 
 
-async def test_a_database_that_turns_read_only_during_a_settle(
+async def test_settle_survives_a_database_that_turns_read_only(
     sandbox: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In this process, since only the connection itself can be made so while it is open."""
+    """Runs in this process: only the open connection itself can be made read-only."""
     for name, value in sandbox.environment().items():
         if name.startswith("RACEBOT_"):
             monkeypatch.setenv(name, value)
@@ -106,7 +106,7 @@ async def test_a_database_that_turns_read_only_during_a_settle(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of two megabytes."""
+    """Return a file system of two megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=True)  # noqa: S607
@@ -119,7 +119,7 @@ def remount(folder: Path, how: str) -> None:
 
 
 def fill(folder: Path) -> Path:
-    """Take all the room that is left."""
+    """Fill the file system."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (65536, 4096, 512, 1):
@@ -133,7 +133,7 @@ def fill(folder: Path) -> Path:
 
 @pytest.mark.long
 @needs_root
-async def test_a_disk_that_is_full_during_a_settle(sandbox: Bench, small_disk: Path) -> None:
+async def test_settle_survives_a_full_disk(sandbox: Bench, small_disk: Path) -> None:
     sandbox.database = small_disk / "racebot.db"
     sandbox.log_folder = small_disk.parent
     async with sandbox.worker() as worker:
@@ -150,7 +150,7 @@ async def test_a_disk_that_is_full_during_a_settle(sandbox: Bench, small_disk: P
 
 @pytest.mark.long
 @needs_root
-async def test_a_disk_that_is_read_only_at_the_start(sandbox: Bench, small_disk: Path) -> None:
+async def test_read_only_disk_is_refused_in_one_line(sandbox: Bench, small_disk: Path) -> None:
     sandbox.database = small_disk / "racebot.db"
     sandbox.log_folder = small_disk.parent
     async with sandbox.worker() as worker:

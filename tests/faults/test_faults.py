@@ -1,4 +1,4 @@
-"""Seeded races on a site that misbehaves: the ledger equals a replay, and every room was told once."""
+"""Seeded races on a misbehaving site: the ledger equals a replay, and every room hears each result once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from .harness import Plan, Run
 
 
-async def test_a_few_races_in_bad_weather(tmp_path: Path) -> None:
+async def test_few_races_survive_faults(tmp_path: Path) -> None:
     run = Run(Plan(seed=8, races=14, acts=3, act_seconds=2.0, severity=5), tmp_path)
     report = await run.perform()
     assert report.races["recorded"] >= 5
@@ -19,7 +19,7 @@ async def test_a_few_races_in_bad_weather(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_two_hundred_races_in_bad_weather(tmp_path: Path, seed: int) -> None:
+async def test_two_hundred_races_survive_faults(tmp_path: Path, seed: int) -> None:
     run = Run(Plan(seed, races=200, acts=7, act_seconds=8.0, severity=14), tmp_path)
     report = await run.perform()
     assert report.races["recorded"] >= 100

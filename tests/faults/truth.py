@@ -1,15 +1,14 @@
-"""What is true of a race and of the ratings, computed from the site's rooms alone.
+"""Computes what races and ratings must be, from the site's rooms alone.
 
-Of the bot nothing is used but its rating models and their input, the outcome; how results come to the
-ledger, in which order and how often, is worked out here anew.
+Shares nothing with the bot but the rating models and their input, the outcome. How results reach the ledger,
+in which order and how often, is worked out here independently.
 
-Which order is right? A race counts from the moment at which the worker sees its record, and the worker may
-see two records in either order if both were there before it saw either. So the ledger's own sequence is
-taken, and these are demanded of it:
+A race counts from the moment at which the worker sees its record, and if two records were there before it saw
+either, both orders are right. So this replay takes the ledger's own sequence and demands:
 
-- it holds exactly the races that the site records, each once;
-- a race that stood in the ledger when another was recorded comes before that other one;
-- what once stood in it stays where it is.
+- it holds exactly the races that the site recorded, each once;
+- a race that was settled when another was recorded comes before that other one;
+- a settled race keeps its place.
 """
 
 from __future__ import annotations
@@ -27,15 +26,19 @@ import numpy as np
 
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
+from racebot.ratings.model import Carries
 from racebot.sandbox.race_state import RacerStatus, RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import stamp
 
 Places = dict[str, int | None]
-"""Each entrant's place by user id, equal times sharing one; None for who did not finish."""
+"""Each entrant's place by user id; equal times share a place, and None is a DNF or DQ."""
+
+State = tuple[float, ...]
 
 
 def places(room: FakeRoom) -> Places:
+    """Return the places in a room's result, whatever its status."""
     times = {e.user.id: e.finish_time if e.status is RacerStatus.DONE else None for e in room.entrants}
     known = [time for time in times.values() if time is not None]
     return {
@@ -45,57 +48,97 @@ def places(room: FakeRoom) -> Places:
 
 
 def stands(room: FakeRoom) -> Places | None:
-    """The result, if the room has one that is final."""
+    """Return the result of a finished room, or None if it is not final."""
     final = room.status is RaceStatus.FINISHED and all(e.status.final for e in room.entrants)
     return places(room) if final else None
 
 
 def rateable(result: Places) -> bool:
-    """Whether the result tells anything: a finisher, and somebody who did better or worse than another."""
+    """Say whether a result ranks anybody: some entrant did better than another."""
     return len(set(result.values())) > 1
 
 
 def counts(room: FakeRoom) -> bool:
-    """Whether the site counts the race."""
+    """Say whether the site counts the race."""
     return room.recorded and not room.custom_goal
+
+
+@dataclass(frozen=True)
+class Rated:
+    """The change that one race must have made to one player."""
+
+    before: State
+    after: State
+    points_before: int
+    points_after: int
+    place: int | None
+
+
+@dataclass(frozen=True)
+class Carry:
+    """The board that a season starts from, and how much of its ratings is kept."""
+
+    source: str
+    factor: float
 
 
 @dataclass
 class Board:
-    """A leaderboard as this replay rates it."""
+    """A leaderboard as this replay rates it. `history` holds each player's (sequence index, state) pairs."""
 
     model: str
-    states: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
     races: dict[str, int] = field(default_factory=dict)
     finishes: dict[str, int] = field(default_factory=dict)
     wins: dict[str, int] = field(default_factory=dict)
+    carried: dict[str, State] = field(default_factory=dict)
+    history: dict[str, list[tuple[int, State]]] = field(default_factory=dict)
+    length: int = 0
 
-    def add(self, room: FakeRoom) -> dict[str, tuple[tuple[float, ...], tuple[float, ...], int | None]]:
-        """Rate a race; each rated player's state before and after, and place."""
-        result = places(room)
+    def state(self, user: str, length: int | None = None) -> State:
+        """Return a player's state after the first `length` races, by default after all of them."""
+        earlier = [state for index, state in self.history.get(user, ()) if length is None or index < length]
+        if earlier:
+            return earlier[-1]
+        return self.carried.get(user, tuple(registry.create(self.model).initial().tolist()))
+
+    def rate(self, room: FakeRoom, result: Places, length: int | None = None) -> dict[str, Rated]:
+        """Return what a result does to each player after the first `length` races; writes nothing."""
         if room.team_race or not rateable(result):
             return {}
         model = registry.create(self.model)
         last = len(result)
         order = sorted(result, key=lambda user: (result[user] or last + 1, user))
         finished = [place for user in order if (place := result[user]) is not None]
-        initial = tuple(model.initial().tolist())
-        before = [self.states.get(user, initial) for user in order]
+        before = np.array([self.state(user, length) for user in order])
         ended_at = datetime.fromisoformat(stamp(room.ended_at) or "")
         outcome = Outcome.of(
             finished, unfinished=len(order) - len(finished), day=ended_at.timestamp() / 86_400.0
         )
-        after = [tuple(row) for row in model.rate(np.array(before), outcome).tolist()]
-        for user, state in zip(order, after, strict=True):
-            self.states[user] = state
+        after = model.rate(before, outcome)
+        points = zip(model.points(before).tolist(), model.points(after).tolist(), strict=True)
+        return {
+            user: Rated(tuple(old), tuple(new), int(was), int(becomes), result[user])
+            for user, old, new, (was, becomes) in zip(
+                order, before.tolist(), after.tolist(), points, strict=True
+            )
+        }
+
+    def add(self, room: FakeRoom) -> dict[str, Rated]:
+        """Rate one more race, and return what it did to each player."""
+        rated = self.rate(room, places(room))
+        for user, change in rated.items():
+            self.history.setdefault(user, []).append((self.length, change.after))
+            self.states[user] = change.after
             self.races[user] = self.races.get(user, 0) + 1
-            self.finishes[user] = self.finishes.get(user, 0) + (result[user] is not None)
-            self.wins[user] = self.wins.get(user, 0) + (result[user] == 1)
-        return {user: (old, new, result[user]) for user, old, new in zip(order, before, after, strict=True)}
+            self.finishes[user] = self.finishes.get(user, 0) + (change.place is not None)
+            self.wins[user] = self.wins.get(user, 0) + (change.place == 1)
+        self.length += 1
+        return rated
 
 
 class Database:
-    """The ledger's file as any other program would read it."""
+    """The ledger's file, read as any other program would read it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -112,11 +155,29 @@ class Database:
                     return []
                 raise
 
+    def write(self, sql: str, *values: Any) -> None:
+        """Change the file behind the bot's back."""
+        with closing(sqlite3.connect(self.path, timeout=20)) as connection, connection:
+            connection.execute(sql, values)
+
     def races(self) -> list[str]:
         return [row["name"] for row in self.rows("SELECT name FROM races ORDER BY name")]
 
+    def counted_at(self) -> dict[str, str]:
+        """When each race counts, as sortable text."""
+        return {row["name"]: row["counted_at"] for row in self.rows("SELECT name, counted_at FROM races")}
+
+    def names(self) -> dict[str, str]:
+        """Players' names by id."""
+        return {row["id"]: row["name"] for row in self.rows("SELECT id, name FROM players")}
+
+    def known(self) -> set[str]:
+        """Races that the worker watches or waits for."""
+        rows = self.rows("SELECT race FROM joined UNION SELECT race FROM pending")
+        return {row["race"] for row in rows}
+
     def joined(self) -> list[str]:
-        """Open races that the worker has noted."""
+        """Open races that the worker watches."""
         return [row["race"] for row in self.rows("SELECT race FROM joined")]
 
     def sequences(self) -> dict[str, list[str]]:
@@ -129,13 +190,20 @@ class Database:
             found.setdefault(row["name"], []).append(row["race"])
         return found
 
+    def lengths(self) -> dict[str, int]:
+        """How many races each leaderboard holds."""
+        rows = self.rows(
+            "SELECT name, count(*) AS n FROM rated JOIN leaderboards ON id = leaderboard GROUP BY name"
+        )
+        return {row["name"]: row["n"] for row in rows}
+
     def undelivered(self) -> list[tuple[str, str]]:
         """The race and kind of each message that is still to be delivered."""
         rows = self.rows("SELECT race, kind FROM outbox WHERE state IN ('waiting', 'sent')")
         return [(row["race"], row["kind"]) for row in rows]
 
     def changes(self, board: str) -> dict[str, dict[str, sqlite3.Row]]:
-        """By race and player."""
+        """A leaderboard's changes by race and player."""
         found: dict[str, dict[str, sqlite3.Row]] = {}
         for row in self.rows(
             "SELECT changes.*, rated.race AS race FROM changes JOIN rated USING (leaderboard, sequence)"
@@ -152,42 +220,89 @@ class Database:
         return {row["player"]: row for row in rows}
 
 
-def replay(database: Database, rooms: Mapping[str, FakeRoom], models: Mapping[str, str]) -> Iterator[str]:
-    """Rate the ledger's sequences from the site's rooms, and tell where the ledger differs by a bit.
+def replay(
+    database: Database, rooms: Mapping[str, FakeRoom], models: Mapping[str, str], carries: Mapping[str, Carry]
+) -> tuple[dict[str, Board], list[str]]:
+    """Rate the ledger's sequences from the site's rooms.
 
     Args:
         database: the ledger.
         rooms: the site's, by race name.
         models: the model's key by leaderboard.
+        carries: the seasons that start from another leaderboard.
+
+    Returns:
+        The leaderboards as they must be, and one line for each difference from the ledger, to the last bit.
     """
-    for name, sequence in database.sequences().items():
-        board = Board(models[name])
+    boards: dict[str, Board] = {}
+    problems: list[str] = []
+    sequences, counted_at = database.sequences(), database.counted_at()
+    for name in sorted(sequences, key=lambda each: each in carries):
+        board = boards[name] = Board(models[name])
+        if name in carries:
+            first = min(counted_at[race] for race in sequences[name])
+            source = sequences.get(carries[name].source, [])
+            earlier = sum(counted_at[race] < first for race in source)
+            board.carried = _carried(boards.get(carries[name].source), earlier, carries[name].factor)
         kept = database.changes(name)
-        for race in sequence:
+        for race in sequences[name]:
             if race not in rooms:
-                yield f"{name}: {race} is rated, and the site has no such race"
+                problems.append(f"{name}: {race} is rated, and the site has no such race")
                 continue
             expected = board.add(rooms[race])
             found = {
-                user: (_state(row["state_before"]), _state(row["state_after"]), row["place"])
+                user: Rated(
+                    _state(row["state_before"]),
+                    _state(row["state_after"]),
+                    row["points_before"],
+                    row["points_after"],
+                    row["place"],
+                )
                 for user, row in kept.get(race, {}).items()
             }
             if expected != found:
-                yield f"{name}: {race} changed {found}, and a replay of the site's result {expected}"
-        standings = database.standings(name)
-        found_all = {
-            user: (_state(row["state"]), row["races"], row["finishes"], row["wins"])
-            for user, row in standings.items()
-        }
-        expected_all = {
-            user: (state, board.races[user], board.finishes[user], board.wins[user])
-            for user, state in board.states.items()
-        }
-        if found_all != expected_all:
-            yield f"{name}: the standings differ from a replay of what the site recorded"
+                problems.append(
+                    f"{name}: {race} changed {found}, and a replay of the site's result {expected}"
+                )
+        problems += _standings(name, board, database)
+    return boards, problems
 
 
-def _state(text: str) -> tuple[float, ...]:
+def _standings(name: str, board: Board, database: Database) -> Iterator[str]:
+    found = {
+        user: (_state(row["state"]), row["points"], row["races"], row["finishes"], row["wins"])
+        for user, row in database.standings(name).items()
+    }
+    points = registry.create(board.model).points
+    expected = {
+        user: (
+            state,
+            int(points(np.array([state]))[0]),
+            board.races[user],
+            board.finishes[user],
+            board.wins[user],
+        )
+        for user, state in board.states.items()
+    }
+    if found != expected:
+        yield f"{name}: the standings differ from a replay of the site's records"
+
+
+def _carried(source: Board | None, races: int, factor: float) -> dict[str, State]:
+    """Return what players bring from the first so many races of another leaderboard."""
+    if source is None:
+        return {}
+    model = registry.create(source.model)
+    assert isinstance(model, Carries)
+    brought = {}
+    for user, history in source.history.items():
+        if any(index < races for index, _ in history):
+            state = model.carried(np.array([source.state(user, races)]), factor)
+            brought[user] = tuple(state[0].tolist())
+    return brought
+
+
+def _state(text: str) -> State:
     return tuple(json.loads(text))
 
 
@@ -196,20 +311,20 @@ def misplaced(
     before: Mapping[str, Sequence[str]],
     settled_before: Mapping[str, Iterable[str]],
 ) -> Iterator[str]:
-    """Where an order breaks the rules at the top of this module.
+    """Say where an order breaks the rules at the top of this module.
 
     Args:
         sequences: of each leaderboard, now.
         before: the same at an earlier time.
-        settled_before: for each race, what the ledger held when it was recorded.
+        settled_before: for each race, the races in the ledger when it was recorded.
     """
     for name, sequence in sequences.items():
         if len(set(sequence)) != len(sequence):
             yield f"{name}: a race counts twice"
         if list(before.get(name, ())) != list(sequence[: len(before.get(name, ()))]):
-            yield f"{name}: the order of what was settled has changed"
+            yield f"{name}: the order of settled races has changed"
         position = {race: index for index, race in enumerate(sequence)}
         for race, earlier in settled_before.items():
             late = [e for e in earlier if e in position and race in position and position[e] > position[race]]
             if late:
-                yield f"{name}: {race} stands before {late}, which were settled when it was recorded"
+                yield f"{name}: {race} comes before {late}, which were settled when it was recorded"

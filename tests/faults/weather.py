@@ -1,4 +1,4 @@
-"""How the site misbehaves: a schedule of faults for each act, drawn by lot from a seed."""
+"""A schedule of the site's faults for each act, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import TOKEN_SECONDS, FakeSite
 
 SITE_WRONG_BY = 240
-"""Seconds, either way, that the site's clock is off."""
+"""Seconds by which the site's clock is at most wrong, either way."""
 WORKER_WRONG_BY = 1800
-"""The same of the worker's; after an hour it would be right to think that a race is old news."""
+"""The same for the worker's clock; a result older than an hour is rightly not announced."""
+LASTS = 10.0
+"""Seconds that a fault may disturb the bot for: retries and reconnecting included."""
+CROWD = 105
+"""Chat lines of a busy room: more than the history holds."""
 
 
 class Weather:
     """Faults of every kind, some in each act.
 
     Args:
-        site: whose tokens and clock go wrong.
-        misbehaviour: the faults that are planned with it.
-        restart: takes the site down and up again, with the rooms that are not over gone or not.
-        set_clock: makes the clock of the worker's computer wrong by so many seconds.
-        seed: decides all.
+        site: the site; its tokens and its clock go wrong.
+        misbehaviour: schedules faults of the server.
+        restart: restarts the site; with True, rooms that are not over are lost.
+        set_clock: sets the error of the worker's clock, in seconds.
+        disturbed: called with the seconds that a fault lasts.
+        seed: decides everything.
         severity: about how many faults come in each act, many of them in bursts.
     """
 
@@ -36,6 +41,7 @@ class Weather:
         misbehaviour: Misbehaviour,
         restart: Callable[[bool], Awaitable[None]],
         set_clock: Callable[[float], None],
+        disturbed: Callable[[float], None],
         *,
         seed: int,
         severity: int,
@@ -44,16 +50,20 @@ class Weather:
         self._misbehaviour = misbehaviour
         self._restart = restart
         self._set_clock = set_clock
+        self._disturbed = disturbed
         self._rng = random.Random(f"weather {seed}")
         self._severity = severity
         self._echoes_to_lose = 0
+        self._crowds = 0
+        self._talks = False
+        """Whether a room is busy, in this act."""
         self.thrown: Counter[str] = Counter()
 
     async def blow(self, act: int, seconds: float) -> None:
-        """Misbehave for an act."""
+        """Throw an act's faults."""
         rng = self._rng
         kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._lose_echo] * 2
-        kinds += [self._refuse, self._tokens, self._skew]
+        kinds += [self._refuse, self._tokens, self._skew, self._crowd]
         rare = [self._drop, self._stall, self._down, self._long_stall, self._lose_rooms]
         faults = [rng.choice(kinds) for _ in range(self._severity)] + [rare[act % len(rare)]]
         self._echoes_to_lose += 1
@@ -63,28 +73,49 @@ class Weather:
         ):
             await asyncio.sleep(moment - at)
             at = moment
+            self._disturbed(LASTS)
             await fault()
+            self._disturbed(LASTS)
 
     def heard(self, room: FakeRoom) -> None:
-        """The bot is heard in a room: where its echo is to be lost, the room's socket breaks before it."""
+        """Break the room's socket before the bot's echo, if one is to be lost; a crowd may talk meanwhile."""
+        if self._echoes_to_lose and self._crowds:
+            self._crowds -= 1
+            asyncio.get_running_loop().call_soon(self._talk, room)
         if self._echoes_to_lose:
+            self._disturbed(LASTS)
             self._echoes_to_lose -= 1
             self._misbehaviour.drop_sockets(room.slug)
             self.thrown["socket dropped before an echo"] += 1
 
+    def _talk(self, room: FakeRoom) -> None:
+        if room.chat_open and room.entrants:
+            for number in range(CROWD):
+                room.say(room.entrants[0].user, f"line {number}")
+            self.thrown["busy chat"] += 1
+
     def clear_up(self) -> None:
         """Behave again."""
         self._misbehaviour.relent()
-        self._echoes_to_lose = 0
+        self._echoes_to_lose = self._crowds = 0
+        self._talks = False
         self._site.token_seconds = TOKEN_SECONDS
 
     async def _spoil(self) -> None:
         fault = self._rng.choice(list(FrameFault))
         kind = self._rng.choice(("race.data", "race.data", "chat.message", "chat.history", "race.renders"))
-        # Where the message that tells of a change is lost with it, nothing shows the change for minutes.
+        # If the chat line about a change were lost as well, nothing would show the change for minutes.
         times = 1 if fault is FrameFault.LOST and kind == "race.data" else self._rng.randint(1, 4)
         self._misbehaviour.spoil_frames(fault, times, kind=kind)
         self.thrown[f"frame {fault.value}"] += times
+
+    async def _crowd(self) -> None:
+        # How far the history reaches back is known by the clocks.
+        self._site.skew = timedelta(0)
+        self._set_clock(0)
+        self._talks = True
+        self._crowds += 1
+        self._echoes_to_lose += 1
 
     async def _lose_echo(self) -> None:
         self._echoes_to_lose += self._rng.randint(1, 3)
@@ -112,6 +143,8 @@ class Weather:
             self.thrown["tokens that expire at once"] += 1
 
     async def _skew(self) -> None:
+        if self._talks:
+            return
         if self._rng.random() < 0.5:
             self._site.skew = timedelta(seconds=self._rng.randint(-SITE_WRONG_BY, SITE_WRONG_BY))
             self.thrown["clock jump of the site"] += 1

@@ -1,4 +1,4 @@
-"""`racebot` on a computer whose clock goes wrong: it is off by the seconds that a file holds.
+"""Run `racebot` with a wrong clock: it is off by the seconds in a file.
 
 The file is named by FAULTS_CLOCK. The monotonic clock stays right, as it does on a real computer.
 """
@@ -28,7 +28,7 @@ def wrong_by() -> float:
 
 
 class WrongDatetime(datetime):
-    """Tells the wrong time, and is right in everything else."""
+    """A datetime whose `now` is wrong."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]

@@ -1,6 +1,6 @@
-"""Bytes turned into documents that are almost right: the same bytes always give the same document.
+"""Turn bytes into nearly valid documents; the same bytes always give the same document.
 
-Whoever supplies the bytes, hypothesis or a coverage-guided fuzzer, steers what is bent and how.
+Hypothesis or a coverage-guided fuzzer supplies the bytes, and so steers the mutations.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ NUMBERS = (
 
 
 class Bytes:
-    """Choices read off a string of bytes; past its end every choice is the first."""
+    """Choices read from bytes; past their end, every choice is the first."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -92,7 +92,7 @@ class Bytes:
         return max(0, len(self._data) - self._at)
 
     def number(self, below: int) -> int:
-        """A number from 0 on, `below` being at most 65,536."""
+        """Return a number from 0 up to `below`, which is at most 65,536."""
         size = 1 if below <= 256 else 2
         taken = self._data[self._at : self._at + size]
         self._at += size
@@ -112,14 +112,14 @@ class Bytes:
         return taken
 
     def text(self) -> str:
-        """Some text: a nasty one, or whatever the bytes say."""
+        """Return a hostile text, or one made of the bytes."""
         if self.number(4):
             return self.one_of(TEXTS)
         return self.take(self.number(24)).decode("utf-8", "surrogateescape")
 
 
 def nasty(source: Bytes) -> Any:
-    """A value that does not belong where it is put."""
+    """Return a value of a wrong kind."""
     match source.number(9):
         case 0:
             return None
@@ -139,7 +139,7 @@ def nasty(source: Bytes) -> Any:
 
 
 def bent(document: Any, source: Bytes) -> Any:
-    """A copy of a document with some of its parts replaced, left out, doubled or swapped."""
+    """Return a copy of a document with parts replaced, removed, doubled or swapped."""
     document = copy.deepcopy(document)
     for _ in range(source.number(6)):
         parts = list(_parts(document))
@@ -162,7 +162,7 @@ def bent(document: Any, source: Bytes) -> Any:
 
 
 def written(document: Any, source: Bytes) -> bytes:
-    """A document as JSON, now and then with its bytes spoilt as well."""
+    """Return a document as JSON, sometimes with damaged bytes."""
     try:
         text = json.dumps(document, ensure_ascii=not source.number(2))
     except (ValueError, RecursionError):
@@ -186,7 +186,7 @@ def written(document: Any, source: Bytes) -> bytes:
 
 
 def _parts(document: Any) -> Any:
-    """Every holder and key of a document, without recursion."""
+    """Yield every container of a document with each of its keys, without recursion."""
     waiting = [document] if isinstance(document, (list, dict)) else []
     while waiting:
         holder = waiting.pop()

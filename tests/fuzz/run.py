@@ -1,4 +1,4 @@
-"""Try every parser of what comes from outside for as long as you like.
+"""Fuzz every parser of outside data for as long as you like.
 
     python tests/fuzz/run.py --seconds 60              # each target for a minute, two at a time
     python tests/fuzz/run.py --seconds 600 life shown  # these two for ten minutes each
@@ -56,13 +56,13 @@ def main() -> int:
 
 
 def known_targets() -> list[str]:
-    """Names of the targets, read without importing them: what is imported before atheris is not watched."""
+    """Return the targets' names without importing them: Atheris instruments only later imports."""
     listed = (HERE / "targets.py").read_text(encoding="utf-8").partition("\nTARGETS = {")[2]
     return re.findall(r'^    "([a-z-]+)": Target\(', listed, re.MULTILINE)
 
 
 def in_a_process(name: str, seconds: int, seed: int, finds: Path) -> tuple[int, bool]:
-    """One target in a process of its own, since a fuzzer ends the process that it runs in."""
+    """Run one target in its own process, because a fuzzer ends its process."""
     arguments = [name, "--seconds", str(seconds), "--seed", str(seed), "--finds", str(finds), "--inside"]
     done = subprocess.run(
         [sys.executable, __file__, *arguments], capture_output=True, text=True, errors="replace", check=False

@@ -1,4 +1,4 @@
-"""What is tried with arbitrary bytes: every parser of what comes from outside.
+"""Fuzz targets: every parser of outside data.
 
 A target takes bytes and returns if the rule holds: whatever it is given, the code either copes or raises
 one of racebot's own errors, in one line of a sensible length. Anything else escapes and is a find.
@@ -56,9 +56,9 @@ from racebot.text import safe
 from racebot.text.parse import parse_duration, parse_time, read_json
 
 ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
-"""To translate away what may stand around a name that is written from right to left."""
+"""Translation that removes the isolates around right-to-left names."""
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Categories of characters that nobody sees: control, format, private, unassigned, half pairs, breaks."""
+"""Categories of invisible characters: control, format, private, unassigned, surrogate, break."""
 SECRET = "hush-hush-1234"
 
 ENTRANTS = [
@@ -157,7 +157,7 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One parser under trial. `seeds` are inputs to start from; `examples` how many an everyday run tries."""
+    """One parser. `seeds` are inputs to start from; `examples` is how many the everyday tests try."""
 
     check: Callable[[bytes], None]
     seeds: tuple[bytes, ...] = (b"",)
@@ -166,7 +166,7 @@ class Target:
 
 @contextlib.contextmanager
 def only_own_errors(secret: str = SECRET) -> Iterator[None]:
-    """Let racebot's own errors pass, if each is one line that somebody can read and that keeps the secret."""
+    """Allow racebot's own errors if each is one printable line without the secret."""
     lines: tuple[str, ...] = ()
     try:
         yield
@@ -182,7 +182,7 @@ def only_own_errors(secret: str = SECRET) -> Iterator[None]:
 
 
 def document(source: Bytes, *shapes: Any) -> Any:
-    """JSON from elsewhere as the program gets to see it: raw bytes, or something almost right."""
+    """Return JSON as the program may receive it: raw bytes, or a nearly valid document."""
     if source.number(8) == 0:
         return read_json(source.rest())
     return read_json(written(bent(source.one_of(shapes), source), source))
@@ -214,7 +214,7 @@ def category(data: bytes) -> None:
 
 
 def words(data: bytes) -> None:
-    """Durations and times, from text as it comes."""
+    """Parse durations and timestamps from arbitrary text."""
     text = Bytes(data).text() if data[:1] < b"\x80" else data[1:].decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         assert parse_duration(text) >= 0
@@ -237,7 +237,7 @@ def retry_after(data: bytes) -> None:
 
 
 def answer(data: bytes) -> None:
-    """A whole answer of the site: status, headers and body, to each kind of request."""
+    """Answer each kind of request with an arbitrary status, headers and body."""
     source = Bytes(data)
     status = source.one_of((200, 200, 200, 200, 301, 302, 400, 401, 403, 404, 429, 500, 503, 204, 599))
     headers = [(b"Content-Type", source.one_of((b"application/json", b"text/html; charset=utf-16", b"\xff")))]
@@ -270,7 +270,7 @@ def answer(data: bytes) -> None:
 
 
 def race_file(data: bytes) -> None:
-    """A file given to `racebot import`, `evaluate` or `tune`."""
+    """Read a file for `racebot import`, `evaluate` or `tune`."""
     source = Bytes(data)
     path = _folder() / "races.json"
     path.write_bytes(
@@ -287,7 +287,7 @@ def race_file(data: bytes) -> None:
 
 
 def life(data: bytes) -> None:
-    """Frames of a room, as far as they lead: previewed, settled, put into words, looked up."""
+    """Follow a room's frames all the way: preview, settle, word, look up."""
     source = Bytes(data)
     plan = LeaderboardPlan(
         source.one_of(("thurstone-hurdle", "plackett-luce", "trueskill")), {}, source.one_of([*TeamPolicy])
@@ -317,7 +317,7 @@ def life(data: bytes) -> None:
 
 
 def chat(data: bytes) -> None:
-    """Lines that somebody types into a room's chat, and what is answered."""
+    """Answer arbitrary chat lines."""
     source = Bytes(data)
     message, ledger = dict(CHAT), _ledger()
     line = source.one_of(
@@ -347,7 +347,7 @@ def chat(data: bytes) -> None:
 
 
 def look_up(data: bytes) -> None:
-    """Names that somebody asks for."""
+    """Look up arbitrary names."""
     text = Bytes(data).text()
     with only_own_errors():
         _ledger().players.find(text)
@@ -356,7 +356,7 @@ def look_up(data: bytes) -> None:
 
 
 def shown(data: bytes) -> None:
-    """Names as chat and terminals get to see them: nothing hidden, no mention, no link, one line."""
+    """Show arbitrary names in chat and terminals: one line, no mention, no link, nothing hidden."""
     text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
     for harmless in (safe.plain(text).translate(ISOLATES), safe.printable(text)):
         harmless.encode()
@@ -375,7 +375,7 @@ def shown(data: bytes) -> None:
 
 
 def configuration(data: bytes) -> None:
-    """The environment, `.env` and `racebot.toml`, each of them spoilt in turn."""
+    """Load settings from a damaged environment, `.env` or `racebot.toml`."""
     source = Bytes(data)
     folder = _folder()
     environment = {}
@@ -385,7 +385,7 @@ def configuration(data: bytes) -> None:
         raw = value.replace("\0", "").encode("utf-8", "surrogatepass")
         environment[settings.PREFIX + name] = os.fsdecode(raw)
     spoilt = [_spoil(folder / ".env", ENV, source), _spoil(folder / "racebot.toml", TOML, source)]
-    # Where two lines have run together, nothing tells the secret from what is beside it.
+    # In two joined lines, the secret can't be told from its neighbours.
     secret = "\0" if any(spoilt) else SECRET
     with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
         found = sources.load(folder)
@@ -396,7 +396,7 @@ def configuration(data: bytes) -> None:
 
 
 def _spoil(path: Path, content: bytes, source: Bytes) -> bool:
-    """Write the file, whole or not, or remove it; whether it is neither."""
+    """Write the file, perhaps damaged, or remove it. Return whether it is damaged."""
     kind = source.number(4)
     match kind:
         case 0:
@@ -420,11 +420,11 @@ def _spoil(path: Path, content: bytes, source: Bytes) -> bool:
 
 
 class _RollBack(Exception):  # noqa: N818 - not an error
-    """Leaves a transaction without its writes."""
+    """Rolls a transaction back."""
 
 
 def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
-    """A message keeps to the site's limits and can be sent."""
+    """Check that a message keeps the site's limits and can be sent."""
     match kind:
         case "chat":
             assert 1 <= len(body["text"]) <= messages.MESSAGE_LIMIT
@@ -439,7 +439,7 @@ def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
 
 @cache
 def _folder() -> Path:
-    """A folder for this process, in memory where there is such a thing."""
+    """Return a folder for this process, in memory if possible."""
     memory = Path("/dev/shm")  # noqa: S108 - made by tempfile below
     holder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True)
     _kept.append(holder)
@@ -470,7 +470,7 @@ def _runner() -> asyncio.Runner:
 
 
 def close() -> None:
-    """Give back what the targets hold; they make it anew when they are used again."""
+    """Release the targets' resources; they are created again on next use."""
     if _ledger.cache_info().currsize:
         _ledger().close()
     for kept in reversed(_kept):

@@ -1,4 +1,4 @@
-"""An everyday look at every parser of what comes from outside; `run.py` is the long one."""
+"""Run each fuzz target briefly; `run.py` runs them for as long as you like."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def folder() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_whatever_comes_in_is_coped_with_or_refused_in_a_line(name: str) -> None:
+def test_arbitrary_input_is_accepted_or_refused_in_one_line(name: str) -> None:
     target = TARGETS[name]
     for seed in target.seeds:
         target.check(seed)

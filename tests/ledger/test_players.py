@@ -54,6 +54,16 @@ def test_the_name_of_the_latest_race_is_current(ledger: Ledger) -> None:
     assert ledger.players.find("id-ann").name == "Annika"
 
 
+def test_site_shows_current_names_in_old_races_and_archives_do_not(ledger: Ledger) -> None:
+    for race, source, expected in (
+        (named("b", 2, "Anna"), "live", "Anna"),
+        (named("a", 1, "Ann"), "import", "Anna"),
+        (named("c", 0, "Annika"), "backfill", "Annika"),
+    ):
+        ledger.save_race(race, counted_at=race.ended_at, source=source)
+        assert ledger.players.find("id-ann").name == expected
+
+
 def test_an_archive_without_names_replaces_no_name(ledger: Ledger) -> None:
     keep(ledger, named("a", 1, "id-ann"))
     assert ledger.players.find("id-ann").name == "id-ann"

@@ -1,4 +1,4 @@
-"""What the container may do, read from the Dockerfile: its user owns state/ and nothing else."""
+"""Check the Dockerfile and the Compose file: the user owns state/ and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def last_stage() -> list[tuple[str, str]]:
-    """Instructions of the image that runs, with what follows them."""
+    """Return the instructions of the final stage, each with its arguments."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     lines = [
@@ -30,7 +30,7 @@ def of(word: str) -> list[str]:
     return [rest for each, rest in last_stage() if each == word]
 
 
-def test_the_user_is_nobody_that_can_become_somebody() -> None:
+def test_user_cannot_gain_privileges() -> None:
     assert of("USER") == ["10001:10001"]
     words = [word for word, _ in last_stage()]
     assert "RUN" not in words[words.index("USER") :]
@@ -41,7 +41,7 @@ def test_the_user_is_nobody_that_can_become_somebody() -> None:
     assert not re.search(r"sudo|setuid|chmod|usermod", made)
 
 
-def test_the_user_owns_the_state_and_nothing_else() -> None:
+def test_user_owns_only_the_state() -> None:
     (made,) = of("RUN")
     owned = [command for command in made.split("&&") if re.search(r"--owner|chown|--group=", command)]
     assert [command.split()[-1] for command in owned] == ["/srv/racebot/state"]
@@ -50,7 +50,7 @@ def test_the_user_owns_the_state_and_nothing_else() -> None:
     assert not of("ADD")
 
 
-def test_nothing_secret_goes_into_the_image() -> None:
+def test_image_holds_no_secret() -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert not re.search(r"RACEBOT_|SECRET|TOKEN|PASSWORD", " ".join(of("ENV") + of("ARG")), re.IGNORECASE)
     assert not re.search(r"^\s*(COPY|ADD)\s+\.\s", text, re.MULTILINE)
@@ -64,7 +64,7 @@ def test_nothing_secret_goes_into_the_image() -> None:
     ]
 
 
-def test_compose_takes_away_what_is_not_needed() -> None:
+def test_compose_drops_every_privilege() -> None:
     text = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
     services = text.count("\n    build: ..\n")
     assert services >= 1
@@ -75,7 +75,7 @@ def test_compose_takes_away_what_is_not_needed() -> None:
     assert not re.search(r"ports:\s*\n", text)
 
 
-def test_the_pages_get_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_server_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     web = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8").split("\n  web:\n")[1]
     emptied = set(re.findall(r'^      (RACEBOT_\w+): ""$', web, re.MULTILINE))
     secret = {name for name, field in Settings.model_fields.items() if "Secret" in str(field.annotation)}

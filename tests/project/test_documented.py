@@ -1,4 +1,4 @@
-"""What operators read says what the program does: settings, commands, version."""
+"""Check documentation against the code: settings, commands, models, metrics, version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = {name: command.help or "" for name, command in GROUP.commands.items()
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to load settings from, with nothing of racebot's in the environment."""
+    """Return a folder to load settings from, in an environment without racebot's variables."""
     for name in Settings.model_fields:
         monkeypatch.delenv(PREFIX + name.upper(), raising=False)
     return tmp_path
@@ -41,7 +41,7 @@ def test_each_setting_is_documented_once() -> None:
     assert documented == Counter(PREFIX + name.upper() for name in Settings.model_fields)
 
 
-def test_no_setting_is_mentioned_that_does_not_exist() -> None:
+def test_documented_settings_exist() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= known
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", REFERENCE)) <= known
@@ -56,12 +56,12 @@ def test_documented_defaults_are_the_defaults(folder: Path) -> None:
         assert getattr(settings, name) == field.get_default(), name
 
 
-def test_example_settings_load_as_they_stand(folder: Path) -> None:
+def test_example_settings_load_unchanged(folder: Path) -> None:
     (folder / ".env").write_text(SETTINGS, encoding="utf-8")
     assert load(folder).model_dump() == Settings().model_dump()
 
 
-def test_only_what_must_be_filled_in_is_not_commented_out() -> None:
+def test_only_required_settings_are_not_commented_out() -> None:
     active = re.findall(rf"^{PREFIX}\w+=.*$", SETTINGS, re.MULTILINE)
     assert active == ["RACEBOT_CATEGORY=", "RACEBOT_CLIENT_ID=", "RACEBOT_CLIENT_SECRET="]
 
@@ -85,7 +85,7 @@ def test_each_command_is_documented_with_an_example_in_its_help(command: str) ->
     assert re.search(rf"^\| `{command}\b", REFERENCE, re.MULTILINE), "docs/reference.md lacks it"
 
 
-def test_no_command_is_documented_that_does_not_exist() -> None:
+def test_documented_commands_exist() -> None:
     table = re.findall(r"^\| `([a-z-]+)", REFERENCE.split("## Commands")[1].split("\n## ")[0], re.MULTILINE)
     assert sorted(table) == sorted(COMMANDS)
 
@@ -104,14 +104,14 @@ def test_changelog_has_this_version() -> None:
 PAGES = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
 
 
-def test_addresses_of_data_are_those_of_the_description() -> None:
+def test_documented_api_addresses_match_openapi() -> None:
     words = {"CATEGORY": "{category}", "BOARD": "{board}", "PLAYER": "{player}", "RACE": "{race}"}
     listed = re.findall(r"^\| `/api(/\S*?)(?:\?[^`]*)?` \|", PAGES, re.MULTILINE)
     named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
     assert named - {"/openapi.json"} == set(description(served=True)["paths"])
 
 
-def test_commands_and_settings_for_pages_exist() -> None:
+def test_commands_and_settings_on_the_pages_page_exist() -> None:
     assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known

@@ -1,4 +1,4 @@
-"""What importing racebot may load. Layers are checked by import-linter (`pyproject.toml`)."""
+"""Check which modules importing racebot loads. import-linter checks the layers (`pyproject.toml`)."""
 
 from __future__ import annotations
 

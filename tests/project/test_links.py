@@ -1,4 +1,4 @@
-"""Links from one of the project's pages to another lead to a file that is there, and to a heading in it."""
+"""Check that links between the project's pages lead to existing files and headings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks and pieces of code."""
+    """Return a page's text without code."""
     text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"(?<!\[)`[^`\n]+`(?!\])", "", text)
 
 
 def headings(page: Path) -> set[str]:
-    """What its headings are called in addresses, by GitHub's rule, which numbers those that recur."""
+    """Return the anchors of a page's headings by GitHub's rule, which numbers repeated ones."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     names: set[str] = set()
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
@@ -29,7 +29,7 @@ def headings(page: Path) -> set[str]:
 
 
 def broken(page: Path, text: str) -> list[str]:
-    """The relative links of a text, as if it stood in this page, that lead nowhere."""
+    """Return the broken relative links of a text on this page."""
     found = []
     for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
         if re.match(r"[a-z]+:", target):
@@ -42,10 +42,10 @@ def broken(page: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_work(page: Path) -> None:
     assert broken(page, prose(page)) == []
 
 
-def test_a_link_that_leads_nowhere_is_seen() -> None:
+def test_broken_links_are_found() -> None:
     text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#try-it) [d](docs/chat.md#for-moderators) [e](https://f.g)"
     assert broken(ROOT / "README.md", text) == ["docs/none.md", "docs/chat.md#nothing"]
