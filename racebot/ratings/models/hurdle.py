@@ -11,24 +11,12 @@ use only what Numba can compile (`racebot.ratings.fast`).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
-
-from racebot.errors import ModelError
-from racebot.ratings.broadcast import broadcast_to
-from racebot.ratings.kernel import KernelModel, Race
-from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.kernel import Race
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
-from racebot.ratings.parameters import parameter
 
-MOST_ODDS_DOUBT = 8.0
-"""Largest λ: without a bound, a fit to a few dozen races runs away."""
 LONGEST_ABSENCE = 365.0
 """Days away beyond which doubt grows no more."""
 
@@ -121,117 +109,3 @@ def days_away(last: float, day: float) -> float:
         day: that of this race.
     """
     return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class GaussianHurdleModel(KernelModel, ABC):
-    """Base of the hurdle models with Gaussian skills: their points and their forecasts.
-
-    In a sweep each numeric parameter is a number or an array of shape [candidates].
-
-    Raises:
-        ModelError: when made with a lapse of 1 or more.
-    """
-
-    rates_teams: ClassVar[bool] = False
-
-    level: Number = parameter(
-        0.0, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
-    )
-    width: Number = parameter(
-        1.0,
-        help="b of the hurdle: the larger, the less a finish or a DNF counts",
-        positive=True,
-        search=(0.3, 8.0),
-    )
-    lapse: Number = parameter(
-        0.0,
-        help="q of the hurdle: chance not to finish whatever the skill; below 1",
-        minimum=0.0,
-        search=(0.0, 0.4),
-    )
-    finish_level: Number = parameter(
-        0.0, help="rating at which the forecast of a finish is even", search=(-8.0, 6.0)
-    )
-    finish_width: Number = parameter(
-        1.0,
-        help="width of that forecast: the larger, the less the rating matters",
-        positive=True,
-        search=(0.3, 12.0),
-    )
-    odds_scale: Number = parameter(
-        1.0,
-        help="κ of the odds: the larger, the more certain they are; changes no rating",
-        positive=True,
-        search=(0.3, 2.5),
-    )
-    odds_doubt: Number = parameter(
-        1.0,
-        help="λ of the odds: how much doubt about two skills evens them out; changes no rating",
-        minimum=0.0,
-        maximum=MOST_ODDS_DOUBT,
-        search=(0.0, MOST_ODDS_DOUBT),
-    )
-    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
-    newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
-    points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
-
-    def __post_init__(self) -> None:
-        if np.any(np.asarray(self.lapse) >= 1.0):
-            raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
-
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """Names of the k numbers of a player's state."""
-
-    @abstractmethod
-    def initial(self) -> FloatArray:
-        """Return the state of a player without a race: shape [k], or [candidates, k] in a sweep."""
-
-    @abstractmethod
-    def rating(self, states: FloatArray) -> FloatArray:
-        """Return the number that ranks players, higher is better: shape [..., n]."""
-
-    @abstractmethod
-    def skill_variance(self, states: FloatArray) -> FloatArray:
-        """Return the variance of the belief about each skill: shape [..., n]."""
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        rating = self.rating(states)
-        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        above = rating - broadcast_to(newcomer, rating)
-        scaled = broadcast_to(self.points_scale, rating) * above
-        return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
-
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
-
-        Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating against the scatter of two performances and the
-        doubt about two skills. The ratings already hold what finishing says about skill; adding the hurdle
-        to these odds makes them worse (docs/model.md).
-        """
-        lead = self.rating(a) - self.rating(b)
-        doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
-        scaled = broadcast_to(self.odds_scale, lead) * lead
-        probability: FloatArray = ndtr(scaled / np.sqrt(2.0 + doubt))
-        return probability
-
-    def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Probability that each player finishes their next race: shape [..., n].
-
-        Has its own parameters: the hurdle parameters control how informative a finish is, not how likely.
-        """
-        rating = self.rating(states)
-        width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
-        probability: FloatArray = ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
-        return probability
-
-    def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance, should they finish: [..., n].
-
-        Scaled as the odds of a pair are, so that the odds of a race agree with them.
-        """
-        rating = self.rating(states)
-        doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
-        return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)

@@ -23,7 +23,6 @@ from racebot.ratings.kernel import Columns, KernelModel, Race, Steps
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.single import SingleParameterModel, inherited
-from racebot.ratings.numerics.truncated_normal import logistic
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -72,6 +71,12 @@ def update(
         # The last of a race that everybody finished gains nothing, though the hurdle alone would say so.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
     return sound
+
+
+def logistic(x: float) -> float:
+    """Return 1/(1 + e^(-x))."""
+    small = math.exp(-abs(x))
+    return 1.0 / (1.0 + small) if x >= 0 else small / (1.0 + small)
 
 
 def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float) -> float:

@@ -11,7 +11,8 @@ from racebot.ratings.broadcast import per_entrant
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import SingleParameterModel, inherited
-from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
+from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
+from racebot.ratings.numerics.order_recursion import score_means
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups

@@ -19,8 +19,8 @@ import numpy as np
 from racebot.ratings.broadcast import broadcast_to, start_state
 from racebot.ratings.kernel import Columns, Race, Steps
 from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
 from racebot.ratings.models.hurdle import (
-    GaussianHurdleModel,
     Hurdle,
     after_hurdle,
     after_order,

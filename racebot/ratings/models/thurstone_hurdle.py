@@ -11,10 +11,9 @@ kept, the new variance is not, and n grows by one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,9 +21,9 @@ import numpy as np
 from racebot.ratings.broadcast import broadcast_to, start_state
 from racebot.ratings.kernel import Columns, Race, Steps
 from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
 from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
-    GaussianHurdleModel,
     Hurdle,
     after_hurdle,
     after_order,
@@ -32,20 +31,6 @@ from racebot.ratings.models.hurdle import (
 )
 from racebot.ratings.parameters import inherited_from, parameter
 from racebot.ratings.shrink import shrink_toward
-
-WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(
-    {
-        "newcomer_spread": 1.8,
-        "lasting_spread": 0.0711,
-        "settling": 0.772,
-        "level": 1.95,
-        "width": 2.48,
-        "spare_finishers": False,
-        "finish_level": -1.23,
-        "finish_width": 3.18,
-    }
-)
-"""The parameters tuned without the floor: the defaults of racebot 0.1."""
 
 
 class Settings(NamedTuple):

@@ -35,6 +35,7 @@ from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.broadcast import start_state
 from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS, Arithmetic, Value
 from racebot.ratings.numerics.expectation_propagation import (
     Comparison,
     Evidence,
@@ -42,7 +43,6 @@ from racebot.ratings.numerics.expectation_propagation import (
     jointly,
     through_layers,
 )
-from racebot.ratings.numerics.truncated_normal import ARRAYS, FLOATS, Arithmetic, Value
 from racebot.ratings.parameters import parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from racebot.ratings.numerics.truncated_normal import Arithmetic, Value, win_array
+from racebot.ratings.numerics.arithmetic import Arithmetic, Value, win_array
 
 _STEP = 0.7
 """Share of each correction that `jointly` makes: with whole ones, comparisons that share units overshoot."""

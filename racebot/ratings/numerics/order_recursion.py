@@ -1,90 +1,32 @@
 """Posterior moments of performances given the order of a race, by one-dimensional recursion.
 
-Performances X_i = m_i + s_i Z_i are independent, the Z_i of one density (Gaussian: Thurstone's model;
-multiplayer-generalizations-of-elo §3.2.3, §4). A race gives a partial ordering of them. With the groups
+Performances X_i = m_i + s_i Z_i are independent, the Z_i of one density (Gaussian: L. L. Thurstone, "A law
+of comparative judgment", doi:10.1037/h0070288). A race gives a partial ordering of them. With the groups
 numbered from the worst,
 
     below_g(x) = P(groups up to g are in order, and all are below x)
     above_g(x) = P(groups from g on are in order, and all are above x)
 
-follow from below_(g-1) and above_(g+1) by one integral over a line, and what a member of group g did has a
-posterior density in proportion to its density times below_(g-1) times above_(g+1). No derivative of the
-likelihood is taken: the gradient in m_i is a posterior mean of the score -f'/f.
+follow from below_(g-1) and above_(g+1) by one integral over a line. The performance of a member of group g
+has a posterior density in proportion to its density times below_(g-1) times above_(g+1). No derivative of
+the likelihood is taken: the gradient in m_i is a posterior mean of the score -f'/f.
 
-The functions are kept on a uniform grid, scaled at each step so that any number of entrants fits. Where a
-race is so surprising that they meet only in far tails, their logarithms are kept instead, at a higher cost.
-The commonest case, Gaussian performances and a group for each entrant, is left to `order_statistics`, which
-is several times as fast, wherever that is precise enough.
+The functions are kept on a uniform grid, scaled at each step so that any number of entrants fits. If a race
+is so surprising that they meet only in far tails, their logarithms are kept instead, at a higher cost.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics.densities import GAUSSIAN, Density
 from racebot.ratings.ranking import Groups
-
-Function = Callable[[FloatArray], FloatArray]
-
-
-@dataclass(frozen=True, slots=True)
-class Density:
-    """A symmetric, log-concave density of mean 0 and variance 1.
-
-    Attributes:
-        log: its logarithm.
-        log_cumulative: logarithm of its cumulative distribution function.
-        score: minus the derivative of its logarithm.
-        reach: the distance beyond which there is nothing worth integrating.
-    """
-
-    log: Function
-    log_cumulative: Function
-    score: Function
-    reach: float
-
-
-def _gaussian_log(z: FloatArray) -> FloatArray:
-    return -0.5 * z * z - 0.9189385332046727
-
-
-def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = log_ndtr(z)
-    return value
-
-
-def _gaussian_score(z: FloatArray) -> FloatArray:
-    return z
-
-
-_SLOPE = np.pi / np.sqrt(3)
-
-
-def _logistic_log(z: FloatArray) -> FloatArray:
-    value: FloatArray = np.log(_SLOPE) + log_expit(_SLOPE * z) + log_expit(-_SLOPE * z)
-    return value
-
-
-def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = log_expit(_SLOPE * z)
-    return value
-
-
-def _logistic_score(z: FloatArray) -> FloatArray:
-    value: FloatArray = _SLOPE * np.tanh(_SLOPE * z / 2)
-    return value
-
-
-GAUSSIAN = Density(_gaussian_log, _gaussian_log_cumulative, _gaussian_score, 8.0)
-LOGISTIC = Density(_logistic_log, _logistic_log_cumulative, _logistic_score, 18.0)
 
 
 class Moments(NamedTuple):

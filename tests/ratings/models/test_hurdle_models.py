@@ -19,10 +19,10 @@ from racebot.races.outcome import Outcome
 from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel, Stepwise
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
-from racebot.ratings.models.thurstone_hurdle import WITHOUT_FLOOR, ThurstoneHurdle
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import defaults
 from racebot.ratings.ranking import Groups
-from racebot.ratings.registry import create
+from racebot.ratings.registry import WITHOUT_FLOOR, create
 
 HURDLES: dict[str, dict[str, Any]] = {
     "thurstone-hurdle": {},

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS
 from racebot.ratings.numerics.expectation_propagation import (
     Comparison,
     Evidence,
@@ -15,7 +16,6 @@ from racebot.ratings.numerics.expectation_propagation import (
     jointly,
     through_layers,
 )
-from racebot.ratings.numerics.truncated_normal import ARRAYS, FLOATS
 
 EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.ratings.numerics.truncated_normal import draw, draw_array, win, win_array
+from racebot.ratings.numerics.arithmetic import draw_array, win_array
+from racebot.ratings.numerics.truncated_normal import draw, win
 
 
 def moments(t: float, low: float, high: float) -> tuple[float, float]:

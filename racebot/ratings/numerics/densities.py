@@ -1,0 +1,65 @@
+"""Densities of performances around a rating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_expit, log_ndtr
+
+from racebot.ratings.model import FloatArray
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """A symmetric, log-concave density of mean 0 and variance 1.
+
+    Attributes:
+        log: its logarithm.
+        log_cumulative: logarithm of its cumulative distribution function.
+        score: minus the derivative of its logarithm.
+        reach: the distance beyond which there is nothing worth integrating.
+    """
+
+    log: Function
+    log_cumulative: Function
+    score: Function
+    reach: float
+
+
+def _gaussian_log(z: FloatArray) -> FloatArray:
+    return -0.5 * z * z - 0.9189385332046727
+
+
+def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = log_ndtr(z)
+    return value
+
+
+def _gaussian_score(z: FloatArray) -> FloatArray:
+    return z
+
+
+_SLOPE = np.pi / np.sqrt(3)
+
+
+def _logistic_log(z: FloatArray) -> FloatArray:
+    value: FloatArray = np.log(_SLOPE) + log_expit(_SLOPE * z) + log_expit(-_SLOPE * z)
+    return value
+
+
+def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = log_expit(_SLOPE * z)
+    return value
+
+
+def _logistic_score(z: FloatArray) -> FloatArray:
+    value: FloatArray = _SLOPE * np.tanh(_SLOPE * z / 2)
+    return value
+
+
+GAUSSIAN = Density(_gaussian_log, _gaussian_log_cumulative, _gaussian_score, 8.0)
+LOGISTIC = Density(_logistic_log, _logistic_log_cumulative, _logistic_score, 18.0)
