@@ -1,7 +1,7 @@
-"""Work that is done again and again while the bot runs, by APScheduler.
+"""Periodic jobs, run by APScheduler.
 
-APScheduler goes by the time of day, and would stand still for as long as the computer's clock is set back.
-So the clock is compared with the monotonic one, and after a step all jobs are begun again.
+APScheduler uses the wall clock, so it would stop for as long as the clock is set back. A step of the clock is
+therefore detected with the monotonic clock, and all jobs are scheduled anew.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ log = logging.getLogger(__name__)
 
 Job = Callable[[], Awaitable[None]]
 
-LOOK_AT_CLOCK_EVERY = 5.0
+CHECK_CLOCK_EVERY = 5.0
 """Seconds."""
 STEP = 2.0
-"""Seconds by which the clock must have been set for the jobs to be begun again."""
+"""Smallest change of the clock, in seconds, that counts as a step."""
 
 
 class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
     """Fire at once, and then a fixed time after each run.
 
-    APScheduler's own trigger names every run that was missed, even where only the last one is made up. After
-    a clock step of a year that is millions of runs, and the loop stands still while they are counted.
+    APScheduler's own trigger lists every missed run, even if only one is made up. After a clock step of a
+    year it would list millions and block the event loop.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no 
 
 
 class Nightly(BaseTrigger):  # type: ignore[misc]
-    """Fire once a day or once a week at an hour, UTC, without naming the nights that were missed."""
+    """Fire once a day or once a week at an hour, UTC, without listing missed runs."""
 
     def __init__(self, hour: int, day: str | None = None) -> None:
         self._trigger = CronTrigger(hour=hour, day_of_week=day, timezone=UTC)
@@ -52,7 +52,7 @@ class Nightly(BaseTrigger):  # type: ignore[misc]
 
 
 class Jobs:
-    """Jobs that run from `start` to `stop`, each once at a time; one run makes up for any missed."""
+    """Runs jobs between `start` and `stop`. A job never overlaps itself; one run makes up for all missed."""
 
     def __init__(self) -> None:
         self._scheduler = AsyncIOScheduler(timezone=UTC)
@@ -60,21 +60,21 @@ class Jobs:
         self._stopped = False
 
     def every(self, seconds: float, job: Job, name: str) -> None:
-        """Do a job at the start, and then again and again."""
+        """Run a job at the start and then periodically."""
         self._add(job, EveryFewSeconds(seconds), name)
         self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
     def nightly(
         self, hour: int, job: Job, name: str, *, day: str | None = None, at_once: bool = False
     ) -> None:
-        """Do a job once a day at an hour, UTC, and `at_once` also at the start.
+        """Run a job once a day, or once a week.
 
         Args:
             hour: of the day, UTC.
-            job: the work.
-            name: of the job.
-            day: the day of the week, as `mon`, for a job that is done once a week.
-            at_once: whether to do it at the start, too.
+            job: the job.
+            name: its name.
+            day: a day of the week, for example `mon`; None runs the job every day.
+            at_once: whether to run it at the start, too.
         """
         self._add(job, Nightly(hour, day), name)
         if at_once:
@@ -85,7 +85,7 @@ class Jobs:
         self._minding = asyncio.create_task(self._mind_the_clock(), name="clock")
 
     def stop(self) -> None:
-        """End what runs, and begin no more."""
+        """Cancel running jobs and start no more."""
         self._stopped = True
         if self._minding is not None:
             self._minding.cancel()
@@ -96,7 +96,7 @@ class Jobs:
             try:
                 await job()
             except asyncio.CancelledError:
-                # The scheduler cancels what still runs when it is shut down, and calls that an error.
+                # The scheduler cancels running jobs on shutdown, and logs that as an error.
                 if not self._stopped:
                     raise
 
@@ -107,16 +107,16 @@ class Jobs:
     async def _mind_the_clock(self) -> None:
         ahead = time.time() - time.monotonic()
         while True:
-            await asyncio.sleep(LOOK_AT_CLOCK_EVERY)
+            await asyncio.sleep(CHECK_CLOCK_EVERY)
             step = time.time() - time.monotonic() - ahead
             if abs(step) > STEP:
-                log.warning("the computer's clock was set by %+.0f s; going on", step)
+                log.warning("the computer's clock was set by %+.0f s; rescheduling all jobs", step)
                 ahead += step
                 self._begin_again()
 
     def _begin_again(self) -> None:
         for job in self._scheduler.get_jobs():
-            # A night may have gone by at one step, as where the computer was asleep.
+            # A nightly run may have been missed, for example while the computer slept.
             now = datetime.now(UTC)
             if isinstance(job.trigger, EveryFewSeconds) or job.next_run_time <= now:
                 job.modify(next_run_time=now)

@@ -1,7 +1,6 @@
-"""All settings, declared once: environment, `.env`, and `racebot.toml` for what needs tables.
+"""Declares all settings. `racebot.settings.sources` reads them.
 
-`load` reports every problem at once, each with the variable, its value and the mend. Secrets are
-`SecretStr` and are never part of a message.
+Secrets are `SecretStr` and are never part of a message.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
 LONGEST_SPAN = 36_500
-"""Days; a longer one leads to years that no calendar has."""
+"""Days; more would exceed the years that `datetime` supports."""
 DEFAULT_MODEL = "thurstone-hurdle"
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
 def _pairs(value: object) -> object:
-    """`name=value; name=value`, or a JSON object, as a mapping."""
+    """Read `name=value; name=value`, or a JSON object, as a mapping."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -58,7 +57,7 @@ def _pairs(value: object) -> object:
 
 
 def _names(value: object) -> object:
-    """`name; name`, or a JSON list, as a list."""
+    """Read `name; name`, or a JSON list, as a list."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -75,15 +74,15 @@ def _decoded(text: str) -> object:
 
 
 def _trustworthy(address: str) -> str:
-    """A site's address to which a secret may be sent."""
+    """Check that a secret can be sent to this address safely."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL as error:
         raise ValueError(f"not an address ({error})") from None
     if (url.port or 0) > 65_535 or not all(0 < len(label) < 64 for label in url.host.split(".")):
-        raise ValueError("no site can be there")
+        raise ValueError("not a valid host or port")
     if url.scheme != "https" and not _on_this_machine(url.host):
-        raise ValueError("without https anybody on the way can read the bot's secret")
+        raise ValueError("without https, others on the network can read the bot's secret")
     return address
 
 
@@ -95,7 +94,7 @@ def _on_this_machine(host: str) -> bool:
 
 
 def _model_key(value: str | None) -> str | None:
-    """A model's key that the registry knows."""
+    """Check that the registry has a model with this key."""
     if value is not None and value not in registry.MODELS:
         try:
             registry.create(value)
@@ -105,7 +104,7 @@ def _model_key(value: str | None) -> str | None:
 
 
 class CategorySettings(BaseModel):
-    """One category and the bot that watches it."""
+    """A category and the credentials of its bot."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -116,7 +115,7 @@ class CategorySettings(BaseModel):
 
 
 class CarryOver(BaseModel):
-    """From which earlier leaderboard players bring their ratings, and how much of them."""
+    """Which earlier leaderboard players bring their ratings from, and how much of them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -125,12 +124,12 @@ class CarryOver(BaseModel):
     most_races: float | None = Field(default=None, ge=0)
 
     def carry(self) -> Carry:
-        """As `Leaderboard.carry` holds it."""
+        """Return it in the form of `Leaderboard.carry`."""
         return Carry(self.source, self.factor, self.most_races)
 
 
 class LeaderboardSettings(BaseModel):
-    """One leaderboard of `racebot.toml`: which goals it joins and how it is rated."""
+    """A leaderboard of `racebot.toml`: its goals and how it is rated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -148,7 +147,7 @@ class LeaderboardSettings(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Everything that an operator can set. Descriptions end up in messages: they say what to write."""
+    """All settings. Error messages quote the descriptions, which say what to write."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
@@ -160,7 +159,7 @@ class Settings(BaseSettings):
         description="the site's address, such as https://racetime.gg",
     )
     category: Slug | None = Field(
-        None, description="the category's slug: `smr` where its address is https://racetime.gg/smr"
+        None, description="the category's slug: `smr` if its address is https://racetime.gg/smr"
     )
     client_id: str | None = Field(
         None, min_length=1, description="the bot's client id, from the category's owner"
@@ -174,25 +173,25 @@ class Settings(BaseSettings):
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
     model: str = Field(DEFAULT_MODEL, description="a rating model's key")
     parameters: Annotated[dict[str, Any], NoDecode] = Field(
-        {}, description="parameters that differ from the model's defaults, as `name=value; name=value`"
+        {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
-    announce: bool = Field(True, description="true or false: whether to speak in race chat")
+    announce: bool = Field(True, description="true or false: whether to write in race chat")
     info_block: InfoPolicy = Field(
         InfoPolicy.WHEN_EMPTY,
-        description="when-empty, append or never: whether final changes go into the race's info box",
+        description="when-empty, append or never: whether to write final changes into the race's info box",
     )
     commands: bool = Field(True, description="true or false: whether to answer commands in race chat")
     command_prefix: str = Field(
-        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three signs such as ! or ? or ~"
+        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three signs, for example !"
     )
     command_names: Annotated[dict[str, str], NoDecode] = Field(
         {},
-        description=f"names that differ, as `name=yours; name=yours`, of {', '.join(Command)}; "
-        "an empty one switches that command off",
+        description=f"your names for any of {', '.join(Command)}: `name=yours; name=yours`; "
+        "an empty name switches a command off",
     )
     private_answers: bool = Field(
-        False, description="true or false: whether answers go to the person who asked alone"
+        False, description="true or false: whether only the user who asked sees an answer"
     )
     answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
     answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")
@@ -204,30 +203,28 @@ class Settings(BaseSettings):
     inactive_days: int = Field(
         0, ge=0, le=LONGEST_SPAN, description=f"a number of days up to {LONGEST_SPAN}, 0 to hide nobody"
     )
-    backups: int = Field(
-        7, ge=0, le=1000, description="how many nightly copies of the database to keep, 0 for none"
-    )
+    backups: int = Field(7, ge=0, le=1000, description="how many nightly backups to keep, 0 for none")
     keep_days: int = Field(
         90,
         ge=1,
         le=36500,
-        description="for how many days to keep messages that were delivered and backfills left unfinished",
+        description="for how many days to keep delivered messages and unfinished backfills",
     )
     provisional_races: int = Field(
-        5, ge=0, description="a number of races below which pages mark a rating, 0 to mark none"
+        5, ge=0, description="a number of races below which a rating is marked as provisional, 0 to mark none"
     )
     pages_dir: Path | None = Field(None, description="the path of a folder for the pages")
     pages_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
-        description="the address where the pages are, such as https://ratings.example.org",
+        description="the address of the pages, such as https://ratings.example.org",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )
     log_format: Literal["text", "json"] = Field("text", description="text or json")
     monitor_port: int | None = Field(
-        None, ge=0, le=65535, description="a port number; leave it out to open none"
+        None, ge=0, le=65535, description="a port number; leave it out to open no port"
     )
     monitor_host: str = Field("127.0.0.1", min_length=1, description="an address of this machine")
     config: Path = Field(Path("racebot.toml"), description="the path of a racebot.toml")
@@ -253,7 +250,7 @@ class Settings(BaseSettings):
     @classmethod
     def _usable(cls, path: Path) -> Path:
         if "\0" in str(path):
-            raise ValueError("no path has a NUL character")
+            raise ValueError("a path cannot contain a NUL character")
         return path
 
     @field_validator("site", "pages_url", mode="before")
@@ -270,14 +267,14 @@ class Settings(BaseSettings):
         return self
 
     def words(self) -> Words:
-        """What the commands are called in chat."""
+        """Return the names of the chat commands."""
         return Words(self.command_prefix, {Command(key): name for key, name in self.command_names.items()})
 
     def buttons(self, page: str | None) -> dict[str, dict[str, str]]:
-        """The buttons below a rating message, as the room's socket takes them.
+        """Return the buttons of a rating message in the site's format.
 
         Args:
-            page: the address of the leaderboard's page, if there is one.
+            page: the address of the leaderboard's page, or None.
         """
         words, texts = self.words(), self.texts
         asking = {
@@ -295,7 +292,7 @@ class Settings(BaseSettings):
         return buttons
 
     def listing(self, board: Leaderboard) -> Listing:
-        """Who is listed on a leaderboard."""
+        """Return which players a leaderboard lists."""
         own = next(
             (
                 each
@@ -311,14 +308,14 @@ class Settings(BaseSettings):
         return Listing(finishes, days)
 
     def slugs(self) -> list[str]:
-        """The slugs of the categories that are set."""
+        """Return the slugs of all categories in the settings."""
         return [self.category] if self.category else [each.slug for each in self.categories]
 
     def required_categories(self) -> list[CategorySettings]:
-        """The categories to watch, with credentials.
+        """Return the categories to watch, with their credentials.
 
         Raises:
-            SettingsError: none is set, or its credentials are missing; each missing variable is named.
+            SettingsError: a category or its credentials are missing; names each variable.
         """
         if self.categories:
             return self.categories
@@ -340,7 +337,7 @@ class Settings(BaseSettings):
         ]
 
     def plans(self) -> Plans:
-        """What to rate, and how."""
+        """Return which races count on which leaderboard, and how each is rated."""
         model_is_set = "model" in self.model_fields_set
         default = LeaderboardPlan(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
         goals = {c.slug: frozenset(c.goals) for c in self.categories if c.goals}

@@ -1,8 +1,7 @@
-"""Reads settings from the environment, `.env` and `racebot.toml`, and reports every problem at once."""
+"""Reads the settings from the environment, `.env` and `racebot.toml`, and reports every problem at once."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections import Counter
@@ -36,14 +35,14 @@ from racebot.text.parse import did_you_mean
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
-    """The settings from the environment, `.env` and `racebot.toml`, in that order of precedence.
+    """Read the settings from the environment, `.env` and `racebot.toml`, in that order of precedence.
 
     Args:
-        directory: where `.env` and `racebot.toml` are looked for, by default the current folder.
-        overrides: values given on the command line, which beat everything else; None is not given.
+        directory: the folder of `.env` and `racebot.toml`; the current one by default.
+        overrides: values from the command line, which take precedence; None means not given.
 
     Raises:
-        SettingsError: with one line for each problem.
+        SettingsError: one line for each problem.
     """
     directory = Path() if directory is None else directory
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -91,10 +90,10 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
 
 
 def _written(env_file: Path) -> dict[str, str]:
-    """What `.env` and the environment hold, by upper-case name; the environment beats the file.
+    """Return the variables of `.env` and the environment by upper-case name; the environment wins.
 
     Raises:
-        SettingsError: `.env` or a variable is not text, or `.env` has a line that sets nothing.
+        SettingsError: `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
     """
     try:
         with env_file.open(encoding="utf-8") as file:
@@ -103,32 +102,31 @@ def _written(env_file: Path) -> dict[str, str]:
     except FileNotFoundError:
         unread, in_file = [], {}
     except (UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot may read") from None
+        raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot can read") from None
     if unread:
         raise SettingsError(
             *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
         )
     values = {name.upper(): text or "" for name, text in in_file.items()}
     values |= {name.upper(): text for name, text in os.environ.items()}
-    # Bytes of the environment that are no UTF-8 come as halves of surrogate pairs.
+    # Python decodes bytes that are not UTF-8 as lone surrogates.
     ours = [(name, text) for name, text in values.items() if name.startswith(PREFIX)]
     if broken := [name for name, text in ours if re.search("[\ud800-\udfff]", name + text)]:
-        raise SettingsError(*(f"{name}: not UTF-8 text: write it as such" for name in broken))
+        raise SettingsError(*(f"{name}: not UTF-8 text: correct the value" for name in broken))
     return values
 
 
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Variables that look like racebot's and are not, each with a hint at the nearest one."""
+    """Yield variables with our prefix that are not settings, each with a hint at the nearest setting."""
     known = {name.upper() for name in Settings.model_fields}
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
-            yield name, f" (did you mean {PREFIX + near[0]!r}?)" if near else ""
+            yield name, did_you_mean(word, known, prefix=PREFIX)
 
 
 def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
-    """`Settings` that read these files below the environment."""
+    """Return a `Settings` class that also reads these files."""
 
     class Sourced(Settings):
         model_config = SettingsConfigDict(env_ignore_empty=True)
@@ -153,7 +151,7 @@ def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
 
 
 class _PrefixedDotEnv(DotEnvSettingsSource):
-    """`.env` without the names that are not racebot's: the file may serve other programs too."""
+    """Reads `.env`, ignoring the variables of other programs."""
 
     def __call__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
@@ -161,21 +159,21 @@ class _PrefixedDotEnv(DotEnvSettingsSource):
 
 @dataclass(frozen=True, slots=True)
 class _Origins:
-    """Where values came from, so that a problem can name the place to mend."""
+    """Knows where each value came from, so that a problem names the place to correct."""
 
     given: Mapping[str, Any]
     written: Mapping[str, str]
     path: Path
 
     def place(self, name: str) -> str:
-        """How a setting is called where it was set."""
+        """Return the name of a setting in the place where it was set."""
         variable = PREFIX + name.upper()
         if name in self.given:
             return f"--{name}"
         return variable if self.written.get(variable) else f"{self.path}: {name}"
 
     def problem(self, error: Any) -> str:
-        """One line from one of pydantic's errors. Values that hold a secret, or may, are not shown."""
+        """Return one line for one of pydantic's errors, without values that may hold a secret."""
         location = [str(part) for part in error["loc"]]
         text = str(error["msg"]).removeprefix("Value error, ")
         if not location:
@@ -206,7 +204,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
-    """Parameters that their model does not take, and team races that it cannot rate."""
+    """Yield parameters that their model does not have, and team races that it cannot rate."""
     default = settings.plans().default
     yield from _plan_problems(
         default, origins.place("parameters"), f"{origins.place('team_races')}={default.teams.value!r}"
@@ -231,9 +229,9 @@ def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterat
 
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:
-    """Tables that describe the same thing twice."""
+    """Yield tables that describe the same thing twice."""
     if settings.categories and settings.goals:
-        yield f"{path}: goals outside [[categories]] limit nothing: move them into its tables"
+        yield f"{path}: goals outside [[categories]] have no effect: move them into its tables"
     slugs = Counter(each.slug for each in settings.categories)
     for slug in (slug for slug, count in slugs.items() if count > 1):
         yield f"{path}: {slug!r} is in more than one of [[categories]]: keep one of them"
@@ -242,4 +240,4 @@ def _clashes(settings: Settings, path: Path) -> Iterator[str]:
             if board.name == other.name and (
                 board.category == other.category or not board.category or not other.category
             ):
-                yield f"{path}: two of [[leaderboards]] are called {board.name!r}: give one another name"
+                yield f"{path}: two of [[leaderboards]] are named {board.name!r}: rename one"

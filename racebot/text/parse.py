@@ -82,10 +82,10 @@ def parse_duration(text: object) -> int:
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + int(fraction)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint naming the nearest known word, or an empty string."""
+def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """Return a hint naming the nearest known word, with `prefix` before it, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    return f" (did you mean {prefix + near[0]!r}?)" if near else ""
 
 
 def _refuse_constant(word: str) -> Never:

@@ -42,7 +42,7 @@ def started(work: Jobs) -> Iterator[None]:
         work.stop()
 
 
-async def test_a_job_is_done_at_once_again_and_again_and_once_at_a_time() -> None:
+async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itself() -> None:
     work, job = Jobs(), Counted()
     work.every(0.02, job, "often")
     with started(work):
@@ -50,7 +50,7 @@ async def test_a_job_is_done_at_once_again_and_again_and_once_at_a_time() -> Non
     assert job.most_at_once == 1
 
 
-async def test_nothing_is_done_after_the_end() -> None:
+async def test_no_job_runs_after_stop() -> None:
     work, job = Jobs(), Counted()
     work.every(0.02, job, "often")
     with started(work):
@@ -60,11 +60,11 @@ async def test_nothing_is_done_after_the_end() -> None:
     assert job.runs == runs
 
 
-async def test_to_stop_what_never_started() -> None:
+async def test_stop_without_start_is_allowed() -> None:
     Jobs().stop()
 
 
-async def test_a_nightly_job_waits_for_the_night() -> None:
+async def test_a_nightly_job_waits_for_its_hour() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     with started(work):
@@ -72,7 +72,7 @@ async def test_a_nightly_job_waits_for_the_night() -> None:
     assert job.runs == 0
 
 
-async def test_a_night_that_was_missed_is_made_up_at_the_start() -> None:
+async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
     with started(work):
@@ -82,9 +82,9 @@ async def test_a_night_that_was_missed_is_made_up_at_the_start() -> None:
 
 
 @pytest.mark.parametrize("step", [-3600.0, 3600.0])
-async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a look at the clock the next run would come after an hour."""
-    monkeypatch.setattr(jobs, "LOOK_AT_CLOCK_EVERY", 0.02)
+    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = Jobs(), Counted()
     work.every(1800, job, "seldom")
     with started(work):
@@ -97,7 +97,7 @@ async def test_a_clock_that_is_set_holds_up_nothing(step: float, monkeypatch: py
 
 
 async def test_a_clock_step_of_years_replays_no_missed_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "LOOK_AT_CLOCK_EVERY", 0.02)
+    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = Jobs(), Counted()
     work.every(0.5, job, "often")
     work.nightly(4, Counted(), "nightly")
@@ -117,7 +117,7 @@ async def test_a_clock_step_of_years_replays_no_missed_run(monkeypatch: pytest.M
     assert job.runs < 10
 
 
-async def test_a_night_that_the_computer_slept_through_is_made_up() -> None:
+async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     with started(work):

@@ -557,7 +557,7 @@ def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
         ("racebot.toml", b"quiet_seconds = nan", "quiet_seconds=nan: "),
         (".env", b"RACEBOT_LEADERBOARDS=" + b"[" * 100_000, "RACEBOT_LEADERBOARDS"),
         (".env", b"RACEBOT_PARAMETERS={" + b'"a":{' * 100_000, "RACEBOT_PARAMETERS"),
-        (".env", b"RACEBOT_DATABASE=a\0b", "no path has a NUL character"),
+        (".env", b"RACEBOT_DATABASE=a\0b", "a path cannot contain a NUL character"),
         (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
     ],
 )
@@ -572,7 +572,7 @@ def test_files_that_ask_too_much_are_refused_in_a_line(
 
 def test_a_variable_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_GOALS", os.fsdecode(b"caf\xe9"))
-    assert problems() == ("RACEBOT_GOALS: not UTF-8 text: write it as such",)
+    assert problems() == ("RACEBOT_GOALS: not UTF-8 text: correct the value",)
 
 
 @pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
@@ -585,7 +585,7 @@ def test_without_https_only_a_site_on_this_machine(monkeypatch: pytest.MonkeyPat
 def test_no_secret_goes_out_without_https(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     environment(monkeypatch, SITE=f"http://{host}")
     (problem,) = problems()
-    assert problem.startswith(f"RACEBOT_SITE='http://{host}': without https ")
+    assert problem.startswith(f"RACEBOT_SITE='http://{host}': without https, ")
     assert problem.endswith("set it to the site's address, such as https://racetime.gg")
 
 
@@ -686,8 +686,8 @@ def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch)
         ("COMMAND_NAMES", "rating=seed", "other bots answer to !seed, choose another name"),
         ("COMMAND_NAMES", "rating=why", "rating and why are both called why"),
         ("COMMAND_NAMES", "rating", "not of the form name=value"),
-        ("COMMAND_PREFIX", "a", "one to three signs such as"),
-        ("COMMAND_PREFIX", "@", "one to three signs such as"),
+        ("COMMAND_PREFIX", "a", "one to three signs"),
+        ("COMMAND_PREFIX", "@", "one to three signs"),
         ("ANSWERS_PER_PERSON", "0", "a number of answers a minute"),
     ],
 )
