@@ -1,4 +1,4 @@
-"""A sandbox with a real worker beside it, in the same process or as a process of its own."""
+"""A sandbox and real workers, each worker in its own process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Bench:
 
     @property
     def log(self) -> Path:
-        """All that the workers printed, one after the other."""
+        """The output of all workers, in order."""
         return (self.log_folder or self.database.parent) / "worker.log"
 
     def environment(self) -> dict[str, str]:
@@ -62,7 +62,7 @@ class Bench:
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[WorkerProcess]:
-        """`racebot run` as a process of its own, killed at the end if it still runs."""
+        """Start `racebot run` as a process, and kill it at the end if it still runs."""
         worker = await self.start()
         try:
             yield worker
@@ -70,7 +70,7 @@ class Bench:
             await worker.kill()
 
     async def start(self, command: str = "run") -> WorkerProcess:
-        """A command of racebot as a process of its own, which the caller ends; `log` has what it prints."""
+        """Start a command as a process that the caller ends. Its output goes to `log`."""
         with self.log.open("ab") as output:
             begin = output.tell()
             process = await asyncio.create_subprocess_exec(
@@ -89,7 +89,7 @@ class Bench:
         return Ledger.open(self.database, create=False)
 
     def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of racebot to its end."""
+        """Run a command of racebot and wait for its end."""
         return subprocess.run(
             [sys.executable, "-m", "racebot", *arguments],
             env=self.environment(),
@@ -101,7 +101,7 @@ class Bench:
         )
 
     def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
-        """A race under way with so many entrants."""
+        """Open and start a race with `count` entrants."""
         room = self.site.open_race(**options)
         known = [user for user in self.site.users.values() if user is not self.site.moderator]
         users = known[:count] + [
@@ -138,11 +138,11 @@ class WorkerProcess:
 
     @property
     def output(self) -> str:
-        """What it has printed so far."""
+        """Return its output so far."""
         return self._log.read_bytes()[self._begin :].decode()
 
     def strike(self) -> None:
-        """SIGKILL, as when the power fails."""
+        """Send SIGKILL, as a power failure would stop it."""
         # Not by `Process.kill`: where the process is dead already, that takes its exit code from asyncio.
         if self._process.returncode is None and not self._struck:
             self._struck = True
@@ -150,12 +150,12 @@ class WorkerProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     async def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """Send SIGKILL and wait for the end."""
         self.strike()
         await self._process.wait()
 
     async def terminate(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM and return the exit code."""
         self._process.send_signal(signal.SIGTERM)
         return await self.ended()
 
@@ -166,7 +166,7 @@ class WorkerProcess:
 
 @contextlib.asynccontextmanager
 async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
-    """A sandbox that is being served, and an empty database beside it."""
+    """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
     misbehaviour = Misbehaviour()
     async with serve(site, misbehaviour=misbehaviour) as address:
@@ -174,7 +174,7 @@ async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
 
 
 def finish(room: FakeRoom, *minutes: int) -> None:
-    """The entrants finish in the order of joining after so many minutes; the rest give up."""
+    """Finish the entrants in the order of joining after these minutes. The others forfeit."""
     for entrant, after in zip(list(room.entrants), minutes, strict=False):
         room.finish(entrant.user, timedelta(minutes=after))
     for entrant in list(room.entrants)[len(minutes) :]:
@@ -182,7 +182,7 @@ def finish(room: FakeRoom, *minutes: int) -> None:
 
 
 def said(room: FakeRoom) -> list[str]:
-    """What bots said in a room's chat."""
+    """Return the bots' messages in a room's chat."""
     return [message.text for message in room.chat if message.bot is not None]
 
 
@@ -195,7 +195,7 @@ def settled(sandbox: Bench, room: FakeRoom) -> bool:
 
 
 async def until(condition: Callable[[], object], *, seconds: float = 15.0) -> None:
-    """Wait for something to become true."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - it is other programs that make it true
             await asyncio.sleep(0.02)

@@ -49,9 +49,7 @@ def season(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_file_and_the_site_lead_to_the_same_standings_to_the_last_bit(
-    tmp_path: Path, season: Path
-) -> None:
+async def test_a_file_and_the_site_give_bit_identical_standings(tmp_path: Path, season: Path) -> None:
     recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
     async with bench(tmp_path) as sandbox:
         history.load(sandbox.site, season)
@@ -74,7 +72,7 @@ async def test_a_file_and_the_site_lead_to_the_same_standings_to_the_last_bit(
         assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
-async def test_a_backfill_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, season: Path) -> None:
+async def test_a_killed_backfill_resumes(tmp_path: Path, season: Path) -> None:
     async with bench(tmp_path) as sandbox:
         history.load(sandbox.site, season)
         sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"

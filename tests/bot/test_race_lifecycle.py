@@ -74,9 +74,7 @@ def test_a_result_is_announced_once(lifecycle: Lifecycle, ledger: Ledger) -> Non
     assert dump(ledger) == before
 
 
-def test_a_finished_race_is_looked_after_and_not_announced_by_that(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_finished_race_is_pending_before_it_is_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(FINISHED))
     before = dump(ledger)
     lifecycle.observe(seen(FINISHED))
@@ -111,7 +109,9 @@ def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, 
     [{"recordable": False}, {"custom_goal": True}, {"hidden": True}, {"goal": "No Orbs"}],
     ids=lambda f: next(iter(f)),
 )
-def test_what_will_never_count_is_not_announced(ledger: Ledger, clock: Clock, facts: dict[str, Any]) -> None:
+def test_a_race_that_never_counts_is_not_announced(
+    ledger: Ledger, clock: Clock, facts: dict[str, Any]
+) -> None:
     plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
     lifecycle = Lifecycle(Settler(ledger, plans), clock)
     before = dump(ledger)
@@ -120,7 +120,7 @@ def test_what_will_never_count_is_not_announced(ledger: Ledger, clock: Clock, fa
     assert dump(ledger) == before
 
 
-def test_a_silent_bot_looks_after_races_all_the_same(ledger: Ledger, clock: Clock) -> None:
+def test_a_bot_without_announcements_still_settles_races(ledger: Ledger, clock: Clock) -> None:
     lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock, announce=False)
     lifecycle.observe(seen(FINISHED))
     lifecycle.result_stands(FINISHED)
@@ -176,7 +176,7 @@ def test_a_finisher_who_is_disqualified_is_corrected(lifecycle: Lifecycle, ledge
     assert "DQ Ann 1000→900" in text
 
 
-def test_what_does_not_change_any_rating_is_not_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_an_edit_that_changes_no_rating_is_not_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     ann, bo, cy = FINISHED.entrants
@@ -200,9 +200,7 @@ def test_another_race_that_moved_the_ratings_is_no_reason_for_a_correction(
     assert waiting(ledger) == []
 
 
-def test_a_correction_after_another_race_uses_the_ratings_of_now(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_correction_after_another_race_uses_current_ratings(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(result("other", "cy bo ann")))
@@ -213,14 +211,16 @@ def test_a_correction_after_another_race_uses_the_ratings_of_now(
     assert "first race" not in text
 
 
-def test_a_change_before_anything_was_said_is_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_change_before_the_announcement_is_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.result_stands(SWAPPED)
     (text,) = waiting(ledger)
     assert text.startswith(f"{OPENING}1 Bo")
 
 
-def test_a_change_there_and_back_before_anything_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_change_that_is_reverted_before_the_announcement_leaves_one_message(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
     """As while the connection is lost: what holds in the end must be said."""
     for shown in (FINISHED, SWAPPED, FINISHED):
         lifecycle.result_stands(shown)
@@ -255,7 +255,7 @@ def test_a_correction_lists_the_edits(lifecycle: Lifecycle, ledger: Ledger) -> N
     ]
 
 
-def test_a_message_under_way_counts_as_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_sent_message_counts_as_delivered(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger, state=Delivery.SENT)
     lifecycle.result_stands(SWAPPED)
@@ -272,7 +272,7 @@ def test_nothing_is_left_to_change_after_a_correction(lifecycle: Lifecycle, ledg
 # Taken back
 
 
-def test_a_result_taken_back_before_it_was_said_is_not_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_result_taken_back_before_its_announcement_is_dropped(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.taken_back("orb/r")
     assert waiting(ledger) == []
@@ -281,7 +281,7 @@ def test_a_result_taken_back_before_it_was_said_is_not_said(lifecycle: Lifecycle
     assert text.startswith(f"{OPENING}1 Bo"), "and the next one is no correction"
 
 
-def test_a_result_taken_back_unsaid_that_comes_again_is_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_dropped_result_that_returns_is_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.taken_back("orb/r")
     lifecycle.result_stands(FINISHED)
@@ -289,7 +289,9 @@ def test_a_result_taken_back_unsaid_that_comes_again_is_said(lifecycle: Lifecycl
     assert text.startswith(f"{OPENING}1 Ann")
 
 
-def test_a_result_taken_back_after_it_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_result_taken_back_after_its_announcement_is_repeated_only_if_changed(
+    lifecycle: Lifecycle, ledger: Ledger
+) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.taken_back("orb/r")
@@ -300,9 +302,7 @@ def test_a_result_taken_back_after_it_was_said(lifecycle: Lifecycle, ledger: Led
     assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
 
 
-def test_a_correction_taken_back_unsaid_that_comes_again_is_said(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_dropped_correction_that_returns_is_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.result_stands(SWAPPED)
@@ -314,9 +314,7 @@ def test_a_correction_taken_back_unsaid_that_comes_again_is_said(
     assert ": 1 Bo " in text
 
 
-def test_a_result_taken_back_when_half_of_it_was_said_is_said_to_its_end(
-    ledger: Ledger, clock: Clock
-) -> None:
+def test_a_half_sent_announcement_is_completed(ledger: Ledger, clock: Clock) -> None:
     boards = (replace(SIMPLE, name="One", goals=(GOAL,)), replace(SIMPLE, name="Two", goals=(GOAL,)))
     lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE, boards)), clock)
     lifecycle.result_stands(FINISHED)
@@ -329,7 +327,7 @@ def test_a_result_taken_back_when_half_of_it_was_said_is_said_to_its_end(
     assert waiting(ledger) == []
 
 
-def test_taking_back_what_nobody_knows(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_taking_back_an_unknown_race_changes_nothing(lifecycle: Lifecycle, ledger: Ledger) -> None:
     before = dump(ledger)
     lifecycle.taken_back("orb/nosuch")
     assert dump(ledger) == before
@@ -338,7 +336,7 @@ def test_taking_back_what_nobody_knows(lifecycle: Lifecycle, ledger: Ledger) -> 
 # Recorded
 
 
-def test_the_final_word_goes_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_final_changes_go_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(RECORDED), in_room=True)
@@ -370,22 +368,20 @@ def test_a_record_is_settled_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     assert dump(ledger) == before
 
 
-def test_what_was_not_said_before_the_record_is_dropped(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_announcements_not_sent_before_the_record_are_dropped(lifecycle: Lifecycle, ledger: Ledger) -> None:
     """Chat closes at the very moment of the record."""
     lifecycle.result_stands(FINISHED)
     lifecycle.observe(seen(RECORDED), in_room=True)
     assert kinds(ledger) == ["meta", "info"]
 
 
-def test_a_race_from_the_list_that_was_never_seen_gets_no_final_word(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_listed_race_that_was_never_watched_gets_no_messages(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(RECORDED, None))
     assert ledger.race("orb/r") is not None
     assert ledger.outbox.of("orb/r") == []
 
 
-def test_a_pending_race_recorded_while_nobody_watched_gets_its_final_word(
+def test_a_pending_race_recorded_unwatched_gets_its_final_changes(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:
     lifecycle.observe(seen(FINISHED))
@@ -394,13 +390,13 @@ def test_a_pending_race_recorded_while_nobody_watched_gets_its_final_word(
     assert kinds(ledger) == ["meta", "info"]
 
 
-def test_a_race_that_changes_nothing_gets_no_final_word(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_race_without_changes_gets_no_final_messages(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(result("r", "ann")), in_room=True)
     assert ledger.race("orb/r") is not None
     assert ledger.outbox.of("orb/r") == []
 
 
-def test_a_race_that_was_watched_and_ended_while_nobody_looked_gets_its_final_word(
+def test_a_watched_race_that_ended_unseen_gets_its_final_changes(
     lifecycle: Lifecycle, ledger: Ledger
 ) -> None:
     """Its end is seen in the list of past races, before its room is joined again."""
@@ -409,7 +405,7 @@ def test_a_race_that_was_watched_and_ended_while_nobody_looked_gets_its_final_wo
     assert kinds(ledger) == ["meta", "info"]
 
 
-def test_a_changed_record_corrects_the_final_word(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_changed_record_corrects_the_final_changes(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(RECORDED), in_room=True)
     deliver(ledger)
     lifecycle.observe(seen(replace(SWAPPED, recorded=True), None))
@@ -426,7 +422,7 @@ def test_a_changed_record_corrects_the_final_word(lifecycle: Lifecycle, ledger: 
 NEVER = replace(FINISHED, recordable=False)
 
 
-def test_what_was_said_is_withdrawn(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_an_announcement_is_withdrawn_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(NEVER))
@@ -436,13 +432,13 @@ def test_what_was_said_is_withdrawn(lifecycle: Lifecycle, ledger: Ledger) -> Non
     assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn], "once"
 
 
-def test_nothing_is_withdrawn_where_nothing_was_said(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_race_without_an_announcement_needs_no_withdrawal(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.observe(seen(NEVER))
     assert waiting(ledger) == []
 
 
-def test_a_race_that_was_never_seen_is_not_spoken_of(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_an_unknown_race_that_is_over_changes_nothing(lifecycle: Lifecycle, ledger: Ledger) -> None:
     before = dump(ledger)
     lifecycle.observe(seen(NEVER))
     lifecycle.observe(seen(status="cancelled", recordable=False))
@@ -459,9 +455,7 @@ def test_a_cancelled_race_is_withdrawn_too(lifecycle: Lifecycle, ledger: Ledger)
 # Records that are undone
 
 
-def test_an_old_answer_after_the_end_of_a_race_does_not_take_it_back_twice(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_stale_answer_does_not_withdraw_twice(lifecycle: Lifecycle, ledger: Ledger) -> None:
     over = replace(seen(FINISHED), recordable=False)
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
@@ -647,7 +641,7 @@ def test_only_what_differs_from_the_announcement_needs_the_room(
         (timedelta(days=89), timedelta(days=1)),
     ],
 )
-def test_the_older_a_race_the_rarer_the_looks(
+def test_older_races_are_looked_at_less_often(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock, age: timedelta, pause: timedelta
 ) -> None:
     lifecycle.observe(seen(FINISHED))
@@ -689,7 +683,7 @@ def test_a_room_that_is_not_found_is_asked_for_less_and_less(
     assert pending.misses == 0
 
 
-def test_looking_at_what_is_not_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_looking_at_an_unknown_race_changes_nothing(lifecycle: Lifecycle, ledger: Ledger) -> None:
     before = dump(ledger)
     lifecycle.looked_at("orb/nosuch")
     lifecycle.vanished("orb/nosuch")
@@ -720,16 +714,14 @@ def test_two_races_do_not_mix(lifecycle: Lifecycle, ledger: Ledger) -> None:
     assert ledger.pending.get("orb/r") is not None
 
 
-def test_a_race_that_a_backfill_settled_leaves_nothing_to_look_after(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_a_race_settled_by_a_backfill_is_no_longer_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.observe(seen(FINISHED))
     lifecycle.settler.merge([RECORDED], "backfill")
     lifecycle.observe(seen(RECORDED))
     assert ledger.pending.all(CATEGORY) == []
 
 
-def test_a_restart_remembers_what_was_said(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+def test_a_restart_remembers_announcements(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     again = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock)
@@ -739,7 +731,7 @@ def test_a_restart_remembers_what_was_said(lifecycle: Lifecycle, ledger: Ledger,
     assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
 
 
-def test_a_pending_race_of_another_session_is_settled(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_pending_race_of_an_earlier_run_is_settled(lifecycle: Lifecycle, ledger: Ledger) -> None:
     ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, announced_key="x", corrections=2))
     race: RaceResult = RECORDED
     lifecycle.observe(seen(race))
@@ -747,9 +739,7 @@ def test_a_pending_race_of_another_session_is_settled(lifecycle: Lifecycle, ledg
     assert kinds(ledger) == ["meta", "info"]
 
 
-def test_a_race_that_is_never_recorded_is_given_up_some_day(
-    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
-) -> None:
+def test_a_race_that_is_never_recorded_expires(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
     lifecycle.observe(seen(FINISHED))
     clock.now = NOON + timedelta(days=91)
     lifecycle.looked_at("orb/r")

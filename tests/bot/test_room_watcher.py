@@ -30,7 +30,7 @@ from racebot.standings.settle import Settler
 NOBODY_LISTENS = "http://127.0.0.1:1"
 
 
-async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
+async def test_lost_rooms_check_their_existence_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests go out one at a time: a thousand questions would keep everything else waiting."""
@@ -56,7 +56,7 @@ async def test_rooms_that_are_lost_together_ask_for_themselves_one_by_one(
     assert asked == ["/orb/r/data"]
 
 
-async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Ledger) -> None:
+async def test_ledger_work_cut_off_by_a_lost_connection_is_repeated(ledger: Ledger) -> None:
     race = seen(result("r", "ann bo"))
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -78,7 +78,7 @@ async def test_what_a_lost_connection_interrupts_is_done_on_the_next(ledger: Led
     assert ledger.race(race.name) is not None
 
 
-async def test_what_a_full_disk_interrupts_is_done_later(ledger: Ledger) -> None:
+async def test_ledger_work_refused_by_a_full_disk_is_repeated(ledger: Ledger) -> None:
     race = seen(result("r", "ann bo"))
     full = iter([True, True, False])
 

@@ -32,7 +32,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
         yield made
 
 
-async def test_a_race_is_announced_corrected_settled_and_told_of_after_the_record(sandbox: Bench) -> None:
+async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None:
     async with sandbox.worker() as worker:
         room = sandbox.open_race(4)
         finish(room, 60, 61, 62)
@@ -129,7 +129,7 @@ async def test_killed_before_the_message_arrived_and_recorded_meanwhile(sandbox:
         assert ledger.outbox.of(room.name)[0].state is Delivery.DROPPED
 
 
-async def test_killed_after_the_message_arrived_does_not_say_it_again(sandbox: Bench) -> None:
+async def test_a_message_that_arrived_before_a_kill_is_not_repeated(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     async with sandbox.worker():
         finish(room, 60, 61)
@@ -150,7 +150,7 @@ async def test_killed_after_the_message_arrived_does_not_say_it_again(sandbox: B
     assert len(said(room)) == 1
 
 
-async def test_restarted_between_finish_and_record_says_nothing_twice(sandbox: Bench) -> None:
+async def test_a_restart_between_finish_and_record_repeats_nothing(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     other = sandbox.open_race(3)
     async with sandbox.worker():
@@ -167,7 +167,7 @@ async def test_restarted_between_finish_and_record_says_nothing_twice(sandbox: B
         await until(lambda: settled(sandbox, room))
 
 
-async def test_seen_only_after_its_record_is_settled_without_a_word(sandbox: Bench) -> None:
+async def test_a_race_first_seen_after_its_record_is_settled_silently(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     finish(room, 60, 61)
     room.record()
@@ -189,7 +189,7 @@ async def test_an_unlisted_race_is_watched(sandbox: Bench) -> None:
         await until(lambda: settled(sandbox, room))
 
 
-async def test_invented_names_are_never_said(sandbox: Bench) -> None:
+async def test_placeholder_names_never_appear_in_chat(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3, hide_entrants=True)
         aliases = [room.entrant_name(entrant) for entrant in room.entrants]
@@ -199,7 +199,7 @@ async def test_invented_names_are_never_said(sandbox: Bench) -> None:
         assert not any(alias in said(room)[0] for alias in aliases)
 
 
-async def test_a_team_race_is_said_not_to_count_once(sandbox: Bench) -> None:
+async def test_a_team_race_gets_one_message(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.site.open_race(team_race=True)
         for number in range(4):
@@ -225,7 +225,7 @@ async def test_a_team_race_is_said_not_to_count_once(sandbox: Bench) -> None:
         (InfoPolicy.NEVER, ["Seed https://example.org/1"]),
     ],
 )
-async def test_what_another_bot_wrote_stays(sandbox: Bench, policy: InfoPolicy, expected: list[str]) -> None:
+async def test_another_bots_info_is_kept(sandbox: Bench, policy: InfoPolicy, expected: list[str]) -> None:
     sandbox.info = policy
     other = sandbox.site.add_bot("SeedBot", "seed", "secret")
     async with sandbox.worker():
@@ -241,7 +241,7 @@ async def test_what_another_bot_wrote_stays(sandbox: Bench, policy: InfoPolicy, 
     assert "racebot" in room.bot_meta
 
 
-async def test_a_revoked_token_is_replaced_and_the_message_said(sandbox: Bench) -> None:
+async def test_a_message_is_sent_after_a_revoked_token_is_replaced(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -253,7 +253,7 @@ async def test_a_revoked_token_is_replaced_and_the_message_said(sandbox: Bench) 
 
 
 @pytest.mark.parametrize("fault", list(FrameFault))
-async def test_a_spoilt_frame_costs_neither_a_race_nor_a_message(sandbox: Bench, fault: FrameFault) -> None:
+async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fault: FrameFault) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -269,7 +269,7 @@ async def test_a_spoilt_frame_costs_neither_a_race_nor_a_message(sandbox: Bench,
     assert sandbox.racebot("verify").returncode == 0
 
 
-async def test_a_first_frame_that_is_lost_is_asked_for(sandbox: Bench) -> None:
+async def test_a_lost_first_frame_is_requested_again(sandbox: Bench) -> None:
     sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="race.data")
     async with sandbox.worker():
         room = sandbox.open_race(3, unlisted=True)
@@ -282,7 +282,7 @@ async def test_a_first_frame_that_is_lost_is_asked_for(sandbox: Bench) -> None:
         await until(noted)
 
 
-async def test_dropped_sockets_and_refused_handshakes_are_recovered_from(sandbox: Bench) -> None:
+async def test_the_worker_recovers_from_dropped_sockets_and_refused_handshakes(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -328,7 +328,7 @@ async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp
         ("RACEBOT_DATABASE", "broken.db", "not an intact SQLite database"),
     ],
 )
-async def test_a_bad_setting_ends_it_with_one_line(
+async def test_a_bad_setting_stops_the_worker_with_one_line(
     sandbox: Bench, tmp_path: Path, variable: str, value: str, word: str
 ) -> None:
     (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
@@ -359,7 +359,7 @@ async def test_health_follows_the_worker(sandbox: Bench) -> None:
         assert sandbox.racebot("health").returncode == 0
 
 
-async def test_a_site_that_is_away_is_waited_for(sandbox: Bench) -> None:
+async def test_the_worker_waits_for_an_unavailable_site(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(3, 503)
     sandbox.extra["RACEBOT_LOG_LEVEL"] = "warning"
     async with sandbox.worker():
@@ -368,7 +368,7 @@ async def test_a_site_that_is_away_is_waited_for(sandbox: Bench) -> None:
         await until(lambda: len(said(room)) == 1, seconds=60)
 
 
-async def test_a_stop_is_obeyed_while_the_site_is_away(sandbox: Bench) -> None:
+async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(100, 503, retry_after="60")
     async with sandbox.worker() as worker:
         await until(lambda: sandbox.site.requests)
@@ -376,7 +376,7 @@ async def test_a_stop_is_obeyed_while_the_site_is_away(sandbox: Bench) -> None:
             assert await worker.terminate() == 0
 
 
-async def test_a_front_proxy_that_refuses_for_a_while_does_not_end_it(sandbox: Bench) -> None:
+async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Bench) -> None:
     async with sandbox.worker() as worker:
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
         sandbox.misbehaviour.fail_http(4, 403, path=f"/o/{CATEGORY}/data")
@@ -388,7 +388,7 @@ async def test_a_front_proxy_that_refuses_for_a_while_does_not_end_it(sandbox: B
         assert await worker.terminate() == 0
 
 
-def test_a_clock_that_is_set_right_makes_no_refusal_last_long(
+def test_a_clock_step_does_not_lengthen_a_refusal(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(
@@ -426,7 +426,7 @@ async def test_an_unlisted_race_that_finishes_while_the_worker_is_down_is_announ
         await until(lambda: len(said(room)) == 1)
 
 
-async def test_one_race_that_cannot_be_looked_at_holds_up_no_other(sandbox: Bench) -> None:
+async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> None:
     rooms = [sandbox.open_race(3) for _ in range(2)]
     async with sandbox.worker():
         for room in rooms:
@@ -447,7 +447,7 @@ async def test_one_race_that_cannot_be_looked_at_holds_up_no_other(sandbox: Benc
         await until(lambda: settled(sandbox, rooms[1]))
 
 
-async def test_a_team_race_that_is_not_recorded_takes_nothing_back(sandbox: Bench) -> None:
+async def test_a_team_race_needs_no_withdrawal(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.site.open_race(team_race=True)
         for number in range(4):
@@ -463,7 +463,7 @@ async def test_a_team_race_that_is_not_recorded_takes_nothing_back(sandbox: Benc
     assert len(said(room)) == 1
 
 
-async def test_pages_are_written_anew_after_a_race_is_settled(sandbox: Bench) -> None:
+async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> None:
     folder = sandbox.database.parent / "public"
     sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
     async with sandbox.worker() as worker:
@@ -478,7 +478,7 @@ async def test_pages_are_written_anew_after_a_race_is_settled(sandbox: Bench) ->
     assert "written" in worker.output
 
 
-async def test_a_folder_that_cannot_be_written_ends_nothing(sandbox: Bench) -> None:
+async def test_an_unwritable_page_folder_does_not_stop_the_worker(sandbox: Bench) -> None:
     (sandbox.database.parent / "public").write_text("a file", encoding="utf-8")
     sandbox.extra["RACEBOT_PAGES_DIR"] = "public"
     async with sandbox.worker() as worker:
@@ -497,7 +497,7 @@ def pages_finding(sandbox: Bench, folder: str) -> str:
     return next(line for line in lines if "pages:" in line)
 
 
-async def test_doctor_looks_at_the_folder_for_pages(sandbox: Bench) -> None:
+async def test_doctor_checks_the_page_folder(sandbox: Bench) -> None:
     (sandbox.database.parent / "taken").touch()
     good = await asyncio.to_thread(pages_finding, sandbox, "to/be/made")
     assert good == "ok    pages: written into to/be/made after each race"
@@ -508,7 +508,7 @@ async def test_doctor_looks_at_the_folder_for_pages(sandbox: Bench) -> None:
 # Watching it
 
 
-async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> None:
+async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Bench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     sandbox.extra.update(RACEBOT_MONITOR_PORT=str(port), RACEBOT_LOG_FORMAT="json")
@@ -542,7 +542,7 @@ async def test_a_supervisor_looks_at_it_and_reads_its_log(sandbox: Bench) -> Non
     assert all("racebot" in line["logger"] for line in lines)
 
 
-async def test_why_it_ended_is_in_its_log_too(sandbox: Bench) -> None:
+async def test_the_log_says_why_the_worker_stopped(sandbox: Bench) -> None:
     sandbox.extra.update(RACEBOT_CLIENT_SECRET="wrong", RACEBOT_LOG_FORMAT="json")
     async with sandbox.worker() as worker:
         assert await worker.ended() == 2

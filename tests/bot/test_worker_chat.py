@@ -82,7 +82,7 @@ async def test_a_room_that_a_moderator_silenced_stays_so_over_a_kill(sandbox: Be
         await until(lambda: room.bot_meta)
 
 
-async def test_who_asks_without_end_is_not_answered_without_end(sandbox: Bench) -> None:
+async def test_a_player_who_keeps_asking_hits_the_limit(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(2)
         await until(lambda: room.listeners)

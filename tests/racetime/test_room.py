@@ -32,7 +32,7 @@ def room() -> Room:
     return Room("orb/r", quiet=QUIET)
 
 
-def test_nothing_is_told_of_a_race_that_goes_on(room: Room) -> None:
+def test_a_race_in_progress_gives_no_notices(room: Room) -> None:
     for status in ("open", "invitational", "pending", "in_progress"):
         assert room.on_frame(seen(status=status), 0) == []
     assert room.deadline is None
@@ -49,7 +49,7 @@ def test_a_result_stands_after_the_quiet_time(room: Room) -> None:
     assert room.tick(200) == []
 
 
-def test_without_a_quiet_time_the_next_tick_tells(room: Room) -> None:
+def test_without_a_quiet_time_a_result_stands_at_once(room: Room) -> None:
     at_once = Room("orb/r", quiet=0)
     assert at_once.on_frame(seen(FIRST), 5) == []
     assert at_once.tick(5) == [ResultStands(FIRST)]
@@ -62,15 +62,15 @@ def test_a_change_restarts_the_quiet_time(room: Room) -> None:
     assert room.tick(118) == [ResultStands(SECOND)]
 
 
-def test_a_frame_that_changes_nothing_that_counts_does_not_restart_it(room: Room) -> None:
+def test_an_irrelevant_change_does_not_restart_the_quiet_time(room: Room) -> None:
     room.on_frame(seen(FIRST, 1), 100)
     ann, *rest = FIRST.entrants
     renamed = replace(FIRST, entrants=(replace(ann, name="Anna"), *rest))
     room.on_frame(seen(renamed, 2), 109)
-    assert room.tick(110) == [ResultStands(renamed)], "and what is told is what was shown last"
+    assert room.tick(110) == [ResultStands(renamed)], "with the names as shown last"
 
 
-def test_a_result_that_stands_is_told_once_however_often_it_is_shown(room: Room) -> None:
+def test_a_repeated_result_stands_once(room: Room) -> None:
     room.on_frame(seen(FIRST, 1), 100)
     assert room.tick(110) == [ResultStands(FIRST)]
     for version in (1, 1, 2, 3):
@@ -93,7 +93,7 @@ def test_a_result_taken_back_before_it_stood(room: Room) -> None:
     assert room.tick(200) == []
 
 
-def test_a_result_taken_back_is_told_once_and_may_come_again(room: Room) -> None:
+def test_a_result_taken_back_can_return(room: Room) -> None:
     """An entrant takes `.done` back: first a finished frame with somebody ready, then the race goes on."""
     room.on_frame(seen(FIRST, 1), 100)
     room.tick(110)
@@ -104,7 +104,7 @@ def test_a_result_taken_back_is_told_once_and_may_come_again(room: Room) -> None
     assert room.tick(140) == [ResultStands(FIRST, previous=FIRST)]
 
 
-def test_a_finished_frame_with_somebody_still_racing_is_no_result(room: Room) -> None:
+def test_a_finished_frame_with_an_active_racer_is_no_result(room: Room) -> None:
     unready = replace(FIRST, entrants=(*FIRST.entrants, entrant("di", "racing")))
     assert room.on_frame(seen(unready), 100) == []
     assert room.deadline is None
@@ -193,7 +193,7 @@ def test_the_list_of_past_races_has_no_versions(room: Room) -> None:
 
 
 def test_a_list_that_shows_something_else_leads_to_a_read(room: Room) -> None:
-    """The list may be older than what the room knows, so it decides nothing itself."""
+    """The list can be a minute old, so it only leads to a read."""
     room.on_frame(seen(FIRST, 9), 100)
     room.tick(110)
     assert room.on_listing(seen(FIRST, None), 200) == []
@@ -362,14 +362,14 @@ def test_do_not_record_is_undone_and_the_race_cancelled_by_edits(standing: Room)
     assert standing.on_read(cancelled, 301, asked_at=300.5) == [Over(cancelled)]
 
 
-def test_an_answer_older_than_what_is_known_is_ignored_and_asked_again(standing: Room) -> None:
+def test_an_outdated_answer_is_ignored_and_requested_again(standing: Room) -> None:
     standing.on_frame(seen(SECOND, 25), 200)
     standing.on_read(seen(FIRST, 21), 201, asked_at=200.5)
     assert standing.holds(SECOND)
     assert reads(standing, 210)
 
 
-def test_a_version_that_is_absurdly_high_silences_nobody(standing: Room) -> None:
+def test_an_absurdly_high_version_does_not_silence_the_room(standing: Room) -> None:
     standing.on_frame(seen(FIRST, 10**18), 200)
     standing.on_frame(seen(SECOND, 20), 203)
     (asked_at,) = reads(standing, 204)

@@ -89,7 +89,7 @@ async def control_finished(control: Control) -> str:
     return race
 
 
-async def test_the_state_of_everything(control: Control) -> None:
+async def test_the_state_lists_commands_races_users_and_requests(control: Control) -> None:
     race = await control("open", goal="Fun", unlisted=True)
     assert race["goal"] == {"name": "Fun", "custom": True}
     await control("say", race=race["slug"], user="Ann", message="hi")
@@ -107,14 +107,14 @@ async def test_the_state_of_everything(control: Control) -> None:
     assert (await control.client.get("/sandbox/control/nosuch-1")).status_code == 404
 
 
-async def test_private_notes_can_be_read(control: Control, site: FakeSite) -> None:
+async def test_private_messages_can_be_read(control: Control, site: FakeSite) -> None:
     room = site.open_race()
     room.say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
     (note,) = (await control.client.get(f"/sandbox/control/{room.slug}")).json()["notes"]
     assert (note["to"], note["message"], note["bot"]) == ("Ann", "psst", site.bot.name)
 
 
-async def test_misbehaviour_by_command(control: Control, site: FakeSite, misbehaviour: Misbehaviour) -> None:
+async def test_commands_plan_faults(control: Control, site: FakeSite, misbehaviour: Misbehaviour) -> None:
     await control("fail_http", times=1, status=502, path="/data")
     assert (await control.client.get("/sandbox/data")).status_code == 502
     await control("refuse_handshakes", times=1, status=503)
@@ -170,7 +170,7 @@ async def test_refusals_are_remembered(control: Control, site: FakeSite) -> None
     assert shown["refused"] == [PERMISSION_DENIED, UNKNOWN_ACTION]
 
 
-async def test_what_is_wrong_is_said(control: Control) -> None:
+async def test_errors_name_the_problem(control: Control) -> None:
     race = (await control("open"))["slug"]
     assert (await control.refused("nosuch"))[0] == 404
     assert await control.refused("record", race="nosuch-1") == (404, "no race 'nosuch-1'")
@@ -184,7 +184,7 @@ async def test_what_is_wrong_is_said(control: Control) -> None:
     assert await control.refused("open", colour="red") == (400, "done, but not understood: colour")
 
 
-async def test_a_page_from_elsewhere_cannot_give_commands(control: Control) -> None:
+async def test_another_sites_page_cannot_send_commands(control: Control) -> None:
     form = await control.client.post("/sandbox/control/open", data={"goal": "x"})
     assert form.status_code == 415
     plain = await control.client.post(

@@ -50,7 +50,7 @@ def archived(site: FakeSite, tmp_path: Path) -> FakeSite:
     return site
 
 
-def test_an_archive_is_listed_like_any_past_races(archived: FakeSite) -> None:
+def test_races_of_an_archive_appear_in_the_list(archived: FakeSite) -> None:
     page = render_lists.race_list(archived, show_entrants=True)
     for race in page["races"]:
         check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
@@ -77,7 +77,7 @@ def test_times_are_made_from_places(archived: FakeSite) -> None:
     ]
 
 
-def test_names_are_made_from_ids_and_nobody_from_none(archived: FakeSite) -> None:
+def test_names_are_made_from_ids(archived: FakeSite) -> None:
     late, early = render_lists.race_list(archived, show_entrants=True)["races"]
     assert late["entrants"][0]["user"]["name"] == "Racer aaaaaaaaaaaa"
     assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
@@ -85,14 +85,14 @@ def test_names_are_made_from_ids_and_nobody_from_none(archived: FakeSite) -> Non
     assert early["entrants"][1]["user"] is None
 
 
-def test_what_the_archive_does_not_have_as_recorded_may_still_be(archived: FakeSite) -> None:
+def test_an_unrecorded_race_of_an_archive_can_be_recorded(archived: FakeSite) -> None:
     room = archived.room("early-kiln-0001")
     assert (room.status, room.recordable, room.recorded) == ("finished", True, False)
     room.record()
     assert room.recorded
 
 
-def test_scores_go_on_from_the_last_race(archived: FakeSite) -> None:
+def test_scores_continue_from_the_last_race(archived: FakeSite) -> None:
     assert archived.scores["season-one", "aaaaaaaaaaaa"] == 1300
 
 
@@ -101,7 +101,7 @@ def test_the_goal_can_be_given(site: FakeSite, tmp_path: Path) -> None:
     assert site.room("late-fjord-0002").goal == "Any goal"
 
 
-def test_the_sites_own_list_comes_back_as_it_was(site: FakeSite, tmp_path: Path, finished: Make) -> None:
+def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path, finished: Make) -> None:
     recorded, custom, unrecorded = finished(), finished(custom_goal=True), finished()
     recorded.disqualify("Bo")
     recorded.record()

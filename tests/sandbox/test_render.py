@@ -281,7 +281,7 @@ def test_a_cancelled_race_forgets_the_scores(site: FakeSite, started: Make) -> N
     assert [(e["score"], e["actions"]) for e in render.entrants(room)] == [(None, ["unforfeit"])] * 3
 
 
-def test_team_members_bear_their_team(site: FakeSite) -> None:
+def test_team_members_show_their_team(site: FakeSite) -> None:
     room = site.open_race(team_race=True)
     room.enter("Ann", "The Reds")
     race = render.race(room)

@@ -55,7 +55,7 @@ def test_versions_go_up_as_on_the_site(site: FakeSite) -> None:
     assert versions == [1, 2, 3, 4, 7, 8]
 
 
-def test_every_change_is_told_after_its_line_of_chat(site: FakeSite) -> None:
+def test_every_change_is_broadcast_after_its_chat_message(site: FakeSite) -> None:
     room = site.open_race()
     frames = heard(room)
     room.enter("Ann")
@@ -71,7 +71,7 @@ def test_frames_already_sent_do_not_change(started: Make) -> None:
     assert json.dumps(frames[1]) == before
 
 
-def test_an_invitational_race_lets_in_whom_it_accepts(site: FakeSite) -> None:
+def test_an_invitational_race_admits_accepted_users(site: FakeSite) -> None:
     room = site.open_race(invitational=True)
     assert room.status == "invitational"
     for name in ("Ann", "Bo"):
@@ -107,7 +107,7 @@ def test_a_race_cancelled_before_it_began_has_no_end(site: FakeSite) -> None:
         room.cancel()
 
 
-def test_a_finish_taken_back_goes_by_way_of_ready(finished: Make) -> None:
+def test_an_undone_finish_passes_through_ready(finished: Make) -> None:
     room = finished()
     frames = heard(room)
     room.undone("Cy")
@@ -140,7 +140,7 @@ def test_a_forfeit_taken_back_restarts_the_race(started: Make) -> None:
     assert room.entrant("Cy").status is RacerStatus.IN_PROGRESS
 
 
-def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_untold(finished: Make) -> None:
+def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(finished: Make) -> None:
     room = finished()
     frames = heard(room)
     room.disqualify("Ann")
@@ -376,7 +376,7 @@ def test_chat_of_a_cancelled_race_closes_after_an_hour(site: FakeSite, clock: Cl
     assert not room.chat_open
 
 
-def test_meta_is_merged_key_by_key_up_to_a_limit_and_untold(site: FakeSite) -> None:
+def test_meta_is_merged_silently_up_to_a_limit(site: FakeSite) -> None:
     room = site.open_race()
     frames, version = heard(room), room.version
     assert room.merge_meta({"a": 1, "b": {"c": 2}})

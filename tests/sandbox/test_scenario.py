@@ -106,14 +106,14 @@ async def test_somebody_always_finishes(site: FakeSite, sleep: Sleeper) -> None:
         assert standings(room) == ["dnf", "dnf", "done"]
 
 
-def test_skill_is_seen_in_times() -> None:
+def test_skilled_racers_are_faster() -> None:
     site, rng = FakeSite(rng=random.Random(12)), random.Random(13)
     good, poor = (Racer(site.add_user(name), skill, 0.0) for name, skill in (("G", 2.0), ("P", -2.0)))
     wins = sum((good.run(rng) or timedelta()) < (poor.run(rng) or timedelta()) for _ in range(200))
     assert 190 <= wins <= 200
 
 
-def test_recruits_have_names_of_their_own(site: FakeSite) -> None:
+def test_recruits_have_different_names(site: FakeSite) -> None:
     racers = recruit(site, 60, random.Random(14))
     assert len({racer.user.name for racer in racers}) == 60
     assert any(not racer.user.name.isascii() for racer in racers)

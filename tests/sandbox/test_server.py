@@ -174,7 +174,7 @@ async def test_a_page_has_at_most_a_hundred_races(served: Served, finished: Make
         "/a/b/c/d",
     ],
 )
-async def test_what_is_not_there_is_a_page(served: Served, path: str) -> None:
+async def test_a_missing_page_is_a_404_in_html(served: Served, path: str) -> None:
     answer = await served.client.get(path)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -210,7 +210,7 @@ async def test_a_bot_in_a_room(served: Served) -> None:
         assert (await receive(ws))[0]["type"] == "pong"
 
 
-async def test_two_connections_hear_the_same(served: Served) -> None:
+async def test_two_connections_receive_the_same_frames(served: Served) -> None:
     room = served.site.open_race()
     async with served.join(room.slug) as one, served.join(room.slug) as two:
         for ws in (one, two):
@@ -396,7 +396,7 @@ async def test_a_port_that_is_taken_is_an_error(site: FakeSite) -> None:
             pass
 
 
-async def test_run_serves_a_history_until_it_is_told_to_stop(tmp_path: Path) -> None:
+async def test_run_serves_a_history_until_a_signal(tmp_path: Path) -> None:
     races = tmp_path / "season.json"
     races.write_text("[]")
     script = f"from pathlib import Path; from racebot.sandbox.server import run; run(0, Path({str(races)!r}))"

@@ -1,4 +1,4 @@
-"""What the bot's socket answers to each action."""
+"""The answers of a bot's socket to each action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GUIDS = itertools.count()
 
 
 class Bot:
-    """A connected bot: what it sends and what it gets back for that."""
+    """A connected bot, which returns the frames that each of its actions leads to."""
 
     def __init__(self, site: FakeSite, room: FakeRoom, token: str | None) -> None:
         self.frames: list[Frame] = []
@@ -142,7 +142,7 @@ def test_at_most_four_buttons(bot: Bot) -> None:
     assert errors(bot.say("empty", actions={"a": {}}))
 
 
-def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: FakeSite) -> None:
+def test_setinfo_is_announced_and_shown_in_the_race(bot: Bot, site: FakeSite) -> None:
     told, data, _ = bot.send("setinfo", {"info_bot": "Seed\nhttps://example.org/1"})
     assert told["message"]["message"] == f"##bot##{site.bot.name}## updated the race information."
     assert told["message"]["message_plain"] == f"{site.bot.name} updated the race information."
@@ -155,7 +155,7 @@ def test_setinfo_is_told_by_the_site_and_shown_in_the_race(bot: Bot, site: FakeS
     ]
 
 
-def test_setmeta_is_untold_and_not_in_what_getrace_repeats(bot: Bot, token: str, site: FakeSite) -> None:
+def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: FakeSite) -> None:
     assert bot.send("setmeta", {"k": "v"}) == []
     assert errors(bot.send("setmeta", {"k": "z" * 3000})) == ["Data provided is too large to save."]
     data, _ = bot.send("getrace")
@@ -180,7 +180,7 @@ def test_gethistory_is_the_last_hundred_with_pinned_ones_at_the_end(bot: Bot) ->
     assert texts[-2:] == ["last", "pinned"]
 
 
-def test_ping_is_answered_to_anybody(bot: Bot, site: FakeSite) -> None:
+def test_ping_needs_no_token(bot: Bot, site: FakeSite) -> None:
     assert kinds(bot.send("ping")) == ["pong"]
     (room,) = site.rooms.values()
     assert kinds(Bot(site, room, None).send("ping")) == ["pong"]
