@@ -1,7 +1,7 @@
-"""Archives of past races that keep places but no times, and user ids but no names.
+"""Reads archives of past races, which have places but no times, and user ids but no names.
 
-An archive is a JSON list of races, each with `slug`, `ended_at`, `recorded` and `entrants` of `user_id`
-(null for a deleted account) and `place`, where 9999 stands for an entrant who did not finish.
+An archive is a JSON list of races, each with `slug`, `ended_at`, `recorded` and `entrants`. An entrant has a
+`user_id` (null for a deleted account) and a `place`; place 9999 means that the entrant did not finish.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNFINISHED_PLACE = 9999
 
 
 def is_archive(document: object) -> bool:
-    """Whether a JSON document has the shape of an archive."""
+    """Return whether a JSON document has the shape of an archive."""
     return (
         isinstance(document, list)
         and bool(document)
@@ -30,15 +30,15 @@ def is_archive(document: object) -> bool:
 
 
 def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[RaceResult]:
-    """The races of an archive, in the order of the file.
+    """Read the races of an archive, in the order of the file.
 
     Args:
         document: the parsed JSON.
-        category: slug that the races are filed under; empty if unknown.
-        goal: goal that all races of the archive belong to, since it names none.
+        category: slug to file the races under; empty if unknown.
+        goal: the goal of all races; an archive names none.
 
     Raises:
-        PayloadError: a race that cannot be read; the text names its position and the field.
+        PayloadError: a race cannot be read; the message names its position and the field.
     """
     results = []
     for index, race in enumerate(document):

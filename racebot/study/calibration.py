@@ -1,8 +1,8 @@
-"""Whether probabilities are honest: of what was given 70 %, about 70 % should happen.
+"""Calibration of probabilities: events that were given 70 % should happen about 70 % of the time.
 
-A pair of entrants counts for the one whom the model favoured, at ½ or more. Pairs fall into bins of that
-probability, and in each the mean probability is held against the share of pairs that went so. The
-expected calibration error is the mean distance of the two, a bin weighing as much as its pairs.
+Each pair of entrants has a favorite with a probability of ½ or more. Pairs are sorted into bins of this
+probability, and each bin compares the mean probability with the share of favorites that were placed better.
+The expected calibration error is the mean distance of the two, weighted by the number of pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CERTAIN = 1e-12
 
 
 class Reliability(NamedTuple):
-    """Predictions by bins of their probability, the lowest first; an empty bin has NaN and weight 0.
+    """Predictions in bins of probability, the lowest first; an empty bin has NaN and weight 0.
 
     Attributes:
         predicted: mean probability: shape [bins].
@@ -40,7 +40,7 @@ class Reliability(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The expected calibration error; NaN without any prediction."""
+        """The expected calibration error; NaN without predictions."""
         total = float(self.weight.sum())
         if not total:
             return float("nan")
@@ -49,22 +49,22 @@ class Reliability(NamedTuple):
 
 
 def of_pairs(chance: FloatArray, weight: FloatArray | None = None, bins: int = BINS) -> Reliability:
-    """Reliability of pair probabilities, in bins from ½ to 1.
+    """Return the reliability of pair probabilities, in bins from ½ to 1.
 
     Args:
-        chance: shape [pairs], probabilities given to what happened.
-        weight: likewise, how much each pair counts; 1 if left out.
-        bins: how many, all of one width.
+        chance: shape [pairs]; the probability given to the actual result of each pair.
+        weight: shape [pairs]; weight of each pair, 1 by default.
+        bins: number of bins of equal width.
     """
     happened = (chance > 0.5) + 0.5 * (chance == 0.5)
     return reliability(np.maximum(chance, 1.0 - chance), happened, weight, low=0.5, bins=bins)
 
 
 def of_finishes(history: History, model: RatingModel, bins: int = BINS) -> Reliability:
-    """Reliability of a model's chances to finish, each race predicted before it was rated.
+    """Return the reliability of finish probabilities, each race predicted before it is rated.
 
     Raises:
-        ModelError: a model that does not predict who finishes.
+        ModelError: the model does not predict finishes.
     """
     states, finished = _entrants(history, model)
     return reliability(_finish_chances(model, states), finished.astype(np.float64), bins=bins)
@@ -78,14 +78,14 @@ def reliability(
     low: float = 0.0,
     bins: int = BINS,
 ) -> Reliability:
-    """Predictions in bins.
+    """Sort predictions into bins.
 
     Args:
         probability: shape [predictions], from `low` to 1.
-        happened: likewise, 1 where it did and 0 where it did not.
-        weight: likewise; 1 if left out.
-        low: where the first bin begins.
-        bins: how many, all of one width.
+        happened: shape [predictions]; 1 if the event happened, 0 if not.
+        weight: shape [predictions]; 1 by default.
+        low: lower end of the first bin.
+        bins: number of bins of equal width.
     """
     weight = np.ones(probability.size) if weight is None else weight
     number = np.minimum((probability - low) / (1.0 - low) * bins, bins - 1).astype(np.intp)
@@ -102,8 +102,8 @@ class FinishForecast(NamedTuple):
     Attributes:
         level: for `finish_level`.
         width: for `finish_width`.
-        log_loss: mean over entrants of all races, with these, in nats.
-        base: the same, were everybody given the share of all entrants that finished.
+        log_loss: mean over all entrants of all races, in nats.
+        base: the log loss of giving everybody the overall share of finishers.
     """
 
     level: float
@@ -113,23 +113,23 @@ class FinishForecast(NamedTuple):
 
 
 def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | None = None) -> FinishForecast:
-    """Fit a hurdle model's forecast of finishes, by the likelihood of who did and who did not.
+    """Fit a hurdle model's finish forecast by maximum likelihood.
 
-    Ratings do not depend on these two parameters, so that one replay serves.
+    Ratings do not depend on its two parameters, so one replay is enough.
 
     Args:
         history: the races, each predicted before it is rated.
         key: of a model with parameters `finish_level` and `finish_width`.
-        parameters: where they differ from the model's defaults.
+        parameters: those that differ from the model's defaults.
 
     Raises:
-        ModelError: a model without them, or a history in which all or none finished.
+        ModelError: the model lacks these parameters, or all entrants finished, or none did.
     """
     start = {"finish_level": 0.0, "finish_width": 1.0} | as_json(create(key, parameters))
     states, finished = _entrants(history, create(key, start))
     share = float(finished.mean()) if finished.size else 1.0
     if share in {0.0, 1.0}:
-        raise ModelError("there is nothing to fit: all finished, or none did")
+        raise ModelError("no finish forecast to fit: all entrants finished, or none did")
 
     def cost(x: FloatArray) -> float:
         model = create(key, start | {"finish_level": x[0], "finish_width": np.exp(x[1])})
@@ -144,12 +144,12 @@ def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | Non
 
 def _finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     if not isinstance(model, PredictsFinish):
-        raise ModelError(f"{model.key} does not predict who finishes")
+        raise ModelError(f"{model.key} does not predict finishes")
     return model.finish_probability(states)
 
 
 def _entrants(history: History, model: RatingModel) -> tuple[FloatArray, BoolArray]:
-    """States before each race of all its entrants, and whether they finished."""
+    """The states of all entrants before each race, and whether they finished."""
     states = [np.empty((0, len(model.columns)))]
     finished = [np.empty(0, dtype=np.bool_)]
     for step in replay(model, history):

@@ -1,18 +1,18 @@
-"""How good predictions were: metrics of ratings over a history.
+"""Metrics of predictions over a history.
 
-Sources: multiplayer-generalizations-of-elo §5 (misordered pairs), evaluation-metrics-free-for-all §IV–V
-(metrics of ranks, views), terra-mystica-rating-eval (win probabilities), TrueSkill §4.1 ("challenged").
+Sources: "Multiplayer generalizations of Elo" §5 (misordered pairs; https://github.com/blkerby/MultiEloRating),
+Dehpanah et al., "Evaluation metrics for free-for-all games" §IV–V (metrics of ranks, views), the Terra
+Mystica rating evaluation (win probabilities; https://github.com/jsnell/terra-mystica) and "TrueSkill" §4.1
+("challenged").
 
-What the sources leave open is decided so:
+The sources leave some choices open. Here:
 
-- Entrants of one group (the unfinished, equal times) share the mean of the places they occupy, equal
-  ratings the mean of the ranks they would have. Pairs of one group were not observed, and are in no
-  metric of pairs.
-- Metrics of ranks and Kendall's τ are computed for each race and averaged over races, as in
-  evaluation-metrics §V. Metrics of pairs are averaged over all pairs of all races, as in elo §5, so that a
-  race weighs as much as it has pairs; SSE is a sum.
-- A *view* counts some entries of a race only. Ranks and precision are still those of the whole race; a pair
-  counts half for each member that is counted.
+- Entrants of one group (the unfinished, equal times) share the mean of the places they occupy, and equal
+  ratings the mean of their ranks. Pairs within a group were not observed, so no metric of pairs counts them.
+- Metrics of ranks and Kendall's τ are computed for each race and averaged over races. Metrics of pairs are
+  averaged over all pairs of all races, so a race has as much weight as it has pairs; SSE is a sum.
+- A *view* counts only some entries of a race. Ranks and precision are still those of the whole race; a pair
+  counts half for each member in the view.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
 
 _CERTAIN = 1e-15
-"""Least probability that log loss knows: a model that was sure and wrong loses 34.5, not everything."""
+"""Smallest probability in log loss, so that a certain and wrong prediction costs 34.5 instead of infinity."""
 
 
 def ranks(values: FloatArray | IntArray) -> FloatArray:
-    """Ranks from 1, the smallest value first, equal values sharing the mean of theirs: shape [n]."""
+    """Rank values from 1, the smallest first; equal values share the mean of their ranks: shape [n]."""
     return np.asarray(stats.rankdata(values, method="average"), dtype=np.float64)
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:
-    """Entrants of each pair with different places, the better and the worse one: shapes [pairs]."""
+    """Return the better and the worse placed entrant of each observed pair: shapes [pairs]."""
     better, worse = np.nonzero(outcome.group[:, np.newaxis] < outcome.group)
     return better, worse
 
 
 def misordered(better: FloatArray, worse: FloatArray) -> FloatArray:
-    """1 where the worse placed had the higher rating, ½ where ratings were equal: shapes [..., pairs]."""
+    """Return 1 if the worse placed had the higher rating, ½ for equal ratings: shapes [..., pairs]."""
     wrong: FloatArray = (better < worse) + 0.5 * (better == worse)
     return wrong
 
 
 def log_loss(probability: FloatArray) -> FloatArray:
-    """Of each pair, from the probability given to what happened, in nats: shape [..., pairs]."""
+    """Return the log loss in nats from the probability given to the actual result: shape [..., pairs]."""
     loss: FloatArray = -np.log(np.clip(probability, _CERTAIN, 1.0))
     return loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """What happened: all entries of a history's races, and all observed pairs of them.
+    """All entries of a history's races, and all observed pairs among them.
 
     Attributes:
         races: number of races.
         race: shape [entries], ascending; the position of the entry's race in the history.
         player: shape [entries]; number of the player.
-        place: shape [entries]; observed rank, from 1, as `ranks` has it.
-        earlier: shape [entries]; races that the player had before this one.
-        better: shape [pairs]; the entry of each pair that was placed better.
+        place: shape [entries]; observed rank from 1, as `ranks` gives it.
+        earlier: shape [entries]; the player's earlier races.
+        better: shape [pairs]; the better placed entry of each pair.
         worse: shape [pairs]; the other entry.
     """
 
@@ -85,7 +85,7 @@ class Field:
 
     @classmethod
     def of(cls, history: History) -> Field:
-        """The entries in the order of the races and of their outcomes' rows."""
+        """Collect the entries in the order of the races and of their outcomes' rows."""
         seen = np.zeros(len(history.players), dtype=np.intp)
         columns: list[list[NDArray[Any]]] = [[] for _ in range(6)]
         start = 0
@@ -109,11 +109,11 @@ class Field:
         return cls(len(history), *(np.concatenate([e, *c]) for e, c in zip(empty, columns, strict=True)))
 
     def pair_race(self) -> IntArray:
-        """Position of each pair's race: shape [pairs]."""
+        """Return the position of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
     def without_newcomers(self) -> Part:
-        """The field as if players in their first race had not entered; places close up."""
+        """Return the field without players in their first race; places close up."""
         kept = self.earlier > 0
         pairs = kept[self.better] & kept[self.worse]
         position = np.cumsum(kept) - 1
@@ -131,19 +131,19 @@ class Field:
         return Part(field, kept, pairs)
 
     def by_race(self) -> Iterator[slice]:
-        """The entries of each race that has any, in order."""
+        """Yield the entries of each race with entries, in order."""
         bounds = np.flatnonzero(np.diff(self.race, prepend=-1, append=self.races))
         for start, stop in itertools.pairwise(bounds.tolist()):
             yield slice(start, stop)
 
     def bins(self) -> IntArray:
-        """The fifth of the field that each entry's place lies in, 0 for the best: shape [entries]."""
+        """Return the fifth of the field that each entry is placed in, 0 for the best: shape [entries]."""
         size = np.bincount(self.race, minlength=self.races)[self.race]
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
 
 
 class Part(NamedTuple):
-    """A part of a field, and which entries and pairs of the whole it holds: shapes [entries], [pairs]."""
+    """A part of a field, with masks of the entries and pairs it keeps: shapes [entries], [pairs]."""
 
     field: Field
     entries: BoolArray
@@ -152,7 +152,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a model said of each race before it.
+    """A model's forecast of each race.
 
     Attributes:
         rating: shape [entries].
@@ -163,20 +163,20 @@ class Predictions:
     probability: FloatArray
 
     def of(self, part: Part) -> Predictions:
-        """The same, for a part of the field."""
+        """Return the predictions for a part of the field."""
         return Predictions(self.rating[part.entries], self.probability[part.pairs])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What each prediction of a rank is worth (evaluation-metrics §IV): shapes [entries].
+    """Scores of rank predictions (Dehpanah et al., §IV): shapes [entries].
 
     Attributes:
         error: distance of predicted and observed rank.
         relevance: D = 1/(1 + error).
         precision: P(i), the share of exact predictions among the entrants placed at least as well.
-        weight: 1/log₂(i + 1), i being the observed rank: the source does not say which rank, and with the
-            observed one all models are weighed alike.
+        weight: 1/log₂(i + 1), where i is the observed rank. The source does not say which rank; with the
+            observed one, all models have the same weights.
     """
 
     error: FloatArray
@@ -198,19 +198,19 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All metrics of one view. A figure of which there is no case is NaN.
+    """All metrics of one view. A figure without any case is NaN.
 
     Attributes:
         races: races with a counted entry.
         entries: counted entries.
         pairs: counted pairs.
         misordered: share of pairs in which the lower rated was placed better, equal ratings counting half
-            (elo §5, "Kendall tau").
+            ("Kendall tau" in the first source).
         log_loss: mean over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
         calibration_error: expected calibration error of the win probabilities (`calibration`).
-        pair_accuracy: share of pairs whose better placed had the better chances, even ones counting half.
-        kendall: τ, concordant minus discordant pairs by all pairs; equal ratings are neither.
+        pair_accuracy: share of pairs in which the favorite was placed better, even odds counting half.
+        kendall: τ, concordant minus discordant pairs divided by all pairs; equal ratings are neither.
         accuracy: share of exactly predicted ranks.
         mae: mean absolute error of ranks.
         mrr: mean of 1/(1 + error).
@@ -235,7 +235,7 @@ class Figures:
 
 
 def figures(field: Field, predictions: Predictions, scores: Scores, counted: BoolArray) -> Figures:
-    """All metrics over the counted entries, which has shape [entries]."""
+    """Compute all metrics; `counted` is a mask of the entries in the view, shape [entries]."""
 
     def mean_of_races(value: FloatArray, weight: FloatArray, race: IntArray) -> float:
         total = np.bincount(race, weight, minlength=field.races)
@@ -270,36 +270,36 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
 
 
 def betting(first: FloatArray, second: FloatArray) -> float:
-    """Points that the first model wins from the second, betting on every pair (terra-mystica).
+    """Return the points that the first model wins from the second by betting on every pair.
 
-    They bet at the odds in the middle of their two probabilities; the second wins what the first loses.
+    They bet at the mean of their two probabilities; the second wins the points that the first loses.
 
     Args:
-        first: shape [pairs], probabilities given to what happened.
-        second: likewise, of the other model.
+        first: shape [pairs]; the first model's probability of the actual result.
+        second: shape [pairs]; the other model's.
     """
     middle = 0.5 * (first + second)
     return float(np.sum(np.sign(first - second) * (1.0 - middle)))
 
 
 def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
-    """How often each model was right where the two saw different winners (terra-mystica).
+    """Count the pairs with different predicted winners, by the model that was right.
 
     Args:
-        first: shape [pairs], probabilities given to what happened.
-        second: likewise, of the other model.
+        first: shape [pairs]; the first model's probability of the actual result.
+        second: shape [pairs]; the other model's.
     """
     return int(np.sum((first > 0.5) & (second < 0.5))), int(np.sum((first < 0.5) & (second > 0.5)))
 
 
 def tightest(tightness: FloatArray, share: float = 0.2) -> BoolArray:
-    """The races that a model finds tightest, the earlier first among equals: shape [races].
+    """Return a mask of the races that a model finds tightest, earlier ones first among equals: shape [races].
 
-    TrueSkill §4.1 has each of two models name 20 % of the races, and the other predict them.
+    In "TrueSkill" §4.1, each of two models names 20 % of the races for the other to predict.
 
     Args:
-        tightness: shape [races], higher for a closer race; NaN for one that is not to be named.
-        share: of the races that may be named.
+        tightness: shape [races], higher for a closer race; NaN excludes a race.
+        share: of the races that are not excluded.
     """
     eligible = int(np.sum(~np.isnan(tightness)))
     named = np.argsort(-tightness, kind="stable")[: round(share * eligible)]

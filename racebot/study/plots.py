@@ -1,4 +1,4 @@
-"""Pictures of a history: how ratings went, and how often models were wrong.
+"""Plots of a history: ratings over time, misordered pairs over time, and reliability.
 
 They need matplotlib, the extra `plots` of the package. Backgrounds are transparent and all colours of
 medium lightness, so that one picture is legible on a light and on a dark page.
@@ -48,7 +48,7 @@ class Trajectory:
 def trajectories(
     history: History, model: RatingModel, players: int = 15, earlier: Earlier | None = None
 ) -> list[Trajectory]:
-    """How the points of the most active players went, the most active first."""
+    """Return the points over time of the most active players, the most active first."""
     active = np.argsort(-history.races_of_players(), kind="stable")[:players]
     times: dict[int, list[datetime]] = {int(player): [] for player in active}
     points: dict[int, list[int]] = {int(player): [] for player in active}
@@ -63,7 +63,7 @@ def trajectories(
 def misordered_lately(
     history: History, model: RatingModel, window: int = 100, earlier: Earlier | None = None
 ) -> FloatArray:
-    """Share of misordered pairs in the last `window` races up to each race: shape [races].
+    """Return the share of misordered pairs in the last `window` races up to each race: shape [races].
 
     It is NaN until the window is full.
     """
@@ -85,7 +85,7 @@ def draw_trajectories(
     title: str = "",
     earlier: Earlier | None = None,
 ) -> Figure:
-    """A line for each of the most active players, named at its end.
+    """Draw the points of the most active players, each line with its name at the end.
 
     Raises:
         RacebotError: matplotlib is not installed.
@@ -121,7 +121,7 @@ def draw_misordered(
     title: str = "",
     earlier: Earlier | None = None,
 ) -> Figure:
-    """A line for each model, labelled as given: its share of misordered pairs in the last races.
+    """Draw each model's share of misordered pairs in the last races.
 
     Raises:
         RacebotError: matplotlib is not installed.
@@ -138,7 +138,7 @@ def draw_misordered(
 
 
 def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "") -> Figure:
-    """A line for each model, labelled as given: how often the favoured of a pair was placed better.
+    """Draw how often each model's favorites were placed better.
 
     Honest probabilities lie on the diagonal; points are as large as the pairs that they stand for.
 
@@ -166,7 +166,7 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "")
 
 
 def spread_out(heights: FloatArray, gap: float) -> FloatArray:
-    """The heights moved as little as leaves at least `gap` between any two, their order kept: shape [n].
+    """Move heights apart until any two are at least `gap` apart, keeping their order: shape [n].
 
     Where several would overlap they are centred on their mean.
     """

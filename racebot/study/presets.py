@@ -1,6 +1,7 @@
-"""The published figures of multiplayer-generalizations-of-elo §5, by name, to reproduce and to compare with.
+"""Published figures to reproduce and compare with, by name.
 
-All are of Super Metroid Map Rando season 1: the recorded races in the order in which they ended.
+Source: https://github.com/blkerby/MultiEloRating, "Multiplayer generalizations of Elo", §5. All are of Super
+Metroid Map Rando season 1: the recorded races in the order in which they ended.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ class Preset:
     """One row of the source's tables.
 
     Attributes:
-        title: the method, as the source calls it.
+        title: the method's name in the source.
         model: key in the registry.
         parameters: those that differ from the model's defaults.
         published: share of misordered pairs that the source prints.
-        rerun: the same from running the author's program again.
+        rerun: the share that the author's program gives today.
     """
 
     title: str
@@ -30,7 +31,7 @@ class Preset:
 
 
 def _single(initial_rating: float, dummy: float | None, rates: Any, **more: Any) -> dict[str, Any]:
-    """Parameters of a single-parameter model; what a row does not name is left out."""
+    """Return parameters of a single-parameter model; features that a row does not name are off."""
     base = {"initial_rating": initial_rating, "dummy": dummy, "rates": rates, "knots": (0.0,), "floor": None}
     return base | more
 

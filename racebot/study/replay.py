@@ -1,4 +1,4 @@
-"""Replaying a history: predict each race from the states before it, then update, in time order."""
+"""Replays a history: predicts each race from the states before it, then updates, in time order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     Attributes:
         race: the race.
         before: states of its entrants before the race: shape [n, k], or [candidates, n, k] in a sweep.
-        after: states after it, likewise.
+        after: states after the race, of the same shape.
     """
 
     race: PastRace
@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 def newcomers(model: RatingModel, history: History) -> FloatArray:
-    """A table of states in which nobody has raced: shape [players, k], or [candidates, players, k]."""
+    """Return a table of newcomers' states: shape [players, k], or [candidates, players, k]."""
     initial = model.initial()
     shape = (*initial.shape[:-1], len(history.players), initial.shape[-1])
     return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape), order="C")
@@ -37,12 +37,12 @@ def newcomers(model: RatingModel, history: History) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Earlier:
-    """An earlier history from whose ratings the next one starts.
+    """An earlier history to carry ratings over from.
 
     Attributes:
         history: the earlier races.
-        factor: what is left of a rating's distance to a newcomer's; see `Carries`.
-        most_races: the most races that are still counted; by default all.
+        factor: share of a rating's distance to a newcomer's that is kept; see `Carries`.
+        most_races: the most races to count; by default all.
     """
 
     history: History
@@ -51,7 +51,7 @@ class Earlier:
 
 
 def at_start(model: RatingModel, history: History, earlier: Earlier | None) -> FloatArray:
-    """The table of states with which a history begins: that of an earlier one, if there is one.
+    """Return the table of states at the start of a history, carried over if there is an earlier one.
 
     Raises:
         ModelError: a model that cannot carry ratings over.

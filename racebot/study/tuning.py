@@ -145,7 +145,7 @@ def tune(
     space = dimensions(key, fixed, search)
     start = create(key, fixed)
     if objective is Objective.FINISHES and not isinstance(start, PredictsFinish):
-        raise ModelError(f"{key} does not predict who finishes")
+        raise ModelError(f"{key} does not predict finishes")
     if search is None:
         space = effective(earlier, key, fixed, space, objective)
         if objective is Objective.FINISHES:

@@ -89,7 +89,7 @@ def test_a_fitted_forecast_finds_what_was_simulated() -> None:
 
 
 def test_a_model_without_a_hurdle_forecasts_no_finish(season: History) -> None:
-    with pytest.raises(ModelError, match="does not predict who finishes"):
+    with pytest.raises(ModelError, match="does not predict finishes"):
         of_finishes(season, create("plackett-luce"))
     with pytest.raises(ModelError, match="no parameter 'finish_level'"):
         fit_finishes(season, "trueskill")

@@ -188,7 +188,7 @@ def test_finishes_are_tallied_entrant_by_entrant(season: History) -> None:
 
 
 def test_models_that_forecast_no_finish_are_refused(season: History) -> None:
-    with pytest.raises(ModelError, match="trueskill does not predict who finishes"):
+    with pytest.raises(ModelError, match="trueskill does not predict finishes"):
         tune(**searched(season, objective=Objective.FINISHES))
 
 
