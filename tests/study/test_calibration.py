@@ -96,5 +96,5 @@ def test_a_model_without_a_hurdle_forecasts_no_finish(season: History) -> None:
 
 
 def test_there_must_be_something_to_fit() -> None:
-    with pytest.raises(ModelError, match="nothing to fit"):
+    with pytest.raises(ModelError, match="no finish forecast to fit"):
         fit_finishes(History.of([result("r", "ann bo")]), "thurstone-hurdle")
