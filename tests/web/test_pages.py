@@ -206,3 +206,13 @@ def test_leaderboard_without_category_names_none(merge: Merge) -> None:
     view = merge([replace(result("a", "ann bo"), name="a", category="")])
     page = text(view, "leaderboards/-/any-orb.html")
     assert "Ratings Any Orb" in page, "no crumb between the two"
+
+
+def test_unranked_players_see_how_many_finishes_are_missing(merge: Merge) -> None:
+    view = merge(listing=Listing(minimum_finishes=5))
+    (board,) = view.boards
+    paths = (board.address.player("id-ann"), "players/id-ann.html")
+    for path in paths:
+        assert "3 more finishes to be ranked" in text(view, path)
+    almost = merge(listing=Listing(minimum_finishes=3))
+    assert "1 more finish to be ranked" in text(almost, paths[0])
