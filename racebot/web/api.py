@@ -219,7 +219,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
     )
 
 
-def player(view: View, player_id: str) -> Player | None:
+def player_on_boards(view: View, player_id: str) -> Player | None:
     """Return a player on every leaderboard."""
     standings = view.standings(player_id)
     if not standings:
@@ -249,7 +249,7 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
     return FoundPlayers(found[:MOST_FOUND], len(found))
 
 
-def race(view: View, name: str) -> RatedRace | None:
+def rated_race(view: View, name: str) -> RatedRace | None:
     """Return a race with its result and its changes on each leaderboard."""
     report = view.race(name)
     if report is None:

@@ -227,7 +227,7 @@ class Pages:
 
     def _player_data(self, path: str, query: Mapping[str, str], player: str) -> Content:
         del path, query
-        return _data(api.player(self.view, player))
+        return _data(api.player_on_boards(self.view, player))
 
     def _find_players(self, path: str, query: Mapping[str, str]) -> Content:
         del path
@@ -235,7 +235,7 @@ class Pages:
 
     def _race_data(self, path: str, query: Mapping[str, str], race: str) -> Content:
         del path, query
-        return _data(api.race(self.view, race))
+        return _data(api.rated_race(self.view, race))
 
     def _sheet(self, path: str, query: Mapping[str, str], board: Board) -> Content:
         del path, query
