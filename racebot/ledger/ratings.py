@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -52,8 +53,14 @@ def change_values(change: Change) -> tuple[Any, ...]:
         change.points_before,
         change.points_after,
         change.races_before,
-        json.dumps(change.parts),
+        _parts_text(change.parts),
     )
+
+
+@lru_cache(maxsize=10_000)
+def _parts_text(parts: tuple[tuple[str, int], ...]) -> str:
+    """Points by step as JSON; few combinations make up most changes."""
+    return json.dumps(parts)
 
 
 class Ratings(Connection):

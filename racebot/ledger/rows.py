@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
+from math import isfinite
 from typing import Any, ParamSpec, TypeVar
 
 from racebot.errors import DamagedRaceError, LedgerError
@@ -163,7 +164,9 @@ def states_of(texts: Sequence[object]) -> list[State]:
 
 
 def state_text(state: State) -> str:
-    """A state as the ledger stores it."""
+    """A state as the ledger stores it: JSON, written by hand where `json.dumps` would write the same."""
+    if all(map(isfinite, state)):
+        return f"[{', '.join(map(repr, state))}]"
     return json.dumps(state)
 
 

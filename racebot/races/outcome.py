@@ -6,6 +6,7 @@ disqualified) form the last group. Inside a group the order is unobserved.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -166,9 +167,9 @@ def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[En
     by_team = result.team_race and teams is TeamPolicy.TEAM
     marks = (_team_marks if by_team else _marks)(result.name, entrants)
     sides = _teams(entrants) if by_team else range(len(entrants))
-    finishes = [mark for mark in dict(zip(sides, marks, strict=True)).values() if mark is not None]
+    finishes = sorted(mark for mark in dict(zip(sides, marks, strict=True)).values() if mark is not None)
     return {
-        entrant: None if mark is None else 1 + sum(other < mark for other in finishes)
+        entrant: None if mark is None else 1 + bisect_left(finishes, mark)
         for entrant, mark in zip(entrants, marks, strict=True)
     }
 

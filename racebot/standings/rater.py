@@ -106,8 +106,9 @@ class Rater:
         if isinstance(self.model, Stepwise):
             steps = self.model.steps(before, race.outcome)
         after = steps[-1][1] if steps else self.model.rate(before, race.outcome)
-        points_before, points_after = self.model.points(before), self.model.points(after)
-        parts = np.diff([points_before, *(self.model.points(states) for _, states in steps)], axis=0)
+        stages = [before, *(states for _, states in steps)] if steps else [before, after]
+        # One call for all stages: a call costs far more than its rows.
+        points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(players))
         names = [name for name, _ in steps]
         place_of = places(result, self.teams)
         changes = [
@@ -126,9 +127,9 @@ class Rater:
                 race.entrants,
                 before.tolist(),
                 after.tolist(),
-                points_before.tolist(),
-                points_after.tolist(),
-                parts.T.tolist() if names else [[]] * len(players),
+                points[0].tolist(),
+                points[-1].tolist(),
+                np.diff(points, axis=0).T.tolist() if names else [[]] * len(players),
                 strict=True,
             )
         ]
