@@ -1,4 +1,4 @@
-"""What the outbox protocol asks the sender to do."""
+"""Commands from the outbox protocol to the sender."""
 
 from __future__ import annotations
 

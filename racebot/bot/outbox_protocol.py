@@ -127,11 +127,11 @@ class OutboxProtocol:
             self._confirmation = event
 
     def on_outbox(self, rows: Sequence[OutboxRow]) -> None:
-        """Take in the room's messages, oldest first, as `ReadOutbox` asked."""
+        """Receive the room's messages, oldest first, in reply to `ReadOutbox`."""
         self._outbox = rows
 
     def on_taken(self, taken: bool) -> None:
-        """Take in whether the message may still be sent, as `Take` asked."""
+        """Receive whether the message may still be sent, in reply to `Take`."""
         self._taken = taken
 
     def on_disk_failure(self) -> None:
@@ -296,7 +296,7 @@ class OutboxProtocol:
     def _arrived(self, row: OutboxRow, history: ChatHistory) -> bool:
         """Whether the history shows this message, beside earlier ones with the same text.
 
-        Goes by text and number, because the site's clock or ours may be wrong.
+        Compares text and counts messages, because the site's clock or ours may be wrong.
         """
         text = str(row.message.body["text"])
         earlier = [

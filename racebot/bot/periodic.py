@@ -1,7 +1,7 @@
 """Periodic jobs, run by APScheduler.
 
 APScheduler uses the wall clock, so it would stop for as long as the clock is set back. A step of the clock is
-therefore detected with the monotonic clock, and all jobs are scheduled anew.
+therefore detected with the monotonic clock, and all jobs are rescheduled.
 """
 
 from __future__ import annotations

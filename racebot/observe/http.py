@@ -92,5 +92,5 @@ class _QuietServer(ThreadingMixIn, WSGIServer):
 class _QuietHandler(WSGIRequestHandler):
     timeout = 10
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named so where it is defined
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
         log.debug(format, *args)

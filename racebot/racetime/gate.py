@@ -1,4 +1,4 @@
-"""What all room sockets of one site share."""
+"""State that all room sockets of one site share."""
 
 from __future__ import annotations
 

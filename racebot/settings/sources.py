@@ -192,8 +192,10 @@ class _Origins:
         raw = "" if name in self.given else self.written.get(variable, "")
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
         shown = "" if secret else f"={raw or error['input']!r}"
-        mend = f"set it to {Settings.model_fields[name].description}" if name not in _TABLES else "correct it"
-        return f"{where}{shown}: {text}: {mend}"
+        remedy = (
+            f"set it to {Settings.model_fields[name].description}" if name not in _TABLES else "correct it"
+        )
+        return f"{where}{shown}: {text}: {remedy}"
 
 
 _TABLES: dict[str, type[BaseModel]] = {

@@ -132,7 +132,7 @@ def test_off_and_on(talk: Talk, clock: Clock) -> None:
         "I keep quiet in this room. The race counts all the same; !ratings on brings me back.", None
     )
     assert talk.say("!rating") is None
-    assert talk.say("!ratings off") is None, "who may not is not even told so"
+    assert talk.say("!ratings off") is None, "users without the right get no answer"
     assert FINISHED.result is not None
     talk.lifecycle.result_stands(FINISHED.result)
     assert talk.waiting() == []

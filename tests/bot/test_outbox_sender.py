@@ -1,4 +1,4 @@
-"""Delivery against a socket that behaves like the site's, without a network."""
+"""Delivery of the outbox to a fake room that behaves like the site's, without a network."""
 
 from __future__ import annotations
 
@@ -182,10 +182,10 @@ async def test_the_echo_acknowledges(ledger: Ledger, sender: OutboxSender, room:
     assert states(ledger) == ["delivered", "delivered"]
 
 
-async def test_only_that_something_may_have_been_said_waits_for_the_disk(
+async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What else is noted of a message shows in the room, and is found there after a power cut."""
+    """After a power cut, all other states can be read from the room."""
     marks: list[tuple[Kind, str, bool]] = []
     mark = ledger.outbox.mark
 
@@ -214,7 +214,7 @@ async def test_only_that_something_may_have_been_said_waits_for_the_disk(
     ]
 
 
-async def test_nothing_to_say(sender: OutboxSender, room: FakeRoom) -> None:
+async def test_an_empty_outbox_sends_nothing(sender: OutboxSender, room: FakeRoom) -> None:
     await deliver(sender, room)
     assert room.actions == []
 
@@ -239,7 +239,7 @@ async def test_the_next_message_waits_for_the_echo(
     delivering = asyncio.create_task(deliver(sender, room))
     await asyncio.sleep(0.01)
     assert sender.expects_confirmation
-    assert states(ledger) == ["sent", "waiting"], "noted as sent before it is sent"
+    assert states(ledger) == ["sent", "waiting"], "marked as sent before it is sent"
     assert len(room.done("message")) == 1
     for other in (
         room.wrote("text of g1", bot=None),
@@ -249,7 +249,7 @@ async def test_the_next_message_waits_for_the_echo(
     ):
         sender.on_event(other)
         await asyncio.sleep(0)
-    assert states(ledger) == ["sent", "waiting"], "none of these is our echo"
+    assert states(ledger) == ["sent", "waiting"], "none of these is the echo"
     room.mute = set()
     sender.on_event(room.wrote("text   of\ng1 "))
     await delivering
@@ -257,7 +257,7 @@ async def test_the_next_message_waits_for_the_echo(
     assert not sender.expects_confirmation
 
 
-async def test_a_message_that_comes_while_another_is_delivered(
+async def test_a_message_queued_during_a_delivery_is_delivered_too(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
@@ -267,14 +267,16 @@ async def test_a_message_that_comes_while_another_is_delivered(
     assert room.said == ["text of g1", "text of g2"]
 
 
-async def test_other_rooms_are_left_alone(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_messages_for_other_rooms_stay_queued(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     ledger.outbox.put(Message("orb/else", CATEGORY, "chat", "g", {"text": "hi"}), NOON)
     await deliver(sender, room)
     assert room.said == []
     assert [row.state for row in ledger.outbox.of("orb/else")] == [Delivery.WAITING]
 
 
-async def test_a_refused_message_is_not_said_again(
+async def test_a_refused_message_is_not_sent_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(ledger, "g1")
@@ -286,7 +288,7 @@ async def test_a_refused_message_is_not_said_again(
     assert "orb/r: the site refused a chat message: message: This field is required." in caplog.text
 
 
-async def test_a_closed_chat_before_anything_was_sent(
+async def test_a_message_for_a_closed_chat_is_dropped_unsent(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
@@ -298,8 +300,10 @@ async def test_a_closed_chat_before_anything_was_sent(
     assert (states(ledger), details(ledger)) == (["dropped"], ["chat is closed"])
 
 
-async def test_a_chat_that_closes_meanwhile(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
-    """The race is recorded between the last frame and our message."""
+async def test_a_message_refused_by_a_closed_chat_is_marked_refused(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
+    """The race is recorded between the last frame and the message."""
     put(ledger, "g1")
     room.connect(sender)
     await asyncio.sleep(0)
@@ -340,7 +344,7 @@ async def test_a_message_that_arrived_is_found_in_the_history(
     assert (states(ledger), details(ledger)) == (["delivered"], ["found in the chat history"])
 
 
-async def test_a_message_that_was_lost_is_said_again_with_the_same_guid(
+async def test_a_lost_message_is_sent_again_with_the_same_guid(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
     put(ledger, "g1")
@@ -356,10 +360,10 @@ async def test_a_message_that_was_lost_is_said_again_with_the_same_guid(
 
 
 @pytest.mark.parametrize("pinned", [0, 2])
-async def test_a_message_older_than_the_history_counts_as_said(
+async def test_a_message_older_than_the_history_counts_as_delivered(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, pinned: int
 ) -> None:
-    """The process died after sending, and the room has moved on since; pinned messages may be old."""
+    """The process died after sending, and over 100 lines followed; pinned messages may be older."""
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     old = [room.wrote("pinned", bot=None, ago=3600) for _ in range(pinned)]
@@ -371,7 +375,7 @@ async def test_a_message_older_than_the_history_counts_as_said(
     assert states(ledger) == ["delivered"]
 
 
-async def test_a_message_missing_from_a_history_that_is_long_enough_is_said_again(
+async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
@@ -381,7 +385,7 @@ async def test_a_message_missing_from_a_history_that_is_long_enough_is_said_agai
     assert room.done("message") == [("text of g1", "g1")]
 
 
-async def test_the_same_words_of_somebody_else_are_not_ours(
+async def test_the_same_text_from_a_user_is_no_echo(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
@@ -392,7 +396,7 @@ async def test_the_same_words_of_somebody_else_are_not_ours(
     assert states(ledger) == ["delivered"]
 
 
-async def test_the_same_words_of_an_earlier_message_are_not_this_one(
+async def test_an_earlier_message_with_the_same_text_is_not_this_one(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", text="the same")
@@ -407,7 +411,7 @@ async def test_the_same_words_of_an_earlier_message_are_not_this_one(
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
-async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
+async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, seconds: float
 ) -> None:
     put(ledger, "g1")
@@ -419,10 +423,10 @@ async def test_a_message_is_found_though_the_clock_of_the_site_is_wrong(
 
 
 @pytest.mark.parametrize("kind", ["chat", "meta", "info"])
-async def test_what_is_given_up_at_the_last_moment_is_not_sent(
+async def test_a_message_dropped_at_the_last_moment_is_not_sent(
     ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind
 ) -> None:
-    """The race is set aside between the look into the outbox and the sending."""
+    """The race is given up between reading the outbox and sending."""
     put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
     calls = 0
 
@@ -439,7 +443,7 @@ async def test_what_is_given_up_at_the_last_moment_is_not_sent(
     assert states(ledger) == ["dropped"]
 
 
-async def test_a_lost_message_of_a_race_that_is_recorded_by_now(
+async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
@@ -451,10 +455,10 @@ async def test_a_lost_message_of_a_race_that_is_recorded_by_now(
     assert states(ledger) == ["dropped", "delivered"]
 
 
-async def test_a_refusal_that_was_lost_holds_nothing_up(
+async def test_a_lost_refusal_does_not_block_later_messages(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    """Its guid is used up, so that the message said again would go unanswered."""
+    """The refusal used up the guid, so a repetition would never be answered."""
     put(ledger, "g1")
     put(ledger, "g2", "meta", leaderboards=BOARDS)
     room.deaf = {"message"}
@@ -466,10 +470,10 @@ async def test_a_refusal_that_was_lost_holds_nothing_up(
     assert states(ledger) == ["dropped", "delivered"]
 
 
-async def test_a_chat_that_is_closed_is_not_spoken_in_again(
+async def test_a_closed_chat_receives_no_further_message(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    """Also where the frame that shows the record is lost."""
+    """Even if the frame that shows the record is lost."""
     put(ledger, "g1")
     put(ledger, "g2")
     room.refusals = {"message": [CLOSED]}
@@ -508,7 +512,7 @@ async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
     assert states(ledger) == ["delivered"]
 
 
-async def test_meta_that_is_there_already_is_not_set_again(
+async def test_meta_that_is_already_set_is_not_set_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
@@ -518,7 +522,9 @@ async def test_meta_that_is_there_already_is_not_set_again(
     assert states(ledger) == ["delivered"]
 
 
-async def test_meta_whose_ping_is_not_answered(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_meta_without_a_pong_is_checked_on_the_next_connection(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.race, room.deaf = RECORDED, {"ping"}
     with pytest.raises(ConnectionLost):
@@ -526,21 +532,23 @@ async def test_meta_whose_ping_is_not_answered(ledger: Ledger, sender: OutboxSen
     assert states(ledger) == ["sent"]
     room.deaf = set()
     await deliver(sender, room)
-    assert len(room.done("setmeta")) == 1, "it is there, as the new connection shows"
+    assert len(room.done("setmeta")) == 1, "the new connection shows it"
     assert states(ledger) == ["delivered"]
 
 
-async def test_meta_that_is_refused(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_refused_meta_is_marked_with_the_reason(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
     await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["Data provided is too large to save."])
 
 
-async def test_a_refusal_that_comes_before_the_ping_is_sent(
+async def test_a_refusal_before_the_ping_is_sent_counts(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The socket may take its time to send; what comes meanwhile is heard."""
+    """Events that arrive while the socket is still sending count, too."""
     put(ledger, "g1", "meta", leaderboards=BOARDS)
 
     async def slow(_: Mapping[str, Any]) -> None:
@@ -552,7 +560,7 @@ async def test_a_refusal_that_comes_before_the_ping_is_sent(
     assert states(ledger) == ["refused"]
 
 
-async def test_meta_waits_for_the_race_to_be_shown(
+async def test_meta_waits_until_the_connection_shows_the_race(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
@@ -561,7 +569,7 @@ async def test_meta_waits_for_the_race_to_be_shown(
     sender.on_joined()
     with pytest.raises(ConnectionLost, match="orb/r: the site does not show the race"):
         await deliver(sender, room, connect=False)
-    assert states(ledger) == ["waiting"], "what an earlier connection showed may be old"
+    assert states(ledger) == ["waiting"], "an earlier connection may have shown old data"
 
 
 # Info
@@ -593,7 +601,7 @@ async def test_the_info_box(
 async def test_an_info_box_set_before_a_crash_is_not_set_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
-    """Each time the site posts that the bot updated the race information."""
+    """Each `setinfo` makes the site post a line in chat."""
     put(ledger, "g1", "info", blocks=[BLOCK])
     room.race, room.mute = RECORDED, {"setinfo"}
     with pytest.raises(ConnectionLost):
@@ -605,27 +613,31 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
     assert states(ledger) == ["delivered"]
 
 
-async def test_the_site_may_trim_what_it_shows(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_an_info_box_that_the_site_trims_is_recognized(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK + "  "])
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
     await asyncio.sleep(0.01)
     sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
-    assert states(ledger) == ["sent"], "an earlier frame is no answer"
+    assert states(ledger) == ["sent"], "an earlier frame confirms nothing"
     sender.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
     await delivering
     assert states(ledger) == ["delivered"]
 
 
-async def test_a_refused_info_block(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_a_refused_info_block_is_marked_with_the_reason(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK])
     room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
     await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
 
 
-async def test_the_final_word_goes_out_in_order(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1", "meta", leaderboards=BOARDS)
     put(ledger, "g2", "info", blocks=[BLOCK])
     room.race = RECORDED
@@ -634,10 +646,10 @@ async def test_the_final_word_goes_out_in_order(ledger: Ledger, sender: OutboxSe
     assert states(ledger) == ["delivered", "delivered"]
 
 
-async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
+async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    """Every `setinfo` makes the site say so in chat."""
+    """Each `setinfo` makes the site post a line in chat."""
     put(ledger, "g1", "info", blocks=["Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)"])
     room.deaf = {"setinfo"}
     for _ in range(3):
@@ -648,7 +660,7 @@ async def test_an_info_box_that_never_shows_what_was_set_is_not_set_for_ever(
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
 
 
-async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, clock: Clock) -> None:
+async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> None:
     full = True
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
@@ -669,9 +681,7 @@ async def test_a_disk_that_was_full_for_long_costs_no_message(ledger: Ledger, cl
 # Answers
 
 
-async def test_answers_come_after_what_must_be_said(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
-) -> None:
+async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     sender.answer("the answer", None)
     sender.answer("for Ann", "id-ann")
     put(ledger, "g1")
@@ -682,7 +692,7 @@ async def test_answers_come_after_what_must_be_said(
     assert len(room.done("message")) == 3, "once each"
 
 
-async def test_an_answer_whose_echo_is_lost_is_not_repeated(sender: OutboxSender, room: FakeRoom) -> None:
+async def test_an_answer_without_an_echo_is_not_repeated(sender: OutboxSender, room: FakeRoom) -> None:
     sender.answer("the answer", None)
     room.mute = {"message"}
     with pytest.raises(ConnectionLost):
@@ -703,14 +713,14 @@ async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
     assert room.said == ["the answer"]
 
 
-async def test_no_answer_is_given_in_a_closed_chat(ledger: Ledger, clock: Clock) -> None:
+async def test_a_closed_chat_receives_no_answer(ledger: Ledger, clock: Clock) -> None:
     room, sender = FakeRoom(clock, RECORDED), sender_of(ledger, clock)
     sender.answer("the answer", None)
     await deliver(sender, room)
     assert room.actions == []
 
 
-async def test_an_answer_that_is_late_is_not_given(
+async def test_an_expired_answer_is_dropped(
     sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("racebot.bot.outbox_protocol.ANSWER_EXPIRES", -1.0)

@@ -121,7 +121,7 @@ async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     with started(work):
-        # As it stands when the clock is found to be ahead, before the scheduler has looked at it.
+        # The state when the clock is found to be ahead, before the scheduler runs.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
         work._begin_again()
         await job.until(1)

@@ -1,4 +1,4 @@
-"""The site's client against a whole fake site behind httpx's own seam."""
+"""The site's client against a fake site behind httpx's transport interface."""
 
 from __future__ import annotations
 
@@ -121,32 +121,32 @@ def quick() -> Iterator[None]:
         yield
 
 
-# What is asked, and what comes of it
+# Requests and their answers
 
 
-async def test_a_token(site: Site, fake: FakeSite) -> None:
+async def test_a_token_is_requested_with_the_credentials(site: Site, fake: FakeSite) -> None:
     assert await site.token(CREDENTIALS) == (TOKEN, 36000.0)
     assert fake.requests[0].method == "POST"
 
 
-async def test_a_category_as_everybody_sees_it(site: Site, fake: FakeSite) -> None:
+async def test_a_category_without_a_token(site: Site, fake: FakeSite) -> None:
     assert (await site.category("orb")).name == "Orb"
     assert fake.paths == ["/orb/data"]
     assert "Authorization" not in fake.requests[0].headers
 
 
-async def test_a_category_as_its_bot_sees_it(site: Site, fake: FakeSite) -> None:
+async def test_a_category_with_a_token_includes_unlisted_rooms(site: Site, fake: FakeSite) -> None:
     assert (await site.category("orb", TOKEN)).name == "Orb, unlisted too"
     assert fake.paths == ["/o/orb/data"]
 
 
-async def test_a_race(site: Site) -> None:
+async def test_a_race_has_its_entrants(site: Site) -> None:
     race = await site.race("orb/first")
     assert race.result is not None
     assert [e.name for e in race.result.entrants] == ["Ann"]
 
 
-async def test_past_races_with_their_entrants(site: Site) -> None:
+async def test_past_races_have_their_entrants(site: Site) -> None:
     page = await site.past_races("orb", 2, per_page=2)
     assert [race.name for race in page.races] == ["orb/a"]
     assert (page.pages, page.count) == (2, 3)
@@ -172,24 +172,24 @@ async def test_paging_stops_at_a_cap(
     assert "stopped" in caplog.text
 
 
-async def test_a_hundred_races_a_page(site: Site, fake: FakeSite) -> None:
+async def test_a_page_holds_a_hundred_races_by_default(site: Site, fake: FakeSite) -> None:
     await site.past_races("orb", 1)
     assert dict(fake.requests[0].url.params) == {"show_entrants": "true", "per_page": "100", "page": "1"}
 
 
-async def test_the_bot_names_itself(site: Site, fake: FakeSite) -> None:
+async def test_the_user_agent_names_the_bot(site: Site, fake: FakeSite) -> None:
     await site.category("orb")
     assert fake.requests[0].headers["User-Agent"].startswith("racebot/")
 
 
-async def test_a_slash_at_the_end_of_the_address_does_not_matter(fake: FakeSite) -> None:
+async def test_a_trailing_slash_in_the_address_is_ignored(fake: FakeSite) -> None:
     async with Site(URL + "/", interval=0, transport=Wire(fake)) as site:
         assert site.url == URL
         await site.category("orb")
     assert fake.paths == ["/orb/data"]
 
 
-async def test_nothing_is_asked_once_the_client_is_closed(fake: FakeSite) -> None:
+async def test_a_closed_client_sends_no_request(fake: FakeSite) -> None:
     async with Site(URL, interval=0, transport=Wire(fake)) as site:
         pass
     with pytest.raises(RuntimeError, match="closed"):
@@ -199,23 +199,21 @@ async def test_nothing_is_asked_once_the_client_is_closed(fake: FakeSite) -> Non
 # Refusals: raised at once
 
 
-async def test_a_wrong_secret(site: Site, fake: FakeSite) -> None:
+async def test_a_wrong_secret_is_refused_at_once(site: Site, fake: FakeSite) -> None:
     wrong = Credentials("orb-bot", SecretStr("not-" + SECRET))
     with pytest.raises(CredentialsError, match=r"https://orbs\.example .*client id 'orb-bot'"):
         await site.token(wrong)
     assert len(fake.requests) == 1
 
 
-async def test_a_token_of_another_category(site: Site, fake: FakeSite) -> None:
+async def test_a_token_of_another_category_is_refused_at_once(site: Site, fake: FakeSite) -> None:
     with pytest.raises(CredentialsError):
         await site.category("orb", "token-of-somebody-else")
     assert len(fake.requests) == 1
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_page_for_everybody_that_is_forbidden_says_nothing_of_the_credentials(
-    site: Site, fake: FakeSite
-) -> None:
+async def test_a_forbidden_public_page_is_no_credentials_error(site: Site, fake: FakeSite) -> None:
     """A front proxy may refuse anybody; a worker must not give up its credentials for that."""
     fake.failures = [httpx.Response(403, html=HTML)] * 5
     with pytest.raises(SiteError, match="403") as refused:
@@ -224,7 +222,7 @@ async def test_a_page_for_everybody_that_is_forbidden_says_nothing_of_the_creden
 
 
 @pytest.mark.parametrize("path", ["nosuch", "orb/nosuch"])
-async def test_a_page_that_is_not_there(site: Site, fake: FakeSite, path: str) -> None:
+async def test_a_missing_page_is_not_requested_again(site: Site, fake: FakeSite, path: str) -> None:
     asked = site.race(path) if "/" in path else site.category(path)
     with pytest.raises(NotFoundError, match=f"{URL}/{path}/data does not exist"):
         await asked
@@ -264,14 +262,16 @@ async def test_a_bad_request_is_not_repeated(site: Site, fake: FakeSite) -> None
         f'{{"access_token": "{"x" * 5000}", "expires_in": 36000}}',
     ],
 )
-async def test_a_token_answer_of_the_wrong_shape(site: Site, fake: FakeSite, answer: str) -> None:
+async def test_a_token_answer_of_the_wrong_shape_is_refused(site: Site, fake: FakeSite, answer: str) -> None:
     fake.failures = [httpx.Response(200, text=answer)]
     with pytest.raises(PayloadError, match="token"):
         await site.token(CREDENTIALS)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
-async def test_a_number_that_is_none_makes_an_answer_no_json(site: Site, fake: FakeSite, number: str) -> None:
+async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
+    site: Site, fake: FakeSite, number: str
+) -> None:
     """A token that expires then would never be renewed."""
     answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
     assert await pause_after(site, fake, answer) > 0
@@ -329,7 +329,7 @@ async def test_damaged_gzip_is_requested_again(site: Site, fake: FakeSite, body:
     assert len(fake.requests) == 2
 
 
-async def test_an_answer_that_never_ends_is_given_up(
+async def test_an_endless_answer_times_out(
     site: Site, fake: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def drip() -> AsyncIterator[bytes]:
@@ -341,7 +341,7 @@ async def test_an_answer_that_never_ends_is_given_up(
     assert await pause_after(site, fake, httpx.Response(200, content=drip())) > 0
 
 
-async def test_an_answer_of_the_wrong_shape(site: Site, fake: FakeSite) -> None:
+async def test_an_answer_of_the_wrong_shape_is_refused(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(200, json=["orb"])]
     with pytest.raises(PayloadError, match="category is not an object"):
         await site.category("orb")
@@ -372,7 +372,7 @@ TRANSIENT: list[httpx.Response | Exception] = [
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", TRANSIENT, ids=repr)
-async def test_a_failure_is_tried_again(
+async def test_a_transient_failure_is_retried(
     site: Site, fake: FakeSite, failure: httpx.Response | Exception
 ) -> None:
     fake.failures = [failure, failure]
@@ -382,7 +382,7 @@ async def test_a_failure_is_tried_again(
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", [httpx.Response(502, html=HTML), httpx.ReadTimeout("slow")], ids=str)
-async def test_a_site_that_stays_away_is_given_up(
+async def test_retries_end_after_the_last_attempt(
     fake: FakeSite, failure: httpx.Response | Exception
 ) -> None:
     fake.failures = [failure] * 10
@@ -393,7 +393,7 @@ async def test_a_site_that_stays_away_is_given_up(
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_refusal_after_failures_ends_the_attempts(site: Site, fake: FakeSite) -> None:
+async def test_a_refusal_ends_the_retries(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(503), httpx.Response(404)]
     with pytest.raises(NotFoundError):
         await site.category("orb")
@@ -435,30 +435,30 @@ async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite) -> No
     assert 85 < await pause_after(site, fake, failure) <= 90
 
 
-async def test_a_date_that_has_passed_means_now(site: Site, fake: FakeSite) -> None:
+async def test_a_retry_after_in_the_past_means_now(site: Site, fake: FakeSite) -> None:
     failure = httpx.Response(503, headers={"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"})
     assert await pause_after(site, fake, failure) == 0
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR])
-async def test_a_retry_after_that_cannot_be_read_is_left_out(site: Site, fake: FakeSite, text: str) -> None:
+async def test_an_unreadable_retry_after_is_ignored(site: Site, fake: FakeSite, text: str) -> None:
     failure = httpx.Response(503, headers=[(b"Retry-After", text.encode("latin-1"))])
     assert 0.5 < await pause_after(site, fake, failure) < 10
 
 
-async def test_without_retry_after_the_pause_is_our_own(site: Site, fake: FakeSite) -> None:
+async def test_without_retry_after_the_default_pause_applies(site: Site, fake: FakeSite) -> None:
     assert 0.5 < await pause_after(site, fake, httpx.Response(500)) < 10
 
 
 @pytest.mark.parametrize("text", ["86400", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
-async def test_no_pause_lasts_for_ever(site: Site, fake: FakeSite, text: str) -> None:
+async def test_every_pause_is_limited(site: Site, fake: FakeSite, text: str) -> None:
     assert 60 <= await pause_after(site, fake, httpx.Response(503, headers={"Retry-After": text})) <= 86400
 
 
 # Politeness
 
 
-async def test_requests_neither_overlap_nor_crowd(fake: FakeSite) -> None:
+async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -> None:
     starts: list[float] = []
     running = 0
 
@@ -504,7 +504,7 @@ def tokens(site: Site, hands: Hands) -> TokenSource:
     return TokenSource(site, CREDENTIALS, hands)
 
 
-async def test_a_token_is_kept(tokens: TokenSource, fake: FakeSite) -> None:
+async def test_a_token_is_reused(tokens: TokenSource, fake: FakeSite) -> None:
     assert [await tokens.get() for _ in range(3)] == [TOKEN] * 3
     assert fake.tokens == 1
 
@@ -520,9 +520,7 @@ async def test_a_token_is_renewed_before_it_expires(
     assert fake.tokens == 2
 
 
-async def test_a_short_lived_token_is_not_asked_for_each_time(
-    tokens: TokenSource, fake: FakeSite, hands: Hands
-) -> None:
+async def test_a_short_lived_token_is_reused_too(tokens: TokenSource, fake: FakeSite, hands: Hands) -> None:
     fake.failures = [httpx.Response(200, json={"access_token": "brief", "expires_in": 60})]
     assert [await tokens.get() for _ in range(3)] == ["brief"] * 3
     hands.now += 29
@@ -536,9 +534,7 @@ async def test_a_token_that_was_refused_is_replaced(tokens: TokenSource, fake: F
     assert await tokens.get() == TOKEN[:-1] + "2"
 
 
-async def test_the_refusal_of_an_older_token_does_not_cost_the_new_one(
-    tokens: TokenSource, fake: FakeSite
-) -> None:
+async def test_refusing_an_old_token_keeps_the_new_one(tokens: TokenSource, fake: FakeSite) -> None:
     old = await tokens.get()
     tokens.refuse(old)
     new = await tokens.get()
@@ -547,12 +543,12 @@ async def test_the_refusal_of_an_older_token_does_not_cost_the_new_one(
     assert fake.tokens == 2
 
 
-async def test_many_who_need_a_token_ask_once(tokens: TokenSource, fake: FakeSite) -> None:
+async def test_concurrent_callers_share_one_token_request(tokens: TokenSource, fake: FakeSite) -> None:
     assert set(await asyncio.gather(*(tokens.get() for _ in range(5)))) == {TOKEN}
     assert fake.tokens == 1
 
 
-async def test_a_refused_secret_is_told_and_may_be_mended_on_the_site(
+async def test_a_refused_secret_is_reported_and_retried_on_the_next_call(
     tokens: TokenSource, fake: FakeSite
 ) -> None:
     fake.failures = [httpx.Response(401, json={"error": "invalid_client"})]
@@ -578,7 +574,7 @@ async def test_a_refused_secret_is_told_and_may_be_mended_on_the_site(
     ],
     ids=repr,
 )
-async def test_no_secret_and_no_token_in_any_error_or_log_line(
+async def test_no_error_or_log_line_shows_a_secret_or_token(
     site: Site, fake: FakeSite, failure: httpx.Response | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -593,7 +589,7 @@ async def test_no_secret_and_no_token_in_any_error_or_log_line(
         assert "\n" not in str(raised.value)
 
 
-async def test_no_secret_and_no_token_in_what_is_logged_of_success(
+async def test_no_log_line_of_a_success_shows_a_secret_or_token(
     tokens: TokenSource, site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -604,7 +600,7 @@ async def test_no_secret_and_no_token_in_what_is_logged_of_success(
     assert SECRET not in repr(CREDENTIALS)
 
 
-async def test_a_traceback_of_a_failure_keeps_the_secret(site: Site, fake: FakeSite) -> None:
+async def test_a_traceback_does_not_show_the_secret(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(401)]
     with pytest.raises(CredentialsError) as raised:
         await site.token(CREDENTIALS)

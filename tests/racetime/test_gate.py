@@ -22,7 +22,7 @@ TOKEN = "token-of-the-bot-1"
 
 
 class Rooms:
-    """A server of rooms that takes its time over each handshake and counts how many it is at."""
+    """A server with slow handshakes that counts how many run at once."""
 
     def __init__(self, *, refuses: bool = False) -> None:
         self.most = 0

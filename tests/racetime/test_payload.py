@@ -146,7 +146,7 @@ def test_every_status_of_an_entrant() -> None:
 
 
 def test_a_finished_race_with_an_entrant_who_is_ready_is_not_final() -> None:
-    """What the site sends between an entrant taking `.done` back and the race going on."""
+    """The site sends this between an entrant taking `.done` back and the race going on."""
     race = parse_race(race_document("r", [FINISHED[0], entrant_document("bo", "ready")]))
     assert race.result is not None
     assert not race.result.final

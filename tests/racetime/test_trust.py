@@ -73,7 +73,7 @@ async def test_neither_secret_nor_token_follows_a_redirect(elsewhere: Server, st
 @pytest.mark.parametrize("scheme", ["ws", "wss", "http"])
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_room_socket_follows_no_redirect(elsewhere: Server, status: int, scheme: str) -> None:
-    """Not even without the token: whoever answers there could tell the bot any result."""
+    """Not even without the token, since the other server could report any result."""
     async with Server(redirect(status, elsewhere.port, scheme)).serving() as server:
         with pytest.raises(ConnectionLost, match="cannot be opened"):
             async with join(f"http://127.0.0.1:{server.port}", "orb/r", "/ws/o/bot/r", TOKEN):
@@ -95,7 +95,7 @@ def context(authority: trustme.CA, *names: str) -> ssl.SSLContext:
 
 
 async def refused(port: int) -> tuple[str, str]:
-    """What is told of a site that is not trusted: by a request, and by a room's socket."""
+    """The errors for an untrusted site, from a request and from a room's socket."""
     url = f"https://localhost:{port}"
     async with Site(url, interval=0) as site:
         with pytest.raises(SiteError) as of_request:

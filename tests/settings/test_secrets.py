@@ -1,4 +1,4 @@
-"""Secrets and tokens stay where they belong: all that the real worker and its commands print is searched."""
+"""Secrets and tokens appear nowhere in the output of the real worker and commands."""
 
 from __future__ import annotations
 
