@@ -1,0 +1,42 @@
+"""Check that the worked example of a model in CONTRIBUTING.md works as a model."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import RatingModel
+
+TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FILES = re.findall(r"`(racebot/[\w/]+\.py|tests/[\w/]+\.py|docs/[\w-]+\.md)`", TEXT)
+
+
+@pytest.fixture
+def borda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RatingModel:
+    (source,) = re.findall(r"<!-- a model -->\n```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    assert source.count("\n") < 100
+    (tmp_path / "borda.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    model: RatingModel = importlib.import_module("borda").Borda()
+    return model
+
+
+def test_example_model_rates_a_race(borda: RatingModel) -> None:
+    """First beats three of three, second two and loses one, and the two DNFs lose to both: 1, 1/3, -2/3."""
+    after = borda.rate(np.zeros((4, 1)), Outcome.of([1, 2], unfinished=2))
+    np.testing.assert_allclose(after[:, 0], np.array([3, 1, -2, -2]) / 3 * 0.1)
+
+
+def test_example_model_predicts(borda: RatingModel) -> None:
+    assert borda.win_probability(np.array([0.5]), np.array([0.5])) == pytest.approx(0.5)
+    assert borda.win_probability(np.array([0.5]), np.array([0.0])) > 0.5
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - {"tests/ratings/models/test_borda.py"}))
+def test_files_that_are_named_exist(name: str) -> None:
+    assert (Path(__file__).parents[2] / name).exists()
