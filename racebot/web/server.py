@@ -179,6 +179,8 @@ def _streaming_response(request: Request, library: Library, path: str, media_typ
     pieces = library.pieces(path)
     if _takes_gzip(request):
         pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
+    if request.method == "HEAD":
+        return Response(media_type=media_type, headers=headers)
     return StreamingResponse(pieces, media_type=media_type, headers=headers)
 
 

@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
-from racebot.web import protocol, server as server_module
+from racebot.web import api, protocol, server as server_module
 from racebot.web.document import Document, Streamed
 from racebot.web.library import Cache, Library, Rendered, cache_key
 from racebot.web.pages import Content, Pages
@@ -267,6 +267,12 @@ def test_documents_are_compressed_for_readers_who_accept_it(get: Get, path: str)
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.content == plain.content
     assert "Accept-Encoding" in packed.headers["vary"]
+
+
+def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "changes_sheet", MagicMock(side_effect=AssertionError))
+    answer = get("/api/leaderboards/orb/any-orb/changes.csv", method="HEAD")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
 
 
 def test_slow_page_does_not_delay_others(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
