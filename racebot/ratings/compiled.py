@@ -190,7 +190,7 @@ def _running_integral(value: Any, level: Any, after: Any, integration: Any, most
 
 @register_jitable
 def _arrange(group: Any, unfinished: Any, bounds: Any, lasts: Any) -> Any:
-    """Return per race the finishers, the worst placed first, their number, and who is clamped as the last."""
+    """Return per race the finishers, the worst placed first, their number, and which entrants are clamped."""
     order, counts = np.empty_like(group), np.zeros(len(lasts), dtype=np.int64)
     clamped = np.empty(len(group), dtype=np.bool_)
     for r in range(len(lasts)):

@@ -1,16 +1,16 @@
-"""What a model expects of a whole field: who finishes, who wins, and at which place each comes in.
+"""Forecast a race: each entrant's chance to finish and to win, and their mean place.
 
-Where performances are Gaussian (`PredictsPerformance`) and not all may finish (`PredictsFinish`), an entrant
+If performances are Gaussian (`PredictsPerformance`) and not all may finish (`PredictsFinish`), an entrant
 i finishes with probability p_i, independently of the others, and then performs with density f_i and
 cumulative function F_i. The chance to win is an integral over the winning performance,
 
     p_i ∫ f_i(x) ∏_(j≠i) (1 - p_j (1 - F_j(x))) dx
 
-and all chances together leave out the case that nobody finishes.
+The chances sum to the probability that at least one entrant finishes.
 
-Of any other model only the probabilities P_ij that i is placed before j are known, and who does not finish is
-in them already. The chance to win is then taken to be 1 / (1 + Σ_(j≠i) P_ji / P_ij), which is exact for two
-and where the odds of a pair are a quotient of strengths (Bradley-Terry, Luce), and is scaled to the sum 1.
+Any other model only gives the probabilities P_ij that i is placed before j, DNFs included. The chance to win
+is then approximated by 1 / (1 + Σ_(j≠i) P_ji / P_ij), scaled to the sum 1. This is exact for two entrants,
+and if the odds of a pair are a quotient of strengths (Bradley-Terry, doi:10.2307/2334029).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP = 0.1
 
 
 def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Probability that each entrant finishes, 1 where the model knows of nothing else: shape [..., n].
+    """Return the probability that each entrant finishes, 1 without a finish forecast: shape [..., n].
 
     Args:
         model: any.
@@ -39,7 +39,7 @@ def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Probability that each entrant of a field wins it: shape [..., n].
+    """Return the probability that each entrant wins: shape [..., n].
 
     Args:
         model: any.
@@ -57,9 +57,9 @@ def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Mean place of each entrant of a field, from 1: shape [..., n].
+    """Return the mean place of each entrant, from 1: shape [..., n].
 
-    All who do not finish share the mean of the places left to them.
+    Entrants who do not finish share the mean of the places left to them.
 
     Args:
         model: any.
@@ -81,7 +81,7 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def _before(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Probability that the row's entrant is placed before the column's: shape [..., n, n]."""
+    """Return the probability that the row's entrant is placed before the column's: shape [..., n, n]."""
     return model.win_probability(states[..., :, np.newaxis, :], states[..., np.newaxis, :, :])
 
 

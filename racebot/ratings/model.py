@@ -1,4 +1,4 @@
-"""What every rating model offers, and how its parameters are declared.
+"""The interfaces of rating models.
 
 A model is an immutable value object with named parameters. A player's state is a row of k floats, and
 the model's one method takes the rows of a race's entrants and the outcome and returns new rows.
@@ -52,7 +52,7 @@ class RatingModel(Protocol):
         ...
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        """The whole number that people see: shape [..., n]."""
+        """The whole number that is shown: shape [..., n]."""
         ...
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -78,15 +78,15 @@ class Carries(Protocol):
 
         Args:
             states: at the end of a season, shape [..., n, k].
-            factor: what is left of a rating's distance to a newcomer's, from 0 to 1.
-            most_races: where the model counts races, the most that are still counted; by default all.
+            factor: share of a rating's distance to a newcomer's that is kept, from 0 to 1.
+            most_races: cap on the number of races that still count, if the model counts races.
         """
         ...
 
 
 @runtime_checkable
 class PredictsFinish(Protocol):
-    """A model that knows that not everybody finishes."""
+    """A model that forecasts finishes."""
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
         """Probability that each player finishes their next race: shape [..., n]."""
@@ -103,5 +103,5 @@ class PredictsPerformance(Protocol):
 
 
 def to_points(points: FloatArray) -> NDArray[np.int64]:
-    """Round to the whole numbers that people see."""
+    """Round to whole points."""
     return np.rint(points).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Named parameters of a model: declared once as dataclass fields, read from text, written as JSON."""
+"""Named parameters of a model: declared as dataclass fields, read from text, written as JSON."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def parameter(
 
     Args:
         default: a float, a bool, one of `choices`, or a tuple of floats.
-        help: one line for people who choose the value.
+        help: one line for the operator who chooses the value.
         minimum: smallest value allowed.
         maximum: largest value allowed.
         positive: the value must be greater than zero.
-        search: the range in which tuning looks, for numbers that are worth tuning.
+        search: the range in which tuning searches; None if the number is not worth tuning.
         choices: the words allowed, for a parameter that is a word.
         optional: None (written `none`) is allowed and leaves the feature out.
     """
@@ -56,28 +56,28 @@ def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> 
         base: the class that declares it.
         name: the parameter.
         default: the subclass's default.
-        changed: what else differs in its declaration, such as `search`.
+        changed: other differences of its declaration, such as `search`.
     """
     return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})
 
 
 def declared(model: type[Any]) -> tuple[Field[Any], ...]:
-    """The declared parameters of a model class, in order."""
+    """Return the declared parameters of a model class, in order."""
     return tuple(f for f in fields(model) if "help" in f.metadata)
 
 
 def defaults(model: type[Any]) -> dict[str, Any]:
-    """Each parameter's default, ready for JSON."""
+    """Return each parameter's default, ready for JSON."""
     return {f.name: _plain(f.default) for f in declared(model) if f.default is not MISSING}
 
 
 def as_json(model: Any) -> dict[str, Any]:
-    """A model's parameters by name, ready for JSON; `from_mapping` reads them back."""
+    """Return a model's parameters by name, ready for JSON; `from_mapping` reads them back."""
     return {f.name: _plain(getattr(model, f.name)) for f in declared(type(model))}
 
 
 def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Check and convert parameters given by name; numbers may come as text, as from the environment.
+    """Check and convert parameters given by name. Numbers may be text, as in the environment.
 
     Raises:
         ModelError: an unknown name (the valid ones are listed), or a value the parameter cannot take.

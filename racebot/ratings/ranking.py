@@ -32,7 +32,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """What a race tells about the order of n entrants, the dummy player counted as the last of them.
+    """The observed order of n entrants; the dummy player, if any, is the last of them.
 
     Attributes:
         label: shape [n]; a better group has a lower label; labels may have gaps.
@@ -46,8 +46,8 @@ class Groups:
     def of(cls, outcome: Outcome, *, dummy: bool = False) -> Groups:
         """The groups of an outcome; with `dummy`, one more entrant who shares the race's last place.
 
-        That is the place of the last entrant of the race, rated or not (elo §5.1; with the unfinished,
-        or with the last finisher where everybody finished).
+        That is the place of the last entrant of the race, rated or not: with the unfinished, or with the
+        last finisher if all entrants finished.
         """
         if not dummy:
             return cls(outcome.group, outcome.unfinished)

@@ -1,4 +1,4 @@
-"""Every rating model by its key, and the making of a model from a key and named parameters."""
+"""All rating models by key. Make a model from its key and named parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
     "use `racebot iterate`"
 }
-"""Models that are no rating system for races as they come, and why."""
+"""Models that cannot rate races one by one, and why."""
 
 
 WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(

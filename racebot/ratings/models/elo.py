@@ -1,4 +1,7 @@
-"""Two-player Elo, exponential and Gaussian (multiplayer-generalizations-of-elo §3.1)."""
+"""Two-player Elo, exponential and Gaussian.
+
+Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §3.1.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +20,45 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
 Gain = Callable[[FloatArray], FloatArray]
-"""What the winner of a pair gains and the loser loses, from the winner's lead in rating before it."""
+"""Points that move from the loser of a pair to the winner, by the winner's lead in rating."""
 
 
 def exponential_gain(lead: FloatArray) -> FloatArray:
-    """elo §3.1.1: 1 / (1 + e^lead), for which likelihood and won-less-expected are the same."""
+    """Return 1 / (1 + e^lead) (§3.1.1): the likelihood gradient equals won minus expected."""
     gain: FloatArray = expit(-lead)
     return gain
 
 
 def gaussian_gain(lead: FloatArray) -> FloatArray:
-    """elo §3.1.2, by likelihood: φ/Φ of lead/√2, over √2; grows like -lead/2 for an upset."""
+    """Return φ/Φ of lead/√2, over √2 (§3.1.2, by likelihood). It grows like -lead/2 for an upset."""
     z = lead / np.sqrt(2)
     gain: FloatArray = np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(4 * np.pi)
     return gain
 
 
 def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
-    """elo §3.1.2, won less expected: the chance the loser had, between 0 and 1."""
+    """Return won minus expected (§3.1.2): the chance that the loser had, between 0 and 1."""
     gain: FloatArray = ndtr(-lead / np.sqrt(2))
     return gain
 
 
 def exponential_win(lead: FloatArray) -> FloatArray:
-    """Chance that an exponential performance beats another: logistic in the lead."""
+    """Return the chance that an exponential performance beats another: logistic in the lead."""
     return exponential_gain(-lead)
 
 
 def gaussian_win(lead: FloatArray) -> FloatArray:
-    """Chance that a Gaussian performance of unit variance beats another: Φ(lead/√2)."""
+    """Return the chance that a Gaussian performance of unit variance beats another: Φ(lead/√2)."""
     return bounded_gaussian_gain(-lead)
 
 
 def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -> FloatArray:
-    """What each pair moves its first member: shape [..., n, n]; the sum over the last axis is the move.
+    """Return how far each pair moves its first member: shape [..., n, n]; the sum over a row is the move.
 
     Args:
         ratings: shape [..., n].
         groups: the order; nothing is observed between two of a group.
-        gain: what a win is worth.
+        gain: the value of a win.
         ties: whether two of a group drew, half won and half lost, instead.
     """
     won = groups.before()
@@ -79,7 +82,7 @@ class TwoPlayerElo(SingleParameterModel):
     @property
     @abstractmethod
     def gain(self) -> Gain:
-        """What a win is worth."""
+        """The value of a win."""
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         players = groups.label.size - (self.dummy is not None)
@@ -91,7 +94,7 @@ class TwoPlayerElo(SingleParameterModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialElo(TwoPlayerElo):
-    """The logistic version (elo §3.1.1)."""
+    """The logistic version (§3.1.1)."""
 
     key: ClassVar[str] = "elo-exponential"
 
@@ -105,7 +108,7 @@ class ExponentialElo(TwoPlayerElo):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianElo(TwoPlayerElo):
-    """The Gaussian version (elo §3.1.2), by likelihood or by the original, bounded rule."""
+    """The Gaussian version (§3.1.2), by likelihood or by the original, bounded rule."""
 
     key: ClassVar[str] = "elo-gaussian"
 

@@ -1,4 +1,8 @@
-"""Elo and Glicko extended to free-for-all, and the naive baseline (evaluation-metrics §III A, B, D)."""
+"""Elo and Glicko for free-for-all races, and a naive baseline.
+
+Source: A. Dehpanah et al., "The Evaluation of Rating Systems in Online Free-for-All Games",
+https://arxiv.org/abs/2008.06787, §III.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,9 @@ def normalised_results(groups: Groups) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class EloFfa(SingleParameterModel):
-    """Elo over all pairs, results and expectations normalised to one (evaluation-metrics §III A).
+    """Elo over all pairs, results and expectations normalised to one (§III A).
 
-    `rates` is the K of the source, whose odds are powers of e, not of ten. The defaults are its §V's.
+    `rates` is the K of the source. Its odds are powers of e, not of ten. The defaults are those of its §V.
     """
 
     key: ClassVar[str] = "elo-ffa"
@@ -55,14 +59,14 @@ class EloFfa(SingleParameterModel):
 
 
 def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
-    """How much less a comparison tells under a variance: g of the source; 1 without variance."""
+    """Return g of the source: how much a variance weakens a comparison; 1 without variance."""
     factor: FloatArray = (1 + 3 * q**2 * variance / np.pi**2) ** -0.5
     return factor
 
 
 @dataclass(frozen=True, kw_only=True)
 class GlickoFfa:
-    """Glicko over all pairs, results and expectations normalised to one (evaluation-metrics §III B).
+    """Glicko over all pairs, results and expectations normalised to one (§III B).
 
     The source weighs the change with g(σ_j) without saying which of several opponents j is. Here it is the
     mean over the opponents that the player was compared with, which for two players is what is printed.
@@ -116,10 +120,10 @@ class GlickoFfa:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousRank:
-    """Predicts that everybody is placed as in the race before (evaluation-metrics §III D).
+    """Predict that every player repeats the place of their last race (§III D).
 
-    The state is the last observed rank, 0 for a player without one. A naive baseline: it sees neither who
-    the opponents were nor how many.
+    The state is the last observed rank, 0 for a player without one. A naive baseline: it ignores
+    the opponents and their number.
     """
 
     key: ClassVar[str] = "previous-rank"
@@ -145,6 +149,6 @@ class PreviousRank:
         return to_points(self.rating(states))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """One or zero, as the previous ranks say; a half where they are equal or one has none."""
+        """Return one or zero by the previous ranks; a half if they are equal or one is missing."""
         known = (a[..., 0] > 0) & (b[..., 0] > 0)
         return np.where(known, (1 + np.sign(b[..., 0] - a[..., 0])) / 2, 0.5)

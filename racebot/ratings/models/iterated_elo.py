@@ -1,6 +1,7 @@
-"""Iterated Elo with a co-rated factor, in several passes (terra-mystica, "The rating system").
+"""Iterated Elo with a co-rated factor, in several passes over a whole history.
 
-Offline only: a rating depends on the races after it too, so that the model is no `RatingModel`.
+Source: J. Snellman's ratings of online Terra Mystica, "The rating system", https://www.snellman.net/blog/.
+Offline only: a rating also depends on later races, so this is not a `RatingModel`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Match(NamedTuple):
     Attributes:
         players: shape [n]; number of each entrant.
         outcome: of the n entrants.
-        factors: shape [n]; number of what each entrant raced with (a faction, a character, a seed's
-            setting), if that is rated too.
+        factors: shape [n]; number of each entrant's factor (a faction, a character, a seed's setting), if
+            factors are rated.
     """
 
     players: IntArray
@@ -33,7 +34,7 @@ class Match(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """What a history comes to: of the players, shape [players], and of the factors, shape [factors]."""
+    """Ratings at the end of a history: of players, shape [players], and of factors, shape [factors]."""
 
     players: FloatArray
     factors: FloatArray

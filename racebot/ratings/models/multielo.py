@@ -1,4 +1,6 @@
-"""Multielo: Elo with scores that are shared out among all entrants (multielo, "Methodology").
+"""Multielo: Elo with scores shared out among all entrants.
+
+Source: D. Cunningham, https://github.com/djcunningham0/multielo, "Methodology".
 
 Actual and expected scores both sum to one over the entrants; the change is K(N-1)(actual - expected).
 """
@@ -25,7 +27,7 @@ def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: 
 
     Args:
         ratings: shape [..., n].
-        groups: the order; where two of a group were not compared, each is promised what it got, half.
+        groups: the order; two members of a group were not compared, so each expects and gets a half.
         unit: rating lead that makes the odds e to 1; a number or an array of shape [candidates].
         ties: whether two of a group drew, which makes their chances count.
     """

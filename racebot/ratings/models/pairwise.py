@@ -1,4 +1,7 @@
-"""Pairwise Elo: a race as one game per pair of entrants (multiplayer-generalizations-of-elo §3.2.1)."""
+"""Pairwise Elo: a race as one game per pair of entrants.
+
+Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §3.2.1.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from racebot.ratings.ranking import Groups
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseElo(SingleParameterModel):
-    """Sum or mean of the two-player updates; the defaults are those of elo §5.1 for the sum."""
+    """Sum or mean of the two-player updates; the defaults are the published ones (§5.1) for the sum."""
 
     key: ClassVar[str] = "pairwise-elo"
 

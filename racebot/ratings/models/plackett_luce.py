@@ -1,9 +1,12 @@
-"""Plackett-Luce: exponential performances (multiplayer-generalizations-of-elo §3.2.2, §4, §5).
+"""Plackett-Luce: exponential performances.
+
+Source: "Multiplayer generalizations of Elo rating system",
+https://github.com/blkerby/MultiEloRating, §3.2.2, §4 and §5.
 
 A race is a sequence of eliminations. With rates λ = e^(-r) the entrant whose exponential clock rings
-first is placed last; in the reversed orientation, with λ = e^r, the one whose clock rings first wins. What
-an entrant who leaves at a stage loses, those still to come gain in proportion to their rates, so that a
-stage is described by the losses of those who leave.
+first is placed last. In the reversed orientation, with λ = e^r, the entrant whose clock rings first wins.
+Entrants who are still racing share the loss of each entrant who leaves, in proportion to their rates, so
+the losses of those who leave describe a stage.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ PRECISION = 1e-11
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuce(SingleParameterModel):
-    """Gradient of the Plackett-Luce likelihood; the defaults are the published ones of elo §5.2.
+    """Gradient of the Plackett-Luce likelihood; the defaults are the published ones (§5.2).
 
-    A group of more than one (the unfinished, finishers with equal times, and whoever shares the last
-    place with the dummy) is read as `unfinished` says:
+    `unfinished` says how to read a group of more than one (the unfinished, finishers with equal times, and
+    entrants who share the last place with the dummy):
 
     - exact: the order inside the group is unobserved, and summed over.
     - independent: as if each member had met the rest of the race alone.
@@ -84,7 +87,7 @@ class PlackettLuce(SingleParameterModel):
 
 
 def unobserved_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """What each member loses when all of a group go before the rest, in an order that is not known.
+    """Return the loss of each member of a group that leaves before the rest, in an unknown order.
 
     The probability is ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0, with M the rest's mass: every member's
     clock has rung when the rest's first one rings. A loss is ∂ log P / ∂ log λ, the mean of y / (e^y - 1)
@@ -109,7 +112,7 @@ def unobserved_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """What each member loses in the mean over all orders of a group that goes before the rest.
+    """Return the mean loss of each member over all orders of a group that leaves before the rest.
 
     A set of s of the m members remains with probability 1 / C(m, s), which is (m+1) ∫ p^s (1-p)^(m-s) dp
     over (0, 1), and the sum over all sets that hold member k becomes
@@ -120,7 +123,7 @@ def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
 
     Args:
         rates: shape [..., m].
-        mass: shape [...]; 0 for the last group, whose members have nobody but each other.
+        mass: shape [...]; 0 for the last group.
 
     Returns:
         Shape [..., m]; negative where the ties are worth a gain.
@@ -145,7 +148,7 @@ def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _axis(m: int, spread: int = 0) -> FloatArray:
-    """Nodes of x = log t for the trapezoid rule, t in units of the slowest clock: shape [nodes].
+    """Return nodes of x = log t for the trapezoid rule, t in units of the slowest clock: shape [nodes].
 
     The integrands are entire in t and decay towards both ends of the axis, so that the error falls
     geometrically with the step; the hardest case for m members is that of the Gamma function, t^m e^(-t).

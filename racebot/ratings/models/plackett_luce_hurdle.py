@@ -68,7 +68,7 @@ def update(
             moved = max(moved, rating + rate * hurdle_gradient(rating, True, settings.level, settings.width))
         # A rating already below the floor, from an older setting, may stay there.
         moved = max(moved, min(rating, settings.floor))
-        # The last of a race that everybody finished gains nothing, though the hurdle alone would say so.
+        # The clamp: the last of a race that all entrants finished gains nothing.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
     return sound
 
@@ -158,7 +158,7 @@ def tied_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuceHurdle(KernelModel, SingleParameterModel):
-    """The last of a race that everybody finished does not gain, though the hurdle alone would say so."""
+    """A hurdle model with one number per player. The last of a race that all finished never gains."""
 
     key: ClassVar[str] = "plackett-luce-hurdle"
 

@@ -1,8 +1,10 @@
-"""What the single-parameter models have in common, once (multiplayer-generalizations-of-elo §5).
+"""The base of all single-parameter models.
 
-A model of this kind keeps one number per player and adds one short function: the direction in which a
-race moves each entrant. Where the ratings start, the dummy player that anchors the scale, the learning
-rate, the floor and the points that people see are the same for all.
+Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §5.
+
+A single-parameter model keeps one number per player and adds one short function: the direction in which a
+race moves each entrant. The initial rating, the dummy player that anchors the scale, the learning rate, the
+floor and the points are the same for all.
 """
 
 from __future__ import annotations
@@ -54,10 +56,8 @@ class SingleParameterModel(ABC):
         positive=True,
         search=(0.01, 1.0),
     )
-    floor: Number | None = parameter(
-        None, help="rating below which nobody falls; none leaves it out", optional=True
-    )
-    points_scale: Number = parameter(1000.0, help="points that people see per unit of rating", positive=True)
+    floor: Number | None = parameter(None, help="lowest rating; none leaves it out", optional=True)
+    points_scale: Number = parameter(1000.0, help="points per unit of rating", positive=True)
 
     def __post_init__(self) -> None:
         if not self.rates or (len(self.rates) > 1 and len(self.rates) != len(self.knots)):
@@ -70,7 +70,7 @@ class SingleParameterModel(ABC):
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         """How a race moves each entrant at a learning rate of one: shape [..., n], like `ratings`.
 
-        The dummy player is the last entrant, where there is one. At least two groups are given.
+        The dummy player, if there is one, is the last entrant. At least two groups are given.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class SingleParameterModel(ABC):
         moves = self.direction(entrants, Groups.of(outcome, dummy=self.dummy is not None))
         updated = ratings + self.learning_rate(ratings) * moves[..., : outcome.size]
         if self.floor is not None:
-            # Who is below already, by an older setting of the floor, is not lifted by losing.
+            # A rating already below the floor, from an older setting, may stay there.
             updated = np.maximum(updated, np.minimum(ratings, per_entrant(self.floor)))
         return updated[..., np.newaxis]
 
@@ -101,7 +101,7 @@ class SingleParameterModel(ABC):
         return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
 
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
-        """Linear between the knots, flat outside (elo §5.2): broadcasts with `ratings` [..., n]."""
+        """Linear between the knots, flat outside (§5.2): broadcasts with `ratings` [..., n]."""
         if len(self.rates) == 1:
             return per_entrant(self.rates[0])
         knots, rates = self._knots_and_rates

@@ -1,4 +1,8 @@
-"""Thurstone's model: performances around the rating (multiplayer-generalizations-of-elo §3.2.3, §4, §5)."""
+"""Thurstone's model: performances around the rating.
+
+Source: "Multiplayer generalizations of Elo rating system",
+https://github.com/blkerby/MultiEloRating, §3.2.3, §4 and §5.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from racebot.ratings.ranking import Groups
 class Thurstone(SingleParameterModel):
     """Gradient of the likelihood of independent performances of unit variance.
 
-    The defaults are the published ones of elo §5.2. The order of a group is unobserved, and summed over.
+    The defaults are the published ones (§5.2). The order of a group is unobserved, and summed over.
     """
 
     key: ClassVar[str] = "thurstone"
@@ -60,13 +64,13 @@ class Thurstone(SingleParameterModel):
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each player's next performance: [..., n].
 
-        Logistic performances are taken for Gaussian ones of their variance.
+        Logistic performances are approximated by Gaussian ones of the same variance.
         """
         return states[..., 0], np.ones(states.shape[:-1])
 
 
 def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
-    """Posterior means of Gaussian performances where nobody shares a place: shape [..., n]."""
+    """Return posterior means of Gaussian performances if no place is shared: shape [..., n]."""
     worst_first = (-groups.label).argsort()
     places = groups.label[worst_first].tolist()
     flat = ratings.reshape(-1, ratings.shape[-1])
@@ -79,7 +83,7 @@ def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
 
 
 def logistic_win(lead: FloatArray) -> FloatArray:
-    """Chance that a logistic performance of unit variance beats another, from the lead in rating.
+    """Return the chance that a logistic performance of unit variance beats another, by the lead in rating.
 
     With d the lead in units of the logistic scale it is e^d (e^d - 1 - d) / (e^d - 1)².
     """

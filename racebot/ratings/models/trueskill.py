@@ -1,10 +1,11 @@
 """TrueSkill for races of players or teams.
 
-Source: "TrueSkill: A Bayesian Skill Rating System". A player's skill is believed to be N(μ, σ²), a
-performance is skill plus N(0, β²), a team's performance the sum of its members'; the outcome compares
-performances, and expectation propagation turns the comparisons into new beliefs.
+Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006),
+https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. A player's skill is believed to
+be N(μ, σ²), a performance is skill plus N(0, β²), a team's performance the sum of its members'. The outcome
+compares performances, and expectation propagation turns the comparisons into new beliefs.
 
-What differs is the comparisons made where the order inside a group was not observed:
+The two readings of a group whose order was not observed differ in their comparisons:
 
 `censored`, the default, compares every member of a group with every member of the next group, and
 members of one group with each other never: each unfinished player with the worst finisher alone, one win
@@ -13,8 +14,10 @@ above all of the next" is the same event as "each of one above each of the next"
 enter it alike: the listing order cannot matter, and equal beliefs get equal changes.
 
 `tie` lines all entrants up, best group first and as listed within a group, and compares neighbours, those of
-one group as a draw. That is what the `trueskill` package does, and racetime.gg with it: unfinished players
-pull each other together, and their results depend on who happens to stand next to whom.
+one group as a draw. The `trueskill` package does this, and so does racetime.gg: unfinished players
+pull each other together, and their results depend on the listing order.
+
+A race in which all entrants tie is not rated: it has no order to learn from. (The package lowers every σ.)
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 _SITE_ROUNDS = 10
-"""Where the package stops, converged or not; `tie` stops with it."""
+"""The `trueskill` package stops after so many, converged or not, and `tie` does the same."""
 _ROUNDS = 200
 _TOLERANCE = 1e-10
 """Standard deviations; so small that a candidate stops at the same numbers alone and among others."""
@@ -134,10 +137,8 @@ class TrueSkill:
     conservative: Number = parameter(
         2.0, help="k of the rating μ − k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 4.0)
     )
-    points_scale: Number = parameter(100.0, help="points that people see per unit of rating", positive=True)
-    points_floor: Number | None = parameter(
-        0.0, help="fewest points that people see; none leaves it out", optional=True
-    )
+    points_scale: Number = parameter(100.0, help="points per unit of rating", positive=True)
+    points_floor: Number | None = parameter(0.0, help="fewest points; none leaves it out", optional=True)
 
     def __post_init__(self) -> None:
         if np.any(np.asarray(self.draw_probability) >= 1.0):
@@ -176,8 +177,7 @@ class TrueSkill:
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Probability that a player in state a is placed before one in state b: shape of the rows [...].
 
-        Draws apart, equation (1) with the uncertainty of both skills, as in terra-mystica-rating-eval,
-        section "TrueSkill".
+        Equation (1) with the uncertainty of both skills, draws left out.
         """
         gap = a[..., 0] - b[..., 0]
         variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2

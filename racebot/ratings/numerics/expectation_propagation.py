@@ -1,8 +1,9 @@
 """Expectation propagation over comparisons of performances, the core of TrueSkill.
 
-Source: "TrueSkill: A Bayesian Skill Rating System", sections 2 and 3. Units (players or teams) have
-Gaussian performances t_i with prior mean m_i and variance v_i. A comparison of units a and b observes that
-the difference t_a − t_b exceeds a margin (a win) or that it is within it (a draw); its message to either
+Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), sections 2
+and 3, https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. Units (players or teams)
+have Gaussian performances t_i with prior mean m_i and variance v_i. A comparison of units a and b observes
+that the difference t_a − t_b exceeds a margin (a win) or that it is within it (a draw); its message to either
 unit is the Gaussian that gives the difference the same mean and variance as the truth does.
 
 Messages are never stored as factors of a graph. With the *cavities* of a and b (what is known of them
@@ -14,11 +15,11 @@ difference has mean m + s·V and variance v·(1 − W), and row 3 of table 1 sim
 
 in which nothing vanishes or overflows, however expected or surprising the comparison was.
 
-All functions serve floats and arrays alike (`truncated.Arithmetic`): an array holds one value for each
+All functions serve floats and arrays alike (`arithmetic`): an array holds one value for each
 candidate of a parameter sweep.
 
 Three schedules: `along_chain` for units in a row, the source's; `through_layers` where units share a
-neighbour but no comparisons close a circle; `jointly` where they do, and messages between single units
+neighbour but no comparisons close a circle; `jointly` if they do, and messages between single units
 would count the same evidence many times over.
 """
 
@@ -38,7 +39,7 @@ _SHARPEST = 1e-6
 
 
 class Evidence(NamedTuple):
-    """What the comparisons say of one unit's performance, given its prior mean.
+    """The evidence of the comparisons about one unit's performance, given its prior mean.
 
     Attributes:
         precision: of the Gaussian likelihood, ≥ 0 up to rounding.
@@ -125,7 +126,7 @@ def along_chain(
             differences.append(t)
         if last == 0 or (previous and arithmetic.largest_change(differences, previous) <= tolerance):
             break
-    # The outermost comparisons speak to the ends last, and with what has since been learnt of the others.
+    # The outermost comparisons update the ends last, with the latest beliefs about the others.
     if last == 0:
         first = final
     m, v, shift, w = first
