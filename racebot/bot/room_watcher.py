@@ -23,6 +23,7 @@ from racebot.errors import (
     LedgerError,
     LedgerUnavailable,
     NotFoundError,
+    PayloadError,
     RacebotError,
     SiteError,
     TokenRefused,
@@ -233,7 +234,7 @@ class RoomWatch:
             asked_at = time.monotonic()
             try:
                 race = await self._site.race(self.name)
-            except SiteError as error:
+            except (SiteError, PayloadError) as error:
                 log.info("%s: could not be read: %s", self.name, error)
                 self._room.on_read_failed(time.monotonic())
             else:

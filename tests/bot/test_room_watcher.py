@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.racetime.client import Credentials, Site
+from racebot.racetime.payload import ChatMessage, Event, RaceUpdate
 from racebot.racetime.tokens import TokenSource
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -123,11 +124,61 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
             running.cancel()
 
 
-class SilentSocket:
-    """A room's socket on which nothing ever comes."""
+async def test_an_unusable_answer_about_the_race_costs_no_connection(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a system message in a finished room the race is read over HTTP, here without success."""
+    joins = itertools.count()
+    paths: list[str] = []
+    events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False))), SYSTEM_MESSAGE]
 
-    async def receive(self, wait: float) -> None:
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        next(joins)
+        yield SilentSocket(events)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.path)
+        token = {"access_token": "x", "expires_in": 3600}
+        return httpx.Response(200, json=token if request.url.path == "/o/token" else {"name": 3})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        running = asyncio.create_task(watching(ledger, site, at_once).run())
+        try:
+            async with asyncio.timeout(10):
+                while "/orb/r/data" not in paths:  # noqa: ASYNC110 - the transport has no event for it
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+        finally:
+            running.cancel()
+    assert next(joins) == 1
+
+
+SYSTEM_MESSAGE = ChatMessage(
+    "m1",
+    "Cat Owner#1014 changed finish time for Ann#1133 to 0:50:00",
+    0.0,
+    None,
+    "",
+    can_moderate=False,
+    bot=None,
+    is_system=True,
+)
+
+
+class SilentSocket:
+    """A room's socket that brings a few events and then nothing."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self._events = list(events)
+
+    async def receive(self, wait: float) -> Event | None:
+        if self._events:
+            return self._events.pop(0)
         await asyncio.sleep(wait)
+        return None
 
     async def ask_race(self) -> None:
         pass
