@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 from builders import SECOND, entrant, result
 
+from racebot.ledger.rows import Carry
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.plan import LeaderboardPlan
 from racebot.standings.queries import Listing
@@ -183,6 +184,15 @@ def test_explanation_uses_this_leaderboards_races(merge: Merge) -> None:
     assert re.search(r"The higher rated of two racers finished ahead in \d+ % of 180 pairs", shown)
     assert "86 % of all entries finished." in shown
     assert "Of 20 entries that did not finish, none gained points. Of 40 wins, none lost points." in shown
+
+
+def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) -> None:
+    merge([result("a", "ann bo")], LeaderboardPlan("thurstone-hurdle"))
+    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry("Any Orb"))
+    view = merge([result("b", "ann bo", after=9, goal="Season 2")], season)
+    (board,) = (each for each in view.boards if each.name == "S2")
+    shown = text(view, f"leaderboards/{board.address.stem}/explained.html")
+    assert "or with a rating carried over from Any Orb." in shown
 
 
 def test_explanation_says_what_a_lead_of_100_points_means(
