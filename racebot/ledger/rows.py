@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
+from racebot.text.format import exact_time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -137,7 +138,7 @@ RESTORE = "restore a backup"
 
 def text_of(moment: datetime) -> str:
     """A moment as the ledger stores it."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+    return exact_time(moment)
 
 
 @readable("time", RESTORE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from racebot.text.format import exact_time
 from racebot.text.parse import parse_duration
 
 _SECOND = timedelta(seconds=1)
@@ -25,7 +26,7 @@ def stamp(moment: datetime | None) -> str | None:
 
 def exact(moment: datetime) -> str:
     """Format a moment of a frame, message or HTTP header: microseconds, with an offset."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+    return exact_time(moment)
 
 
 def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:

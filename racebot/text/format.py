@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,11 @@ from typing import Any
 def signed(change: int) -> str:
     """Write a change of points with its sign: +12, −5, ±0."""
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
+
+
+def exact_time(moment: datetime) -> str:
+    """Write a time in UTC to the microsecond, as ISO 8601 with its offset. Such texts sort by time."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
