@@ -502,7 +502,7 @@ async def test_doctor_checks_the_page_folder(sandbox: Bench) -> None:
     good = await asyncio.to_thread(pages_finding, sandbox, "to/be/made")
     assert good == "ok    pages: written into to/be/made after each race"
     bad = await asyncio.to_thread(pages_finding, sandbox, "taken")
-    assert bad.startswith("wrong pages: taken cannot be written")
+    assert bad.startswith("wrong pages: taken is not writable")
 
 
 # Watching it
