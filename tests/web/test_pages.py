@@ -188,9 +188,9 @@ def test_explanation_uses_this_leaderboards_races(merge: Merge) -> None:
 
 def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) -> None:
     merge([result("a", "ann bo")], LeaderboardPlan("thurstone-hurdle"))
-    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry("Any Orb"))
+    season = LeaderboardPlan("thurstone-hurdle", carry=Carry("Any Orb"))
     view = merge([result("b", "ann bo", after=9, goal="Season 2")], season)
-    (board,) = (each for each in view.boards if each.name == "S2")
+    (board,) = (each for each in view.boards if each.name == "Season 2")
     shown = text(view, f"leaderboards/{board.address.stem}/explained.html")
     assert "or with a rating carried over from Any Orb." in shown
 
