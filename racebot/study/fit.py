@@ -33,7 +33,7 @@ EVERYTHING_FROM = 300
 """Races from which all parameters that move ratings are fitted as well."""
 ODDS = ("odds_scale", "odds_doubt")
 FORECAST = ("finish_level", "finish_width")
-EFFORT = Effort(candidates=62, generations=30)
+EFFORT = Effort(candidates=64, generations=30)
 _DIGITS = 4
 
 

@@ -70,7 +70,7 @@ class Effort:
     """The size of a search.
 
     Attributes:
-        candidates: parameter sets in a generation, approximately.
+        candidates: parameter sets in a generation, at least 6.
         generations: most generations; the search ends earlier once all candidates are alike.
         seed: the same seed finds the same parameters.
     """
@@ -241,9 +241,9 @@ def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
     rng = np.random.default_rng([effort.seed, len(space)])
     low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
     start = np.clip([d.start for d in space], low, high)
-    size = max(effort.candidates, LEAST_CANDIDATES) // 2
-    near = start + 0.1 * (high - low) * rng.standard_normal((size, len(space)))
-    anywhere = rng.uniform(low, high, (size, len(space)))
+    others = max(effort.candidates, LEAST_CANDIDATES) - 1
+    near = start + 0.1 * (high - low) * rng.standard_normal((others // 2, len(space)))
+    anywhere = rng.uniform(low, high, (others - others // 2, len(space)))
     population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)
     return population
 
