@@ -1,11 +1,11 @@
-"""One replay of a season by each model, and sweeps over parameter sets, beside what else rates such races.
+"""Time one replay of a season by each model, and sweeps over parameter sets, beside other packages.
 
-    python benchmarks/replay.py [FILE] [--repeats 3] [--candidates 256]
+    python benchmarks/replay.py [FILE] [--repeats 3] [--candidates 256] [--plain]
 
-FILE is an archive or JSON saved from the site; without one a season of 855 races is made up, of the sizes
-and the share of DNFs that such seasons have. Everything runs in one process, in turn, best of the repeats.
-Peers: the `trueskill` package (its default backend), openskill's PlackettLuce, and for the single-parameter
-models the loop that the formula of Plackett and Luce suggests, written plainly.
+FILE is an archive or JSON saved from the site. Without it, the benchmark invents a season of 855 races with
+typical sizes and a typical share of DNFs. All runs share one process, and the best of the repeats counts.
+Peers: the `trueskill` package (its default backend), openskill's PlackettLuce, and a plain loop over the
+formula of Plackett and Luce. With `--plain`, or without the extra `racebot[fast]`, nothing is compiled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import openskill.models
 import trueskill
 
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.ratings import registry
+from racebot.ratings import fast, registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
@@ -59,7 +59,10 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
+    parser.add_argument("--plain", action="store_true", help="leave compiled kernels out")
     arguments = parser.parse_args()
+    if arguments.plain:
+        fast.AVAILABLE = False
     results = read_races(arguments.file, category="", goal=None) if arguments.file else made_up(855)
     history = History.of(results)
     races = len(history)

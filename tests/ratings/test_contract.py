@@ -1,7 +1,7 @@
-"""What every rating model promises, over random races.
+"""The promises of every rating model, over random races.
 
-A variant is a model with one reading of those who share a place. A promise that a variant does not keep
-by its nature is named in `EXCEPTIONS`, with the reason; everything else must hold.
+A variant is a model with one reading of shared places. `EXCEPTIONS` names the promises that a variant does
+not keep by its nature, with the reason. Everything else must hold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLOSE_FOR = dict.fromkeys(["trueskill", "thurstone", "thurstone-filter", "thurst
 """Instead of `CLOSE` where a model iterates, or where the candidates share a grid that fits them all."""
 
 UNITS = {"trueskill": 4.0, "multielo": 200.0, "elo-ffa": 200.0, "glicko-ffa": 200.0, "previous-rank": 0.0}
-"""How far ratings typically lie apart, where it is not about 1; 0 where states cannot be moved freely."""
+"""Typical distance of ratings, if it is not about 1; 0 if states cannot be moved freely."""
 
 TWO_PLAYERS = {"elo-exponential", "elo-gaussian"}
 """Models that refuse more than two entrants."""
@@ -43,7 +43,7 @@ DOUBT = {
 }
 
 HURDLE = {
-    "better": "who gives up is compared with nobody, and a favourite's bad place can cost more than that",
+    "better": "without the floor, a favorite's bad place can cost more than giving up",
 }
 
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
@@ -158,7 +158,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def fit(variant: Variant, case: Case) -> Case:
-    """The case as far as the model can rate it: the first two entrants where it takes no more."""
+    """Reduce the case to the entrants that the model can rate: the first two if it takes no more."""
     if variant.key not in TWO_PLAYERS:
         return case
     outcome = case.outcome

@@ -20,7 +20,7 @@ def field_of(model: RatingModel, size: int = 6) -> FloatArray:
 
 @pytest.mark.parametrize("key", ALL)
 def test_chances_add_up(key: str) -> None:
-    """To the chance that anybody finishes; places to what there is of them."""
+    """Chances sum to the probability of any finish, and places to the sum of all places."""
     model = create(key)
     states = field_of(model)
     finishes, wins, places = (f(model, states) for f in (finish_chances, win_chances, expected_places))

@@ -18,7 +18,7 @@ NORMAL = NormalDist()
 
 
 def gain(model: RatingModel, lead: float) -> float:
-    """What the winner with this lead gains at a rate of one."""
+    """The gain of a winner with this lead at a rate of one."""
     after = model.rate(np.array([[lead], [0.0]]), Outcome.of([1, 2]))
     assert after.sum() == pytest.approx(lead, abs=1e-12)  # what one gains the other loses
     return float(after[0, 0] - lead)

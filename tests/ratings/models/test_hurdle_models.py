@@ -1,4 +1,4 @@
-"""What all hurdle models promise, as theorems over any states, and what each of them computes."""
+"""The promises of all hurdle models as theorems over any states, and the formulas of each."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def giving_up_never_pays(race: Race) -> None:
 
 
 def changing_places_pays_for_one_alone(race: Race) -> None:
-    """Two finishers change places: who comes up is worth no less than before, the other no more."""
+    """Two finishers swap places: the one who moves up gains no less than before, the other no more."""
     group = race.outcome.group.copy()
     finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
     assume(len(finishers) > 1)
@@ -363,7 +363,7 @@ def test_the_share_of_doubt_in_odds_is_bounded() -> None:
 
 
 def test_a_filter_by_hand() -> None:
-    """The winner after ten days away, somebody in a first race, and somebody who gave up after years."""
+    """The winner was away for ten days, the second is a newcomer, and a player back after years gives up."""
     model = ThurstoneFilter()
     states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
     day = 1010.0

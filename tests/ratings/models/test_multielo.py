@@ -62,7 +62,7 @@ def chance(a: float, b: float) -> float:
 
 
 def test_a_tie_of_two_is_a_draw() -> None:
-    """Where all tie nothing was observed; a draw shows in a race with a third player."""
+    """If all tie, nothing was observed; a draw shows in a race with a third player."""
     ratings = [1200.0, 1000.0, 1100.0]
     after = rated(MultiElo(unfinished="tie"), ratings, Outcome.of([1], unfinished=2))
     expected = [sum(chance(a, b) for j, b in enumerate(ratings) if j != i) / 3 for i, a in enumerate(ratings)]

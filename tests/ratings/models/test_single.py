@@ -1,4 +1,4 @@
-"""What all single-parameter models share, seen through a model whose direction is known beforehand."""
+"""The base of all single-parameter models, tested with a model whose direction is fixed."""
 
 from __future__ import annotations
 

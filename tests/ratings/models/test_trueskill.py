@@ -123,7 +123,7 @@ def test_two_players_in_closed_form() -> None:
     ]
     np.testing.assert_allclose(model.rate(np.array([a, b]), Outcome.of([1, 2])), expected, rtol=1e-12)
 
-    # A third player of whom nothing can be learnt makes a draw between the two ratable.
+    # A third player, about whom nothing can be learned, makes a race of two draws rateable.
     mass = norm.cdf(margin - gap) - norm.cdf(-margin - gap)
     v = (norm.pdf(-margin - gap) - norm.pdf(margin - gap)) / mass
     w = v**2 + ((margin - gap) * norm.pdf(margin - gap) + (margin + gap) * norm.pdf(margin + gap)) / mass

@@ -114,8 +114,8 @@ def in_logarithms(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, Fl
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[pytest.mark.long] * (seed > 0)) for seed in range(8)]
 )
-def test_what_is_given_out_is_right_for_all_fields(seed: int) -> None:
-    """Fast where it is sound, and by the general recursion where not: neither may be off by 2e-5."""
+def test_moments_are_right_for_all_fields(seed: int) -> None:
+    """The fast integrals if they are sound, and the general recursion always, are within 2e-5."""
     random = np.random.default_rng(seed)
     fast = 0
     for _ in range(40):
@@ -131,7 +131,7 @@ def test_what_is_given_out_is_right_for_all_fields(seed: int) -> None:
     assert 5 < fast < 35
 
 
-def test_three_of_whom_the_weakest_wins_by_far() -> None:
+def test_a_win_by_far_the_weakest_of_three_is_integrated() -> None:
     """P(X0 < X1 < X2) with the middle one as the variable; e^60 keeps it from underflow."""
     means = np.array([12.0, 4.0, 0.0])
 
@@ -184,7 +184,7 @@ def test_a_shared_place_is_summed_over() -> None:
     spread=st.sampled_from([0.0, 1.0, 3.0]),
     seed=st.integers(0, 999),
 )
-def test_what_is_true_of_every_order(means: list[float], spread: float, seed: int) -> None:
+def test_moments_of_every_order_balance(means: list[float], spread: float, seed: int) -> None:
     """The moves balance, the performances come out in order, and nothing becomes less certain."""
     scales = np.sqrt(1.0 + spread * np.random.default_rng(seed).random(len(means)))
     moments = moments_of_one(means, scales.tolist())
