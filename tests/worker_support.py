@@ -182,8 +182,13 @@ def finish(room: FakeRoom, *minutes: int) -> None:
 
 
 def said(room: FakeRoom) -> list[str]:
-    """Return the bots' messages in a room's chat."""
-    return [message.text for message in room.chat if message.bot is not None]
+    """Return what bots said in a room's chat, with ordinary spaces."""
+    return [spaced(message.text) for message in room.chat if message.bot is not None]
+
+
+def spaced(text: str) -> str:
+    """Replace the no-break spaces inside entries."""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def settled(sandbox: Bench, room: FakeRoom) -> bool:

@@ -16,7 +16,6 @@ from racebot.chat.templates import Texts
 from racebot.ledger.queue import Delivery, Kind, Message, Outbox, OutboxRow
 from racebot.ledger.rows import Leaderboard
 from racebot.races.result import RaceResult
-from racebot.standings.rater import TEAM_RACE
 from racebot.standings.settle import Rated
 
 
@@ -45,50 +44,40 @@ class Announcer:
     def announce(
         self,
         rated: Sequence[Rated],
+        key: str | None = None,
         *,
         correction: int = 0,
-        again: bool = False,
         edits: Sequence[Mapping[str, str]] = (),
     ) -> bool:
-        """Queue each leaderboard's changes for a finished race.
+        """Queue the changes of a finished race, or their correction.
 
         Args:
-            rated: the changes.
+            rated: the changes on each leaderboard.
+            key: the `announcement_key`; None for a repetition, which replaces no announcement.
             correction: 0 for a first announcement, otherwise the number of the correction.
-            again: whether a moderator asked for a repetition.
             edits: what a correction corrects, as `edits_between` lists it; stored in the message's body.
 
         Returns:
             Whether any text resulted.
         """
-        queued = False
-        for each in rated:
-            board, result = each.leaderboard, each.result
-            if each.note == TEAM_RACE:
-                phrases = messages.team_race(board.name, self._texts)
-            elif each.changes or correction:
-                phrases = messages.provisional(
-                    result,
-                    board.name,
-                    each.changes,
-                    self._texts,
-                    by_team=each.by_team,
-                    correction=correction,
-                    again=again,
-                )
-            else:
-                phrases = []
-            for number, text in enumerate(phrases, start=1):
-                body: dict[str, object] = {"text": text, "announces": bool(each.changes)}
-                if not again:
-                    body |= {"result": announcement_key(rated), "correction": correction}
-                if edits:
-                    body["edits"] = list(edits)
-                if each.changes and number == len(phrases) and (buttons := self._buttons(board)):
+        race, category = rated[0].result.name, rated[0].result.category
+        if correction:
+            texts = messages.correction(rated, self._announced_entries(race), edits, self._texts)
+        else:
+            texts = messages.announcement(rated, self._texts)
+        changed = [each for each in rated if each.changes]
+        for number, text in enumerate(texts, start=1):
+            body: dict[str, object] = {"text": text, "announces": bool(changed)}
+            if key is not None:
+                body |= {"result": key, "correction": correction}
+            if edits:
+                body["edits"] = list(edits)
+            if changed and number == len(texts):
+                body["entries"] = messages.entries(changed, self._texts)
+                if buttons := self._buttons(changed[0].leaderboard):
                     body["buttons"] = buttons
-                self._put(result.name, result.category, "chat", body)
-                queued = True
-        return queued
+            self._put(race, category, "chat", body)
+        return bool(texts)
 
     def withdraw(self, race: str, category: str) -> None:
         """Queue the withdrawal of changes that stand in a room's chat."""
@@ -147,6 +136,11 @@ class Announcer:
 
     def _put(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> None:
         self._outbox.put(self.message(race, category, kind, body), self._clock())
+
+    def _announced_entries(self, race: str) -> messages.Entries:
+        """Return the entries of the announcement that stands in a room's chat; empty if unknown."""
+        bodies = [row.message.body for row in self._since_withdrawal(race) if "result" in row.message.body]
+        return bodies[-1].get("entries", {}) if bodies else {}
 
     def _announced_changes(self, race: str) -> bool:
         return any(row.message.body.get("announces") for row in self._since_withdrawal(race))

@@ -1,32 +1,44 @@
-"""Recognizes commands in chat lines and answers them."""
+"""Commands in a room: which chat lines are commands, who may give them, and the replies."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
+from racebot.bot.heartbeat import utc_now
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers
+from racebot.chat.answers import Answers, Draft
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT
 from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import Texts
+from racebot.errors import OrderError
 from racebot.racetime.payload import ChatMessage, Race
+from racebot.standings import orders
+
+log = logging.getLogger(__name__)
 
 ORDERS = frozenset({"off", "on", "redo"})
-"""Arguments of the help command that only moderators may use."""
-REMEMBERED = 1000
-"""Message ids kept, so that a repeated frame is not answered twice."""
+"""Orders of moderators, after `!ratings`. The room's opener and its monitors may give the first two."""
+ABOUT_SELF = frozenset({"hide me", "show me"})
+"""Orders of any player about their own name."""
+MESSAGES_KEPT = 1000
+"""Message ids to remember, so that a repeated frame is answered once."""
+REPEAT_AFTER = 30.0
+"""Seconds in which the same answer is given once in a room."""
+SELF_REASON = "asked in chat"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, for the user with the id `to` or, if that is None, for the room."""
+    """An answer to compose, off the ledger's thread, and the one user to send it to; None is the room."""
 
-    text: str
+    draft: Draft
     to: str | None
 
 
@@ -34,13 +46,14 @@ class CommandHandler:
     """Answers the commands of one category's rooms.
 
     Args:
-        lifecycle: carries out the moderators' orders.
-        answers: answers everything else.
+        lifecycle: carries out orders.
+        answers: answers questions.
         texts: the wording.
         words: the names of the commands.
-        limiter: limits the answers to one user and in one room.
-        private: whether only the user who asked sees an answer.
+        limiter: limits answers.
+        private: whether answers are private notes.
         clock: seconds on a monotonic scale.
+        now: returns the current time, with its offset.
     """
 
     def __init__(
@@ -53,6 +66,7 @@ class CommandHandler:
         *,
         private: bool,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._lifecycle = lifecycle
         self._answers = answers
@@ -61,15 +75,17 @@ class CommandHandler:
         self._limiter = limiter
         self._private = private
         self._clock = clock
-        self._seen: deque[str] = deque(maxlen=REMEMBERED)
-        self._noted: deque[str] = deque(maxlen=REMEMBERED)
-        """Races whose room was already told that they do not count."""
+        self._now = now
+        self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        self._given: dict[tuple[str, str | None, str], float] = {}
+        self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        """Races whose room was told that they do not count."""
 
     def parse(self, message: ChatMessage, race: Race | None) -> Asked | None:
         """Return the command in a chat message, or None if there is none to answer.
 
-        Messages from bots and the site, closed rooms and users over the limit are ignored. The limit does
-        not hold for a moderator's `off` and `on`, which are needed most when users send many commands.
+        Bots, the site, closed rooms and players over the limit get no answer. A moderator's order is never
+        refused: it comes when there is too much chat.
         """
         if race is None or race.recorded or message.is_system or message.bot is not None:
             return None
@@ -79,40 +95,50 @@ class CommandHandler:
         if asked is None:
             return None
         self._seen.append(message.id)
-        if message.can_moderate and _order(asked) in {"off", "on"}:
+        if _may_order(message, _order(asked)):
             return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
     def reply(self, asked: Asked, message: ChatMessage, race: Race) -> Reply | None:
-        """Carry out a command and return the answer, or None to stay silent. Runs on the ledger thread.
+        """Carry out an order, or read what an answer needs. Ledger work.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
+        asker = Person(str(message.user_id), message.user_name)
         if order := _order(asked):
             text = self._carry_out(order, message, race)
-            return Reply(text, None) if text else None
+            return Reply(lambda: text, None) if text else None
+        if asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF:
+            text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
+            return Reply(lambda: text, asker.id) if text else None
         if self._lifecycle.is_quiet(race.name):
             return None
-        asker = Person(str(message.user_id), message.user_name)
-        text = self._answers.answer(asked, race, asker, moderator=message.can_moderate)
+        draft = self._answers.draft(asked, race, asker, moderator=message.can_moderate)
         if race.custom_goal or not race.recordable:
-            text = self._with_note(text, asked, race)
-        return Reply(text, asker.id if self._private else None) if text else None
+            draft = self._with_note(draft, asked, race)
+        return Reply(draft, asker.id if self._private else None)
 
-    def _with_note(self, text: str, asked: Asked, race: Race) -> str:
-        """Add to the first answer in a room that its race does not count."""
+    def is_repeat(self, race: str, to: str | None, text: str) -> bool:
+        """Return whether the same answer was given in a room just now; if not, remember it."""
+        now = self._clock()
+        self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
+        key = (race, to, text)
+        return self._given.setdefault(key, now) != now
+
+    def _with_note(self, draft: Draft, asked: Asked, race: Race) -> Draft:
+        """Return an answer in a race that does not count, which the first one in the room says."""
         note = self._texts.not_counted
         if asked.command is Command.ODDS:
-            text = ""
+            draft = str
         elif race.name in self._noted:
-            return text
+            return draft
         self._noted.append(race.name)
-        return f"{note} {text}".strip()[:MESSAGE_LIMIT]
+        return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]
 
     def _carry_out(self, order: str, message: ChatMessage, race: Race) -> str:
         """Carry out a moderator's order and return the answer."""
-        if not message.can_moderate:
+        if not _may_order(message, order):
             return "" if self._lifecycle.is_quiet(race.name) else self._texts.moderators_only
         match order:
             case "off":
@@ -123,8 +149,25 @@ class CommandHandler:
                 return self._texts.on
         return "" if self._lifecycle.say_again(race.result) else self._texts.nothing_to_repeat
 
+    def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
+        """Hide the asker's name or show it again, and return the answer."""
+        settler = self._lifecycle.settler
+        player = settler.ledger.players.get(settler.ledger.orders.account(asker.id))
+        if player is None:
+            return self._texts.hide_unknown
+        try:
+            (orders.hide if hide else orders.unhide)(settler, player, SELF_REASON, self._now())
+        except OrderError as error:
+            log.info("%s: %s", asker.id, error)
+        command = self._words.line(Command.HELP)
+        return (self._texts.hidden if hide else self._texts.unhidden).format(command=command)
+
 
 def _order(asked: Asked) -> str | None:
-    """Return the moderator's order in a command, or None if it is not an order."""
+    """Return the moderators' order in a command, if it is one."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None
+
+
+def _may_order(message: ChatMessage, order: str | None) -> bool:
+    return order is not None and (message.can_moderate or (message.is_monitor and order != "redo"))

@@ -139,7 +139,10 @@ class Lifecycle:
                 is_correction = self._announcer.last_key(result.name) not in {None, key}
                 corrections += is_correction
                 edits = edits_between(previous, result) if previous is not None else []
-                self._announcer.announce(rated, correction=corrections if is_correction else 0, edits=edits)
+                named = [self._named(each) for each in rated]
+                self._announcer.announce(
+                    named, key, correction=corrections if is_correction else 0, edits=edits
+                )
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
     def needs_room(self, result: RaceResult) -> bool:
@@ -158,7 +161,8 @@ class Lifecycle:
         with self._ledger.transaction():
             if self._ledger.race(result.name) is not None:
                 return False
-            return self._announcer.announce(self.settler.preview(result), again=True)
+            named = [self._named(each) for each in self.settler.preview(result)]
+            return self._announcer.announce(named)
 
     def keep_quiet(self, name: str) -> None:
         """Write nothing more in this room's chat."""
@@ -206,7 +210,7 @@ class Lifecycle:
             if self._texts.info:
                 blocks = [
                     info_box.info_block(
-                        r.result, r.leaderboard.name, r.changes, self._texts, by_team=r.by_team
+                        r.result, r.leaderboard.name, self._named(r).changes, self._texts, by_team=r.by_team
                     )
                     for r in boards
                 ]
@@ -279,6 +283,11 @@ class Lifecycle:
             else:
                 pending = replace(pending, misses=0, next_look=self._next_look(pending))
                 self._ledger.pending.save(pending)
+
+    def _named(self, rated: Rated) -> Rated:
+        """Leave hidden players out of a message."""
+        hidden = self._ledger.orders.hidden()
+        return replace(rated, changes=tuple(each for each in rated.changes if each.player not in hidden))
 
     def _forget(self, name: str) -> None:
         self._ledger.pending.remove(name)

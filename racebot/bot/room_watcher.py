@@ -276,15 +276,17 @@ class RoomWatch:
             return
         try:
             reply = await self._call(self._command_handler.reply, asked, message, race)
+            # Explaining a large race takes long, and must not hold up the ledger's thread.
+            text = "" if reply is None else await asyncio.to_thread(reply.draft)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a question must not.
             log.error("%s; no answer given", error)
         except Exception:
             log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
         else:
-            if reply is not None:
+            if reply is not None and text and not self._command_handler.is_repeat(self.name, reply.to, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
-                self._sender.answer(reply.text, reply.to)
+                self._sender.answer(text, reply.to)
             self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:

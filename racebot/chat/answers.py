@@ -1,12 +1,13 @@
-"""What the bot answers to commands: the ledger's facts in the words of `texts.py`.
+"""Answers to commands, each one message.
 
-Each answer is one message. All of it is ledger work; nothing here writes or sends.
+An answer is made in two steps. Reading the ledger happens on the ledger's thread and takes milliseconds. The
+slow part, rating the room's race and explaining it, is left to the `Draft`, which needs no ledger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import cast
@@ -16,54 +17,47 @@ import numpy as np
 from racebot import __version__
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT
-from racebot.chat.people import Person, find_person, known_as
+from racebot.chat.people import Person, find_pair, find_person, known_as
 from racebot.chat.templates import Texts
 from racebot.chat.why import why_phrases
-from racebot.chat.words import percent
+from racebot.chat.words import ordinal, percent, unbroken
 from racebot.errors import LedgerError
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import RaceResult, shown_names
+from racebot.races.result import Entrant, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
+from racebot.ratings.model import RatingModel
 from racebot.standings import queries
-from racebot.standings.explain import explain_race
+from racebot.standings.explain import Explanation, explain_race
 from racebot.standings.queries import Listing
-from racebot.standings.settle import Settler
+from racebot.standings.settle import Preview, Rated, Settler
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
 LEADERBOARD_LENGTH = 5
 LONGEST_LEADERBOARD = 25
-RACES_EXPLAINED = 8
-"""Explanations that are kept, for after a finish all ask for the same; that of a large race takes a while."""
+RACES_KEPT = 8
+"""Previews and explanations to keep: after a finish, everyone asks for the same ones."""
 BEFORE_START = frozenset({"open", "invitational", "pending"})
+LEAST_ODDS = 0.01
+"""Chance to win below which entrants are counted, not named."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Raced:
-    """A race that changed a player's rating, or will once it is recorded."""
-
-    result: RaceResult
-    changes: tuple[Change, ...]
-    pending: bool
-
-    def change(self, player: str) -> Change:
-        (change,) = (each for each in self.changes if each.player == player)
-        return change
+Draft = Callable[[], str]
+"""Composes an answer without the ledger, on any thread."""
 
 
 class Answers:
     """Answers commands in the rooms of one category.
 
     Args:
-        settler: for the ledger, and for what a race that is not recorded yet would do.
+        settler: reads the ledger and previews races.
         texts: the wording.
-        words: what the commands are called.
-        listing: who is listed on a leaderboard.
-        link: the address of a leaderboard's page, None where none is published.
+        words: the names of the commands.
+        listing: which players a leaderboard lists.
+        link: the address of a leaderboard's page, None if none is published.
     """
 
     def __init__(
@@ -80,25 +74,49 @@ class Answers:
         self._words = words
         self._listing = listing
         self._link = link
-        self._explain = lru_cache(RACES_EXPLAINED)(explain_race)
+        self._preview = lru_cache(RACES_KEPT)(Preview.rate)
+        self._explain = lru_cache(RACES_KEPT)(_explain)
 
-    def answer(self, asked: Asked, race: Race, asker: Person, *, moderator: bool) -> str:
-        """The answer to a command asked in a race's room; empty where the texts are silent.
+    def draft(self, asked: Asked, race: Race, asker: Person, *, moderator: bool) -> Draft:
+        """Read what the answer to a command needs. Ledger work.
+
+        Args:
+            asked: the command.
+            race: of the room.
+            asker: who asks.
+            moderator: whether the asker moderates the category.
+
+        Returns:
+            The draft. It composes an empty text if there is nothing to say.
 
         Raises:
             LedgerError: the ledger cannot be read.
         """
         if asked.command is Command.HELP:
-            return self._help(moderator=moderator)
+            return _finished(self._help(moderator=moderator))
         race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self._ledger, asker)
-        answers = [self._on(board, asked, race, asker) for board in self._boards(race)]
-        return self._one(dict.fromkeys(answers))  # what holds of all leaderboards is said once
+        boards = self._boards(race, self._goal(asked, race))
+        drafts = [self._on(board, asked, race, asker) for board in boards]
+        names = [plain(board.name) for board in boards]
 
-    def _boards(self, race: Race) -> list[Leaderboard]:
-        """Return the leaderboards of a race's goal. A custom goal has none, so the latest one stands in."""
-        if not race.custom_goal:
-            planned = self._settler.plans.leaderboards(race.category, race.goal)
+        def compose() -> str:
+            answers = [draft() for draft in drafts]
+            if len(set(answers)) > 1 and asked.command is not Command.LEADERBOARD:
+                named = zip(names, answers, strict=True)
+                answers = [self._texts.board.format(leaderboard=name) + text for name, text in named if text]
+            return self._one(dict.fromkeys(answers))
+
+        return compose
+
+    def answer(self, asked: Asked, race: Race, asker: Person, *, moderator: bool) -> str:
+        """Draft and compose an answer at once."""
+        return self.draft(asked, race, asker, moderator=moderator)()
+
+    def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
+        """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
+        if not race.custom_goal or goal != race.goal:
+            planned = self._settler.plans.leaderboards(race.category, goal)
             return [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
         raced = [
             (latest, board)
@@ -107,56 +125,65 @@ class Answers:
         ]
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
-    def _on(self, board: Leaderboard, asked: Asked, race: Race, asker: Person) -> str:
+    def _goal(self, asked: Asked, race: Race) -> str:
+        """Return the room's goal, or the goal that `!leaderboard` names."""
+        if asked.command is Command.LEADERBOARD and asked.argument:
+            wanted = asked.argument.casefold()
+            for board in self._ledger.leaderboards():
+                if board.category == race.category:
+                    for goal in board.goals:
+                        if wanted in {goal.casefold(), board.name.casefold()}:
+                            return goal
+        return race.goal
+
+    def _on(self, board: Leaderboard, asked: Asked, race: Race, asker: Person) -> Draft:
         match asked.command:
             case Command.LEADERBOARD:
-                return self._leaderboard(board, asked.argument)
+                return _finished(self._leaderboard(board, asked.argument, asker))
             case Command.ODDS:
-                return self._odds(board, race)
-            case Command.VERSUS if not asked.argument:
-                return self._texts.versus_whom.format(command=self._words.line(Command.VERSUS))
+                return _finished(self._odds(board, race))
+            case Command.VERSUS:
+                return _finished(self._versus(board, asked.argument, race, asker))
         person = find_person(self._ledger, board, asked.argument, race) if asked.argument else asker
         if person is None:
-            return self._unknown(board, asked.argument)
-        match asked.command:
-            case Command.RATING:
-                return self._rating(board, person, race)
-            case Command.WHY:
-                return self._why(board, person, race)
-            case Command.VERSUS if person.id == asker.id:
-                return self._texts.versus_whom.format(command=self._words.line(Command.VERSUS))
-            case Command.VERSUS:
-                return self._versus(board, asker, person)
-        raise AssertionError(asked.command)
+            return _finished(self._unknown(board, asked.argument))
+        if asked.command is Command.RATING:
+            return self._rating(board, person, race)
+        return self._why(board, person, race)
 
-    def _rating(self, board: Leaderboard, person: Person, race: Race) -> str:
+    def _rating(self, board: Leaderboard, person: Person, race: Race) -> Draft:
         texts = self._texts
         standing = self._standing(board, person)
-        pending = self._pending(board, race, person.id)
-        coming = []
-        if pending is not None:
-            change = pending.change(person.id)
-            coming = [
-                texts.rating_pending.format(points=change.points_after, change=signed(change.points_change))
-            ]
         if standing is None:
             opening = texts.rating_newcomer.format(
                 name=plain(person.name), leaderboard=plain(board.name), points=self._points(board, person)
             )
-            return self._one([opening, *coming])
-        last = [change for _, change in self._ledger.history(board, person.id, 1)]
-        pieces = [
-            texts.rating.format(
+            pieces = []
+        else:
+            opening = texts.rating.format(
                 name=plain(standing.name),
                 points=self._shown(board, standing),
                 standing=self._place(board, standing),
                 leaderboard=plain(board.name),
-            ),
-            *coming,
-            texts.rating_record.format(races=standing.races, finishes=standing.finishes, wins=standing.wins),
-            *(texts.rating_last.format(change=signed(change.points_change)) for change in last),
-        ]
-        return self._one(pieces)
+            )
+            last = [change for _, change in self._ledger.history(board, person.id, 1)]
+            pieces = [
+                texts.rating_record.format(
+                    races=standing.races, finishes=standing.finishes, wins=standing.wins
+                ),
+                *(texts.rating_last.format(change=signed(change.points_change)) for change in last),
+            ]
+        pending = self._pending(board, race, person)
+
+        def compose() -> str:
+            coming = []
+            change = None if pending is None else _change(self._preview(pending), person)
+            if change is not None:
+                points, signed_change = change.points_after, signed(change.points_change)
+                coming = [texts.rating_pending.format(points=points, change=signed_change)]
+            return self._one([opening, *coming, *pieces])
+
+        return compose
 
     def _shown(self, board: Leaderboard, standing: Standing) -> str:
         """A player's points, marked while the player has too few finishes to be ranked."""
@@ -168,7 +195,9 @@ class Answers:
         listing = self._listing(board)
         placing = queries.placing_of(self._ledger, board, standing, listing)
         if placing.place is not None:
-            return self._texts.rating_place.format(place=placing.place, listed=placing.listed)
+            return self._texts.rating_place.format(
+                place=placing.place, ordinal=ordinal(placing.place), listed=placing.listed
+            )
         if standing.hidden:
             return self._texts.rating_hidden
         if standing.finishes < listing.minimum_finishes:
@@ -178,101 +207,111 @@ class Answers:
         latest = self._ledger.latest_race(board) or standing.last_race_at
         return self._texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
 
-    def _leaderboard(self, board: Leaderboard, argument: str) -> str:
+    def _leaderboard(self, board: Leaderboard, argument: str, asker: Person) -> str:
         texts = self._texts
         length = int(argument) if argument.isdecimal() and argument.isascii() else LEADERBOARD_LENGTH
-        players = (
-            queries.top_players(
-                self._ledger, board, self._listing(board), min(max(length, 1), LONGEST_LEADERBOARD)
-            )
-            if board.id is not None
-            else []
-        )
+        length = min(max(length, 1), LONGEST_LEADERBOARD)
+        listing = self._listing(board)
+        players = queries.top_players(self._ledger, board, listing, length) if board.id is not None else []
         if not players:
             return texts.leaderboard_empty.format(leaderboard=plain(board.name))
-        listed = queries.listed_count(self._ledger, board, self._listing(board))
-        entries = [
-            texts.leaderboard_player.format(place=place, name=plain(standing.name), points=standing.points)
-            for place, standing in players
-        ]
+        listed = queries.listed_count(self._ledger, board, listing)
+        entries = [self._listed(place, standing) for place, standing in players]
         url = self._link(board)
         end = [texts.link.format(url=url)] if url else []
+        own = self._standing(board, asker)
+        if own is not None and own.player not in {standing.player for _, standing in players}:
+            place = queries.placing_of(self._ledger, board, own, listing).place
+            end = end if place is None else [self._listed(place, own), *end]
         for count in range(len(entries), 0, -1):
             opening = texts.leaderboard.format(leaderboard=plain(board.name), count=count, listed=listed)
-            told = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
-            if len(told) <= MESSAGE_LIMIT:
-                return told
+            text = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
+            if len(text) <= MESSAGE_LIMIT:
+                return text
         return self._one(entries[:1], opening)
 
-    def _why(self, board: Leaderboard, person: Person, race: Race) -> str:
-        texts = self._texts
-        raced = self._pending(board, race, person.id) or self._last(board, person.id)
-        if raced is None:
-            return texts.why_nothing.format(name=plain(person.name), leaderboard=plain(board.name))
-        model = registry.create(board.model, board.parameters)
-        explained = self._explain(cast(Hashable, model), TeamPolicy(board.teams), raced.result, raced.changes)
-        entrant, explanation = explained[person.id]
-        change = raced.change(person.id)
-        shown = shown_names(raced.result.entrants)
-        opening = (texts.why_pending if raced.pending else texts.why).format(
-            name=plain(shown[entrant]),
-            before=change.points_before,
-            after=change.points_after,
-            change=signed(change.points_change),
-            leaderboard=plain(board.name),
-            race=raced.result.name,
+    def _listed(self, place: int, standing: Standing) -> str:
+        return unbroken(
+            self._texts.leaderboard_player.format(
+                place=place, name=plain(standing.name), points=standing.points
+            )
         )
-        names = {player: plain(shown[other]) for player, (other, _) in explained.items()}
-        return self._one(why_phrases(explanation, names, texts), opening)
+
+    def _why(self, board: Leaderboard, person: Person, race: Race) -> Draft:
+        texts = self._texts
+        pending = self._pending(board, race, person)
+        last = self._last(board, person.id)
+        model = cast(Hashable, registry.create(board.model, board.parameters))
+
+        def compose() -> str:
+            raced, template = None if pending is None else self._preview(pending), texts.why_pending
+            if raced is None or _change(raced, person) is None:
+                raced, template = last, texts.why
+            change = None if raced is None else _change(raced, person)
+            if raced is None or change is None:
+                return texts.why_nothing.format(name=plain(person.name), leaderboard=plain(board.name))
+            explained = self._explain(model, TeamPolicy(board.teams), raced.result, raced.changes)
+            entrant, explanation = explained[person.id]
+            shown = shown_names(raced.result.entrants)
+            opening = template.format(
+                name=plain(shown[entrant]),
+                before=change.points_before,
+                after=change.points_after,
+                change=signed(change.points_change),
+                leaderboard=plain(board.name),
+                race=raced.result.name,
+            )
+            names = {player: plain(shown[other]) for player, (other, _) in explained.items()}
+            return self._one(why_phrases(explanation, names, texts), opening)
+
+        return compose
 
     def _odds(self, board: Leaderboard, race: Race) -> str:
         texts = self._texts
-        if race.status not in BEFORE_START:
-            return texts.odds_started
-        if race.hidden:
-            return texts.odds_hidden
-        if board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants):
-            return texts.odds_team
         entrants = [e for e in race.entrants if e.user_id is not None]
-        if len(entrants) < 2:
+        teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
+        if race.status not in BEFORE_START or race.hidden or teams or len(entrants) < 2:
             return texts.odds_none
         model = registry.create(board.model, board.parameters)
         known = self._settler.states(board, [str(e.user_id) for e in entrants])
-        chances = win_chances(model, np.array([state for state, _ in known]))
+        chances = win_chances(model, np.array([state for state, _ in known])).tolist()
         shown = shown_names(race.entrants)
-        told = sorted(
-            zip(entrants, known, chances.tolist(), strict=True), key=lambda each: (-each[2], shown[each[0]])
-        )
-        return self._one(
-            (
-                (texts.odds_player if rated else texts.odds_new).format(
-                    name=plain(shown[entrant]), chance=percent(chance)
+        order = sorted(range(len(entrants)), key=lambda i: (-chances[i], shown[entrants[i]]))
+        named = [i for i in order if chances[i] >= LEAST_ODDS] or order[:1]
+        rest = len(order) - len(named)
+        pieces = [
+            unbroken(
+                (texts.odds_player if known[i][1] else texts.odds_new).format(
+                    name=plain(shown[entrants[i]]), chance=percent(chances[i])
                 )
-                for entrant, (_, rated), chance in told
-            ),
-            texts.odds.format(leaderboard=plain(board.name)),
-        )
+            )
+            for i in named
+        ]
+        if rest:
+            pieces.append(unbroken(texts.odds_rest.format(count=rest)))
+        return self._one(pieces, texts.odds.format(leaderboard=plain(board.name)))
 
-    def _versus(self, board: Leaderboard, asker: Person, person: Person) -> str:
+    def _versus(self, board: Leaderboard, argument: str, race: Race, asker: Person) -> str:
         texts = self._texts
-        mine, theirs = self._standing(board, asker), self._standing(board, person)
-        met = self._ledger.meetings(board, asker.id, person.id) if board.id is not None else []
+        pair = find_pair(self._ledger, board, argument, race, asker) if argument else (asker, asker)
+        if pair is None:
+            return self._unknown(board, argument)
+        one, other = pair
+        if one.id == other.id:
+            return texts.versus_whom.format(command=self._words.line(Command.VERSUS))
+        met = self._ledger.meetings(board, one.id, other.id) if board.id is not None else []
         model = registry.create(board.model, board.parameters)
-        states = np.array([state for state, _ in self._settler.states(board, [asker.id, person.id])])
+        states = np.array([state for state, _ in self._settler.states(board, [one.id, other.id])])
         chance = float(model.win_probability(states[:1], states[1:])[0])
         points, other_points = model.points(states).tolist()
-        opening = texts.versus.format(
-            name=plain(mine.name if mine else asker.name),
-            other=plain(theirs.name if theirs else person.name),
-            leaderboard=plain(board.name),
-        )
+        name, other_name = (plain(person.name) for person in (one, other))
         return self._one(
             [
                 self._record(met) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
                 texts.versus_chance.format(chance=percent(chance)),
             ],
-            opening,
+            texts.versus.format(name=name, other=other_name, leaderboard=plain(board.name)),
         )
 
     def _record(self, met: Sequence[tuple[int | None, int | None]]) -> str:
@@ -291,15 +330,16 @@ class Answers:
 
     def _help(self, *, moderator: bool) -> str:
         words, texts = self._words, self._texts
+        name = texts.help_name
         arguments = {
-            Command.RATING: f" [{texts.help_name}]" if texts.help_name else "",
-            Command.WHY: f" [{texts.help_name}]" if texts.help_name else "",
-            Command.LEADERBOARD: f" [{texts.help_number}]" if texts.help_number else "",
-            Command.VERSUS: f" {texts.help_name}" if texts.help_name else "",
+            Command.RATING: f" [{name}]",
+            Command.WHY: f" [{name}]",
+            Command.LEADERBOARD: "",
+            Command.VERSUS: f" {name}",
         }
         order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
-        told = [words.line(c) + arguments.get(c, "") for c in order if words.line(c)]
-        pieces = [texts.help.format(version=__version__, commands=", ".join(told))]
+        listed = [words.line(c) + (arguments.get(c, "") if name else "") for c in order if words.line(c)]
+        pieces = [texts.help.format(version=__version__, commands=", ".join(listed))]
         if moderator:
             line = words.line(Command.HELP)
             own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
@@ -320,31 +360,33 @@ class Answers:
         ((state, _),) = self._settler.states(board, [person.id])
         return int(registry.create(board.model, board.parameters).points(np.array([state]))[0])
 
-    def _pending(self, board: Leaderboard, race: Race, player: str) -> _Raced | None:
-        """What this room's race will do to a player, where it is finished and not settled."""
+    def _pending(self, board: Leaderboard, race: Race, person: Person) -> Preview | None:
+        """Return a preview of the room's race if it is finished, not settled, and has this player."""
         result = race.result
         if result is None or not result.final or not self._settler.plans.counts(result):
             return None
         if self._ledger.race(result.name) is not None:
             return None
-        for rated in self._settler.preview(result):
-            if rated.leaderboard.name == board.name and any(c.player == player for c in rated.changes):
-                return _Raced(rated.result, rated.changes, pending=True)
+        for preview in self._settler.previews(result):
+            if preview.leaderboard.name == board.name and person.id in {
+                e.user_id for e in preview.result.entrants
+            }:
+                return preview
         return None
 
-    def _last(self, board: Leaderboard, player: str) -> _Raced | None:
-        """The last race that changed a player's rating."""
+    def _last(self, board: Leaderboard, player: str) -> Rated | None:
+        """Return the last race that changed a player's rating."""
         if board.id is None:
             return None
         for stored, _ in self._ledger.history(board, player, 1):
             row = self._ledger.rated_race(board, stored.result.name)
             if row is None:
                 raise LedgerError(f"race {stored.result.name}: changes without a race: run `racebot rebuild`")
-            return _Raced(stored.result, row.changes, pending=False)
+            return Rated(board, stored.result, row.changes)
         return None
 
     def _one(self, pieces: Iterable[str], opening: str = "") -> str:
-        """One message of these pieces, the last left out where they are too many."""
+        """Join pieces to one message; the last are left out if it would be too long."""
         text, between = opening, ""
         for piece in filter(None, pieces):
             longer = text + between + piece
@@ -352,6 +394,20 @@ class Answers:
                 break
             text, between = longer, self._texts.separator
         return text[:MESSAGE_LIMIT]
+
+
+def _finished(text: str) -> Draft:
+    return lambda: text
+
+
+def _change(raced: Rated, person: Person) -> Change | None:
+    return next((change for change in raced.changes if change.player == person.id), None)
+
+
+def _explain(
+    model: Hashable, teams: TeamPolicy, result: RaceResult, changes: tuple[Change, ...]
+) -> dict[str, tuple[Entrant, Explanation]]:
+    return explain_race(cast(RatingModel, model), teams, result, changes)
 
 
 def _ahead(place: int | None, other: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""Chat lines as commands, and how many of them are answered. Pure: no I/O, and the time is passed in."""
+"""Chat lines as commands. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 from racebot.text.safe import printable
 
 LONGEST_ARGUMENT = 100
-"""Characters of an argument that are read; no name on the site is as long."""
+"""Characters to read of an argument. No name on the site is as long."""
 
 OTHER_BOTS = frozenset(
     [
@@ -41,7 +41,7 @@ OTHER_BOTS = frozenset(
 
 
 class Command(StrEnum):
-    """What can be asked; the values are the names by default."""
+    """The commands, by their default names."""
 
     RATING = "rating"
     LEADERBOARD = "leaderboard"
@@ -49,6 +49,10 @@ class Command(StrEnum):
     ODDS = "odds"
     VERSUS = "vs"
     HELP = "ratings"
+
+
+ALIASES = {"rank": Command.RATING, "elo": Command.RATING, "lb": Command.LEADERBOARD}
+"""Other names that players try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +65,25 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the commands are called in a category's chat.
+    """The names of the commands in a category's chat.
 
-    `names` holds those that differ from the default; an empty name switches a command off.
+    `names` holds those that differ from the default. An empty name switches a command off.
     """
 
     prefix: str = "!"
     names: Mapping[Command, str] = field(default_factory=dict)
 
     def name(self, command: Command) -> str:
-        """The name without the prefix; empty where the command is off."""
+        """Return the name without the prefix; empty if the command is off."""
         return self.names.get(command, command.value)
 
     def line(self, command: Command) -> str:
-        """What a person types; empty where the command is off."""
+        """Return what a player types; empty if the command is off."""
         name = self.name(command)
         return self.prefix + name if name else ""
 
     def problems(self) -> list[str]:
-        """What would make these names ambiguous or clash with those of other bots."""
+        """List the names that are ambiguous or that other bots use."""
         found = []
         taken: dict[str, Command] = {}
         for command in Command:
@@ -96,12 +100,18 @@ class Words:
         return found
 
     def parse(self, text: str) -> Asked | None:
-        """The command of a chat line; None if it is not one of ours."""
+        """Return the command in a chat line, or None."""
         line = " ".join(printable(text).split())
         if not line.startswith(self.prefix):
             return None
-        name, _, argument = line.removeprefix(self.prefix).partition(" ")
+        word, _, argument = line.removeprefix(self.prefix).partition(" ")
+        command = self._named(word.casefold())
+        return None if command is None else Asked(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
+
+    def _named(self, word: str) -> Command | None:
+        """Return the command of a name, or of an alias that no command is called by."""
         for command in Command:
-            if name and name.casefold() == self.name(command).casefold():
-                return Asked(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
-        return None
+            if word and word == self.name(command).casefold():
+                return command
+        meant = ALIASES.get(word)
+        return meant if meant is not None and self.name(meant) else None

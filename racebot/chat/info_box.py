@@ -11,20 +11,22 @@ from racebot.chat.messages import by_place, players
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
-from racebot.text.safe import plain
+from racebot.text.safe import plain, without_domains
 
 INFO_LIMIT = 1000
+MOST_ENTRIES = 8
+"""Entrants in the info box, which stands above every result."""
 META_LIMIT = 2048
 META_KEY = "racebot"
 
 
 class InfoPolicy(StrEnum):
-    """Whether the final changes go into `info_bot`, which all bots of a category share."""
+    """How to use `info_bot`, which all bots of a category share."""
 
     WHEN_EMPTY = "when-empty"
-    """Only where it is empty or holds our own block alone."""
+    """Write only if it is empty, or holds nothing but our own line."""
     APPEND = "append"
-    """Below what other bots wrote, each of their lines kept."""
+    """Write below the lines of other bots, and keep them."""
     NEVER = "never"
 
 
@@ -36,10 +38,10 @@ def info_block(
     *,
     by_team: bool = False,
 ) -> str:
-    """The final changes for the race page, shortened to the site's limit by leaving out the last players."""
-    opening = texts.info.format(goal=plain(goal))
-    parts = players(result, changes, texts, by_team=by_team)
-    shown = len(parts)
+    """Write the final changes for the race page. Players after the first 8 are counted."""
+    opening = texts.info.format(goal=plain(goal, bare_domains=True))
+    parts = [without_domains(text) for text in players(result, changes, texts, by_team=by_team).values()]
+    shown = min(len(parts), MOST_ENTRIES)
     while True:
         rest = len(parts) - shown
         more = [texts.more.format(count=rest)] if rest and texts.more else []
@@ -52,11 +54,10 @@ def info_block(
 def merged_info(
     existing: str, blocks: Sequence[str], policy: InfoPolicy, texts: Texts = DEFAULT_TEXTS
 ) -> str | None:
-    """What `info_bot` should hold, or None where it is to be left as it is.
+    """Return what `info_bot` should hold, or None to leave it alone.
 
-    A line is ours if it begins as `texts.info` does, or as it does by default.
-
-    Lines that are not ours are kept as they stand; blocks that do not fit below them are left out.
+    A line is ours if it begins as `texts.info` does, now or by default. Other lines are kept; blocks that do
+    not fit below them are left out.
     """
     openings = tuple(own.info.partition("{")[0] for own in (texts, DEFAULT_TEXTS) if own.info)
     foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
@@ -73,14 +74,13 @@ def merged_info(
 
 
 def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Our one key of `bot_meta`, as `setmeta` takes it.
+    """Return our key of `bot_meta`, as `setmeta` takes it.
 
-    Changes that would take the whole of `bot_meta` past the site's limit are left out from the end, and
-    counted under `omitted`.
+    Changes that would take `bot_meta` past the site's limit are left out from the end and counted under
+    `omitted`.
 
     Args:
-        existing: what `bot_meta` holds now; the site merges key by key, so other keys stay and count
-            against the limit.
+        existing: `bot_meta` now. The site merges key by key, so other keys stay and count.
         boards: one entry per leaderboard, from `meta_entry`.
     """
     entries = [{**board, "changes": dict(board["changes"])} for board in boards]
@@ -95,7 +95,7 @@ def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> di
 
 
 def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> dict[str, Any]:
-    """One leaderboard's final changes for machines: `[before, after]` points by user id, by place."""
+    """Return one leaderboard's final changes for machines: `[before, after]` points by user id, by place."""
     return {
         "leaderboard": goal,
         "model": model,

@@ -1,62 +1,114 @@
-"""What the bot says: rating changes as chat messages, info block and machine-readable meta. Pure text.
+"""Rating changes as chat messages. Pure text.
 
-The wording is `texts.py`'s. Chat shows one paragraph in a narrow column, so players are separated by a
-middle dot, ordered by place, and a message that would grow past the site's limit is split between
-players.
+A room shows a message as one paragraph in a column about 45 characters wide. Entrants are ordered by place,
+each entry stays on one line, and a message that would exceed the site's limit is split between entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
+from racebot.chat.words import ordinal, unbroken
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.standings.rater import TEAM_RACE
+from racebot.standings.settle import Rated
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
+MOST_EDITS = 2
+"""Edits that a correction names; more are summed up."""
+
+Entries = Mapping[str, Mapping[str, str]]
+"""The entries of an announcement: texts by user id, by leaderboard."""
 
 
-def provisional(
-    result: RaceResult,
-    goal: str,
-    changes: Sequence[Change],
+def announcement(
+    rated: Sequence[Rated],
     texts: Texts = DEFAULT_TEXTS,
     *,
-    by_team: bool = False,
-    correction: int = 0,
-    again: bool = False,
+    moves: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[str]:
-    """The messages that tell what a finished race will do once it is recorded; none where that is silent.
+    """Write the messages that say what a finished race will do once it is recorded.
 
     Args:
-        result: the race, for names.
-        goal: the leaderboard's name.
-        changes: of all rated entrants.
+        rated: the changes on each leaderboard.
         texts: the wording.
-        by_team: whether the leaderboard rates team races by team.
-        correction: 0 for the first time, then 1, 2, … so that no two messages are the same.
-        again: whether a moderator asked to hear it once more.
+        moves: new places on the leaderboard, below zero for a player who fell, by user id, by leaderboard.
+
+    Returns:
+        The messages; none if there is nothing to say, or the operator switched them off.
     """
-    template = texts.again if again else texts.correction if correction else texts.provisional
-    if not template:
+    told = [each for each in rated if each.changes]
+    if not told:
+        teams = [each for each in rated if each.note == TEAM_RACE]
+        return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
+    if not texts.provisional:
         return []
-    phrases = players(result, changes, texts, by_team=by_team) or [texts.no_changes]
-    return split(template.format(goal=plain(goal), number=correction), phrases, texts)
+    return split(
+        texts.provisional.format(goal=_goal(told)), _joined(entries(told, texts, moves), texts), texts
+    )
 
 
-def team_race(goal: str, texts: Texts = DEFAULT_TEXTS) -> list[str]:
-    """The message that says why a team race changes nothing, unless that is silent."""
-    return [texts.team_race.format(goal=plain(goal))] if texts.team_race else []
+def correction(
+    rated: Sequence[Rated],
+    announced: Entries,
+    edits: Sequence[Mapping[str, str]],
+    texts: Texts = DEFAULT_TEXTS,
+    *,
+    moves: Mapping[str, Mapping[str, int]] | None = None,
+) -> list[str]:
+    """Write the messages that correct an announcement: what was edited, and the entries that changed.
+
+    Args:
+        rated: the changes on each leaderboard now.
+        announced: the entries as they stand in chat; empty if unknown.
+        edits: the edited entrants, each with its `player` and `edit`: `time`, or the new status.
+        texts: the wording.
+        moves: as for `announcement`.
+    """
+    if not texts.correction:
+        return []
+    now = entries([each for each in rated if each.changes], texts, moves)
+    changed = {
+        board: {player: text for player, text in of.items() if announced.get(board, {}).get(player) != text}
+        for board, of in now.items()
+    }
+    opening = texts.correction.format(goal=_goal(rated), edits=_edits(rated, edits, texts))
+    return split(opening, _joined(changed, texts) or [texts.no_changes], texts)
+
+
+def entries(
+    rated: Sequence[Rated],
+    texts: Texts = DEFAULT_TEXTS,
+    moves: Mapping[str, Mapping[str, int]] | None = None,
+) -> dict[str, dict[str, str]]:
+    """Write each entrant's entry, by place, by user id, by leaderboard."""
+    return {
+        each.leaderboard.name: players(
+            each.result,
+            each.changes,
+            texts,
+            (moves or {}).get(each.leaderboard.name, {}),
+            by_team=each.by_team,
+        )
+        for each in rated
+    }
 
 
 def players(
-    result: RaceResult, changes: Sequence[Change], texts: Texts = DEFAULT_TEXTS, *, by_team: bool = False
-) -> list[str]:
-    """Return one short phrase for each rated entrant, by place, those without one last.
+    result: RaceResult,
+    changes: Sequence[Change],
+    texts: Texts = DEFAULT_TEXTS,
+    moves: Mapping[str, int] | None = None,
+    *,
+    by_team: bool = False,
+) -> dict[str, str]:
+    """Write one entry for each rated entrant, by user id: finishers by place, then the others.
 
-    Where teams are rated, the first phrase of each team begins with the team's place and name.
+    Where teams are rated, the first entry of each team begins with the team's place and name.
     """
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     shown = shown_names(result.entrants)
@@ -64,22 +116,24 @@ def players(
     if by_team and result.team_race:
         teams = {change.player: entrants[change.player].team or "" for change in changes}
         ordered.sort(key=lambda change: (change.place is None, change.place or 0, teams[change.player]))
-    phrases = []
+    written = {}
     last = None
     for change in ordered:
         entrant = entrants[change.player]
         team = entrant.team if by_team else None
         template = texts.player if team is None else texts.teammate if team == last else texts.team_player
-        if template:
-            phrases.append(_player(entrant, shown[entrant], change, texts, template))
         last = team
-    return phrases
+        if template:
+            move = (moves or {}).get(change.player)
+            text = _entry(entrant, shown[entrant], change, texts, template, move)
+            written[change.player] = unbroken(text)
+    return written
 
 
 def split(
     opening: str, parts: Sequence[str], texts: Texts = DEFAULT_TEXTS, limit: int = MESSAGE_LIMIT
 ) -> list[str]:
-    """One or more messages of at most `limit` characters, broken between parts only."""
+    """Write messages of at most `limit` characters, broken between parts only."""
     messages = [opening[:limit]]
     fresh = True
     for part in parts:
@@ -101,7 +155,7 @@ def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _player(entrant: Entrant, name: str, change: Change, texts: Texts, template: str) -> str:
+def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: str, move: int | None) -> str:
     of_team = template == texts.team_player and change.place is None
     return template.format(
         place=texts.team_dnf if of_team else standing_word(entrant, change, texts),
@@ -111,8 +165,44 @@ def _player(entrant: Entrant, name: str, change: Change, texts: Texts, template:
         after=change.points_after,
         change=signed(change.points_change),
         new=texts.new if change.races_before == 0 else "",
+        move=_move(move, texts) if move else "",
     )
 
 
 def by_place(changes: Sequence[Change]) -> list[Change]:
+    """Sort changes by place, players who did not finish last."""
     return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after, c.player))
+
+
+def _goal(rated: Sequence[Rated]) -> str:
+    """The race's leaderboard, or its goal where it counts on several."""
+    return plain(rated[0].leaderboard.name if len(rated) == 1 else rated[0].result.goal)
+
+
+def _joined(written: Entries, texts: Texts) -> list[str]:
+    """All entries in order. Where there are several leaderboards, the first entry of each bears its name."""
+    parts: list[str] = []
+    for board, of in written.items():
+        heading = texts.board.format(leaderboard=plain(board)) if len(written) > 1 else ""
+        parts += [(heading if number == 0 else "") + text for number, text in enumerate(of.values())]
+    return parts
+
+
+def _move(move: int, texts: Texts) -> str:
+    return texts.move.format(arrow="▲" if move > 0 else "▼", place=abs(move), ordinal=ordinal(abs(move)))
+
+
+def _edits(rated: Sequence[Rated], edits: Sequence[Mapping[str, str]], texts: Texts) -> str:
+    templates = {
+        "time": texts.edit_time,
+        EntrantStatus.DQ.value: texts.edit_dq,
+        EntrantStatus.DNF.value: texts.edit_dnf,
+        EntrantStatus.DONE.value: texts.edit_done,
+    }
+    result = rated[0].result
+    shown = shown_names(result.entrants)
+    names = {entrant.user_id: plain(shown[entrant]) for entrant in result.entrants}
+    known = [each for each in edits if each["player"] in names and each["edit"] in templates]
+    if not known or len(edits) > MOST_EDITS or len(known) < len(edits):
+        return texts.edit_other
+    return ", ".join(templates[each["edit"]].format(name=names[each["player"]]) for each in known)

@@ -47,3 +47,22 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Pe
 def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
     standing = ledger.standing(board, person.id) if board.id is not None else None
     return standing.races if standing else -1
+
+
+def find_pair(
+    ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person
+) -> tuple[Person, Person] | None:
+    """Return the two players to compare, both named or the asker and one other; None if a name is unknown.
+
+    Names may hold spaces, so each space may be the one between the two names.
+    """
+    named = find_person(ledger, board, text, race)
+    if named is not None:
+        return asker, named
+    words = text.split()
+    for cut in range(1, len(words)):
+        one = find_person(ledger, board, " ".join(words[:cut]), race)
+        other = find_person(ledger, board, " ".join(words[cut:]).lstrip("@"), race)
+        if one is not None and other is not None:
+            return one, other
+    return None

@@ -1,18 +1,15 @@
-"""How many commands are answered, per person and per room."""
+"""The limits on answers, per player and per room."""
 
 from __future__ import annotations
 
 from collections import deque
 
 WINDOW = 60.0
-"""Seconds over which answers are counted."""
+"""Seconds that an answer counts."""
 
 
 class Limiter:
-    """Lets so many through per person and per room within `WINDOW` seconds.
-
-    Times are seconds on any monotonic scale.
-    """
+    """Limits answers per player and per room within `WINDOW` seconds of any monotonic clock."""
 
     def __init__(self, per_person: int, per_room: int) -> None:
         self._per_person = per_person
@@ -21,11 +18,11 @@ class Limiter:
         self._swept = float("-inf")
 
     def __len__(self) -> int:
-        """People and rooms that are remembered."""
+        """Return the number of players and rooms in memory."""
         return len(self._allowed)
 
     def allows(self, room: str, person: str, now: float) -> bool:
-        """Whether one more is let through; if so, it is counted."""
+        """Return whether one more answer is allowed, and count it if so."""
         self._sweep(now)
         counts = [((room, person), self._per_person), ((room,), self._per_room)]
         if any(len(self._recent(key, now)) >= most for key, most in counts):
@@ -41,7 +38,7 @@ class Limiter:
         return times
 
     def _sweep(self, now: float) -> None:
-        """Forget who has not asked for a while, once in that while."""
+        """Drop old entries, at most once in a window."""
         if now - self._swept >= WINDOW:
             self._swept = now
             self._allowed = {key: times for key, times in self._allowed.items() if self._recent(key, now)}

@@ -1,7 +1,7 @@
-"""Everything the bot says in chat, as templates that an operator may change in `racebot.toml`, `[texts]`.
+"""Everything the bot writes in a room, as templates. Operators change them in `racebot.toml`, `[texts]`.
 
-A template names its fields in braces, `{goal}`, and may leave out any of them. An empty template is
-silent: where it is a whole message nothing is said, where it is a piece of one that piece is left out.
+A template names its fields in braces, `{goal}`, and may leave out any of them. An empty template switches off
+its message, or its piece of a message.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 LONGEST = 500
-"""Characters of a template; a message of the site has at most 1,000."""
+"""Characters of a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
-"""Characters of a button: a message that the site refuses for its buttons would be lost with them."""
+"""Characters of a button. The site refuses a message with a longer one."""
 OWN_LINE = 5
-"""Characters that `info` must begin with, by which our own line in the info box is known."""
+"""Characters that `info` must begin with, so that we recognise our own line in the info box."""
 
 
 def _text(default: str, about: str, *fields: str) -> Any:
@@ -24,36 +24,38 @@ def _text(default: str, about: str, *fields: str) -> Any:
 
 
 class Texts(BaseModel):
-    """The templates. Descriptions say when each is used; the documentation lists their fields."""
+    """The templates. Each description says when it is used; docs/chat.md lists them with their fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # The rating message
     provisional: str = _text(
-        "Ratings, once this race is recorded ({goal}): ", "opens the rating message after the finish", "goal"
+        "Ratings if recorded ({goal}): ", "opens the rating message after a finish", "goal"
     )
     correction: str = _text(
-        "Correction {number}: the result changed. Ratings, once this race is recorded ({goal}): ",
-        "opens it where the result changed after it was said",
+        "Correction ({edits}): ",
+        "opens it after the announced result changed; only changed entries follow",
         "goal",
-        "number",
+        "edits",
     )
-    again: str = _text(
-        "Once more: ratings, once this race is recorded ({goal}): ",
-        "opens it where a moderator asked for it again",
-        "goal",
-    )
+    edit_time: str = _text("time of {name} edited", "one edit in `correction`", "name")
+    edit_dq: str = _text("{name} disqualified", "one edit in `correction`", "name")
+    edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`", "name")
+    edit_done: str = _text("{name} set to finished", "one edit in `correction`", "name")
+    edit_other: str = _text("result changed", "an edit of no single entrant, or more than two edits")
     player: str = _text(
-        "{place} {name} {before}→{after} ({change}{new})",
-        "one entrant in the rating message",
+        "{place} {name} {after} ({change}{new}{move})",
+        "one entrant in the rating message and the info box",
         "place",
         "name",
         "before",
         "after",
         "change",
         "new",
+        "move",
     )
     team_player: str = _text(
-        "{place} {team}: {name} {before}→{after} ({change}{new})",
+        "{place} {team}: {name} {after} ({change}{new})",
         "the first entrant of a team, on a leaderboard that rates teams",
         "place",
         "team",
@@ -64,7 +66,7 @@ class Texts(BaseModel):
         "new",
     )
     teammate: str = _text(
-        "{name} {before}→{after} ({change}{new})",
+        "{name} {after} ({change}{new})",
         "the team's other entrants, after it",
         "name",
         "before",
@@ -73,35 +75,44 @@ class Texts(BaseModel):
         "new",
     )
     team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
-    new: str = _text(", first race", "marks a player in their first race")
-    dnf: str = _text("DNF", "in place of the place of who did not finish")
-    dq: str = _text("DQ", "in place of the place of who was disqualified")
-    separator: str = _text(" · ", "stands between entrants, and between the pieces of an answer")
-    no_changes: str = _text("no changes", "in place of the entrants, where a correction leaves none")
-    continued: str = _text("(continued) ", "opens the second and further messages of many entrants")
+    new: str = _text(", new", "marks a player's first race")
+    move: str = _text(
+        ", {arrow} {ordinal}",
+        "marks a new place among the first 20 of the leaderboard",
+        "arrow",
+        "place",
+        "ordinal",
+    )
+    dnf: str = _text("DNF", "in place of the place of a player who did not finish")
+    dq: str = _text("DQ", "in place of the place of a disqualified player")
+    separator: str = _text(" · ", "separates entrants, and the pieces of an answer")
+    board: str = _text("{leaderboard}: ", "names each of several leaderboards", "leaderboard")
+    no_changes: str = _text("no rating changes", "in place of the entrants, if a correction leaves none")
+    continued: str = _text("… ", "opens the second and further messages of a large race")
     withdrawn: str = _text(
-        "This race will not be recorded, so the rating changes above do not count.",
-        "said where changes were announced and the race is set aside",
+        "This race will not be recorded: the rating changes above do not count.",
+        "withdraws announced changes",
     )
     not_counted: str = _text(
         "This race does not count: it changes no ratings.",
         "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
     )
-    team_race: str = _text(
-        "This is a team race: it does not change any rating ({goal}).", "said of team races", "goal"
-    )
+    team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race", "goal")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box", "goal")
-    more: str = _text("and {count} more", "ends that line where not all entrants fit", "count")
+    more: str = _text("and {count} more", "ends that line after 8 entrants", "count")
 
+    # Answers
     rating: str = _text(
-        "{name}: {points} points, {standing} ({leaderboard})",
+        "{name}: {points}, {standing}",
         "opens the answer to !rating",
         "name",
         "points",
         "standing",
         "leaderboard",
     )
-    rating_place: str = _text("place {place} of {listed}", "a listed player's standing", "place", "listed")
+    rating_place: str = _text(
+        "{ordinal} of {listed}", "the standing of a listed player", "place", "ordinal", "listed"
+    )
     rating_too_few: str = _text(
         "{missing} more finishes to be ranked",
         "the standing of a player with too few finishes",
@@ -114,49 +125,40 @@ class Texts(BaseModel):
     )
     unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet", "points")
     rating_inactive: str = _text(
-        "not listed, last raced {days} days before the latest race",
-        "the standing of who has not raced for long",
-        "days",
+        "not listed after {days} days without a race", "the standing of an inactive player", "days"
     )
-    rating_hidden: str = _text("not listed", "the standing of a player whom the operator has hidden")
+    rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text(
-        "{points} once this race is recorded ({change})",
-        "what this room's race will make of it",
-        "points",
-        "change",
+        "{points} ({change}) if recorded", "the rating after this room's race", "points", "change"
     )
     rating_record: str = _text(
-        "{races} raced, {finishes} finished, {wins} won", "a player's record", "races", "finishes", "wins"
+        "{races} races, {wins} wins, {finishes} finished", "a player's record", "races", "finishes", "wins"
     )
     rating_last: str = _text("last race {change}", "the change by the last race", "change")
     rating_newcomer: str = _text(
-        "{name} has not been rated yet ({leaderboard}) and starts at {points} points",
+        "{name} is new and starts at {points}",
         "answers !rating for a player without a rating",
         "name",
         "leaderboard",
         "points",
     )
-    unknown_player: str = _text(
-        "No player has that name ({leaderboard}).",
-        "answers an unknown name",
-        "leaderboard",
-    )
-    did_you_mean: str = _text("Did you mean {names}?", "follows it if some names contain that text", "names")
+    unknown_player: str = _text("No player has that name.", "answers an unknown name", "leaderboard")
+    did_you_mean: str = _text("Did you mean {names}?", "follows it if some names are similar", "names")
 
     leaderboard: str = _text(
-        "{leaderboard}, the first {count} of {listed}: ",
+        "{leaderboard}, top {count} of {listed}: ",
         "opens the answer to !leaderboard",
         "leaderboard",
         "count",
         "listed",
     )
     leaderboard_player: str = _text(
-        "{place} {name} ({points})", "one player of the leaderboard", "place", "name", "points"
+        "{place} {name} {points}", "one player of the leaderboard", "place", "name", "points"
     )
     leaderboard_empty: str = _text(
-        "Nobody is listed yet ({leaderboard}).", "answers !leaderboard where nobody is", "leaderboard"
+        "No player is listed yet.", "answers !leaderboard on an empty one", "leaderboard"
     )
-    link: str = _text("all of it: {url}", "follows where pages are published", "url")
+    link: str = _text("{url}", "ends it where pages are published", "url")
 
     why: str = _text(
         "{name} {after} ({change}), last race: ",
@@ -221,30 +223,26 @@ class Texts(BaseModel):
         "leaderboard",
     )
 
-    odds: str = _text("Chances to win ({leaderboard}): ", "opens the answer to !odds", "leaderboard")
+    odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}", "one entrant's chance", "name", "chance")
-    odds_new: str = _text("{name} {chance} (new)", "the same of a newcomer", "name", "chance")
-    odds_none: str = _text("No odds before two are entered.", "answers !odds in a room without a field")
-    odds_hidden: str = _text(
-        "No odds: who races here is hidden until the finish.", "answers !odds where entrants are hidden"
+    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name", "chance")
+    odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
+    odds_none: str = _text(
+        "Odds need two known entrants, before the start.", "answers !odds where there are none"
     )
-    odds_team: str = _text("No odds for a team race.", "answers !odds in a team race")
-    odds_started: str = _text("Odds are for before the start.", "answers !odds after the start")
 
-    versus: str = _text(
-        "{name} against {other} ({leaderboard}): ", "opens the answer to !vs", "name", "other", "leaderboard"
-    )
+    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name", "other", "leaderboard")
     versus_record: str = _text(
-        "ahead in {won} of {met} races together, behind in {lost}", "how they fared", "won", "lost", "met"
+        "{won}–{lost} in {met} races", "their races together, by who was ahead", "won", "lost", "met"
     )
     versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
     versus_unfinished: str = _text(
         "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
     )
-    versus_never: str = _text("no race together yet", "where they never met")
-    versus_points: str = _text("{points} and {other_points} points", "their points", "points", "other_points")
-    versus_chance: str = _text("{chance} to be ahead next time", "the first one's chance", "chance")
-    versus_whom: str = _text("Against whom? {command} name", "answers !vs without a name", "command")
+    versus_never: str = _text("no race together", "in place of that, if they never met")
+    versus_points: str = _text("{points} and {other_points}", "their ratings", "points", "other_points")
+    versus_chance: str = _text("{chance} to win the next", "the first player's chance", "chance")
+    versus_whom: str = _text("{command} name or {command} name name", "answers !vs without a name", "command")
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a race is recorded.",
@@ -253,21 +251,23 @@ class Texts(BaseModel):
         "commands",
     )
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
+    help_name: str = _text("name", "stands for a player's name in it")
     off: str = _text(
-        "I keep quiet in this room. The race counts all the same; {command} on brings me back.",
+        "Quiet in this room. The race still counts; {command} on to undo.",
         "answers a moderator's !ratings off",
         "command",
     )
-    on: str = _text("I speak in this room again.", "answers a moderator's !ratings on")
-    nothing_to_repeat: str = _text(
-        "There are no rating changes here to say again.", "answers a moderator's !ratings redo"
+    on: str = _text("Back in this room.", "answers a moderator's !ratings on")
+    nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
+    hidden: str = _text(
+        "Your name is off the lists; your rating is kept. {command} show me to undo.",
+        "answers !ratings hide me",
+        "command",
     )
-    moderators_only: str = _text(
-        "That is for the moderators of this category.", "answers anybody else who asks for it"
-    )
+    unhidden: str = _text("Your name is on the lists again.", "answers !ratings show me", "command")
+    hide_unknown: str = _text("You have no rating yet.", "answers both of a player without a race")
+    moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 
-    help_name: str = _text("name", "stands there for a player's name")
-    help_number: str = _text("n", "stands there for a number of players")
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
     button_leaderboard: str = _text("Leaderboard", "a button below the rating message")
@@ -279,7 +279,7 @@ class Texts(BaseModel):
         try:
             pieces = list(Formatter().parse(value))
         except ValueError as error:
-            raise ValueError(f"{error}; write a brace that is no field twice") from None
+            raise ValueError(f"{error}; write a brace that is not a field twice") from None
         for _, field, form, conversion in pieces:
             if field is None:
                 continue
@@ -292,7 +292,7 @@ class Texts(BaseModel):
     @classmethod
     def _not_empty(cls, value: str) -> str:
         if not value:
-            raise ValueError("may not be empty: without it the messages around it make no sense")
+            raise ValueError("must not be empty: messages are built around it")
         return value
 
     @field_validator("button_rating", "button_why", "button_leaderboard")
@@ -308,9 +308,7 @@ class Texts(BaseModel):
             each for each in (self.button_rating, self.button_why, self.button_leaderboard) if each.strip()
         ]
         if len(set(labels)) < len(labels):
-            raise ValueError(
-                "button_rating, button_why and button_leaderboard must differ: one would be lost"
-            )
+            raise ValueError("button_rating, button_why and button_leaderboard must differ from each other")
         return self
 
     @field_validator("info")
@@ -318,13 +316,13 @@ class Texts(BaseModel):
     def _recognisable(cls, value: str) -> str:
         if value and len(value.partition("{")[0].strip()) < OWN_LINE:
             raise ValueError(
-                f"must begin with {OWN_LINE} characters of its own, by which the bot knows its line"
+                f"must begin with {OWN_LINE} characters of its own: the bot recognises its line by them"
             )
         return value
 
 
 def fields_of(name: str) -> tuple[str, ...]:
-    """The fields that a template may name, in the order of the documentation."""
+    """Return the fields that a template may name, in the order of the documentation."""
     extra = Texts.model_fields[name].json_schema_extra
     assert isinstance(extra, dict)  # noqa: S101 - `_text` sets it
     fields = extra["fields"]

@@ -161,6 +161,7 @@ class ChatMessageDocument(Document):
     user: Annotated[UserDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
     bot: _Text = ""
     is_system: _IsTrue = False
+    is_monitor: _IsTrue = False
 
 
 class ChatHistoryDocument(Document):

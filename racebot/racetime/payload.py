@@ -117,6 +117,8 @@ class ChatMessage:
     can_moderate: bool
     bot: str | None
     is_system: bool
+    is_monitor: bool = False
+    """Whether the user monitors the race, as its opener does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +350,7 @@ def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
         can_moderate=user.can_moderate,
         bot=message.bot or None,
         is_system=message.is_system,
+        is_monitor=message.is_monitor,
     )
 
 

@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false: whether to write in race chat")
     info_block: InfoPolicy = Field(
-        InfoPolicy.WHEN_EMPTY,
+        InfoPolicy.APPEND,
         description="when-empty, append or never: whether to write final changes into the race's info box",
     )
     commands: bool = Field(True, description="true or false: whether to answer commands in race chat")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
@@ -18,6 +18,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.plan import LeaderboardPlan, Plans, proposals
+from racebot.standings.rater import Rater
 from racebot.standings.replay import Replay, sources_first
 from racebot.standings.verify import Problem, verify
 
@@ -40,6 +41,31 @@ class Rated:
     def by_team(self) -> bool:
         """Whether the leaderboard rates team races by team."""
         return self.leaderboard.teams == TeamPolicy.TEAM
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A result to rate on a leaderboard, without the ledger. Equal previews rate to the same changes.
+
+    Attributes:
+        leaderboard: where it counts.
+        result: the result.
+        states: of its players, by user id, with whether a race gave them.
+        rater: holds their standings.
+    """
+
+    leaderboard: Leaderboard
+    result: RaceResult
+    states: tuple[tuple[State, bool], ...]
+    rater: Rater = field(compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
+
+    def rate(self) -> Rated:
+        """Rate the result. A preview can be rated once."""
+        row = self.rater.add(self.result)
+        return Rated(self.leaderboard, self.result, row.changes, row.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +94,20 @@ class Settler:
 
     def preview(self, result: RaceResult) -> list[Rated]:
         """Work out what a result would do if it were recorded now. Writes nothing."""
+        return [each.rate() for each in self.previews(result)]
+
+    def previews(self, result: RaceResult) -> list[Preview]:
+        """Read what a preview needs. The work is left to `Preview.rate`, which may run on any thread."""
         result = self.ledger.orders.amended(result)
-        players = [e.user_id for e in result.entrants if e.user_id is not None]
-        rated = []
+        players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
+        found = []
         for plan in self.plans.plans_for(result.category, result.goal):
             board = self._stored_or_new(plan, result)
             moment = self._next_moment([] if board.id is None else [board], result)
-            row = self.replay.rater(board, players, moment).add(result)
-            rated.append(Rated(board, result, row.changes, row.note))
-        return rated
+            rater = self.replay.rater(board, players, moment)
+            states = tuple(rater.state(player) for player in players)
+            found.append(Preview(board, result, states, rater))
+        return found
 
     def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
         """Each player's state before the next race, and whether a race on this leaderboard led to it."""

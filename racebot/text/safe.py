@@ -6,31 +6,51 @@ import re
 import unicodedata
 
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
-
-
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_JOINER = "\N{ZERO WIDTH JOINER}"
+_PICTOGRAPH = r"\u2190-\u2bff\U0001f000-\U0001faff"
+_JOINED = re.compile(rf"(?<=[{_PICTOGRAPH}\ufe0f])\u200d(?=[{_PICTOGRAPH}])")
+"""A joiner between two pictographs, as in the emoji of a family."""
 
 
-def plain(text: str) -> str:
-    """Return text for a chat message, without mentions, links, control characters and line breaks.
+def plain(text: str, *, bare_domains: bool = False) -> str:
+    """Make a user's text harmless in a room: no mention, link, markup, control character or line break.
 
-    The site turns `@everyone` into notifications and addresses into links, even in a bot's message, so their
-    signs are replaced by look-alikes. Right-to-left text is isolated, since it would otherwise reverse the
-    numbers after it: 1530→1000 instead of 1000→1530.
+    The site turns `@everyone` and addresses into notifications and links, in a bot's message too; look-alike
+    characters are neither. Right-to-left text is isolated, so that it does not reorder the numbers after it.
+
+    Args:
+        text: a name.
+        bare_domains: whether the place where it appears makes a link of `example.org`, too.
     """
     visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
-    visible = re.sub(r"\.(?=[^\W\d_]{2})", "․", visible)
     visible = " ".join(visible.split()) or "?"
+    visible = without_domains(visible) if bare_domains else visible
     turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in visible)
     return f"{_ISOLATE}{visible}{_END_ISOLATE}" if turned else visible
 
 
+def without_domains(text: str) -> str:
+    """Replace the dots that make a domain of a name."""
+    return re.sub(r"\.(?=[^\W\d_]{2})", "․", text)
+
+
 def printable(text: str) -> str:
-    """Return text for terminals and files, without control characters and line breaks."""
+    """Return text without control characters and line breaks, for terminals and files."""
     if text.isprintable():
         return text
-    return "".join(" " if char.isspace() else char for char in text if _visible(char))
+    joined = {match.start() for match in _JOINED.finditer(text)}
+    return "".join(
+        " " if char.isspace() else char
+        for index, char in enumerate(text)
+        if _visible(char) or index in joined
+    )
+
+
+def visible(text: str) -> str:
+    """Return `printable` text without joiners, to compare text that the site may have stripped."""
+    return printable(text).replace(_JOINER, "")
 
 
 def _visible(char: str) -> bool:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from builders import CATEGORY, GOAL, Clock, result, seen
 
-from racebot.bot.command_handler import CommandHandler, Reply
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
@@ -19,6 +19,12 @@ from racebot.standings.settle import Settler
 
 FINISHED = seen(result("r", "ann bo", recorded=False))
 NAME = FINISHED.name
+
+
+@dataclass(frozen=True)
+class Said:
+    text: str
+    to: str | None
 
 
 class Talk:
@@ -49,10 +55,14 @@ class Talk:
         )
         return replace(message, **facts)  # type: ignore[arg-type]
 
-    def say(self, text: str, race: Race = FINISHED, *, moderator: bool = False) -> Reply | None:
-        message = self.line(text, moderator=moderator)
+    def say(
+        self, text: str, race: Race = FINISHED, *, moderator: bool = False, **facts: object
+    ) -> Said | None:
+        message = self.line(text, moderator=moderator, **facts)
         asked = self.commands.parse(message, race)
-        return None if asked is None else self.commands.reply(asked, message, race)
+        reply = None if asked is None else self.commands.reply(asked, message, race)
+        text = "" if reply is None else reply.draft()
+        return None if reply is None or not text else Said(text, reply.to)
 
     def waiting(self) -> list[str]:
         return [str(row.message.body["text"]) for row in self.ledger.outbox.open_for(NAME)]
@@ -66,7 +76,7 @@ def talk(ledger: Ledger, clock: Clock) -> Talk:
 def test_who_asks_is_answered_in_the_room(talk: Talk) -> None:
     reply = talk.say("!rating")
     assert reply is not None
-    assert reply.text.startswith("Ann has not been rated yet")
+    assert reply.text.startswith("Ann is new")
     assert reply.to is None
 
 
@@ -119,26 +129,22 @@ def test_a_moderator_who_wants_quiet_is_heard_where_too_much_was_asked(ledger: L
     assert talk.lifecycle.is_quiet(NAME)
     assert talk.say("!ratings on", moderator=True) is not None
     assert talk.say("!ratings redo", moderator=True) is None
-    assert not any(text.startswith("Once more") for text in talk.waiting()), (
-        "which says as much as it is asked"
-    )
+    assert talk.waiting(), "a redo is never refused"
 
 
 # Moderators
 
 
 def test_off_and_on(talk: Talk, clock: Clock) -> None:
-    assert talk.say("!ratings off", moderator=True) == Reply(
-        "I keep quiet in this room. The race counts all the same; !ratings on brings me back.", None
-    )
+    assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "users without the right get no answer"
     assert FINISHED.result is not None
     talk.lifecycle.result_stands(FINISHED.result)
     assert talk.waiting() == []
-    assert talk.say("!ratings ON", moderator=True) == Reply("I speak in this room again.", None)
+    assert talk.say("!ratings ON", moderator=True) == Said(Texts().on, None)
     (said,) = talk.waiting()
-    assert said.startswith("Ratings, once this race is recorded (Any Orb): 1 Ann")
+    assert said.startswith("Ratings if recorded (Any Orb): 1\N{NO-BREAK SPACE}Ann")
     assert talk.say("!rating") is not None
 
 
@@ -179,12 +185,12 @@ def test_redo_says_the_changes_once_more(talk: Talk) -> None:
     assert talk.say("!ratings redo", moderator=True) is None
     once, twice = talk.waiting()
     assert once == twice
-    assert once.startswith("Once more: ratings, once this race is recorded (Any Orb): 1 Ann")
+    assert once.startswith("Ratings if recorded (Any Orb): 1\N{NO-BREAK SPACE}Ann")
 
 
 def test_redo_where_there_is_nothing(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
-    nothing = Reply("There are no rating changes here to say again.", None)
+    nothing = Said(Texts().nothing_to_repeat, None)
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
     talk.lifecycle.recorded(result("r", "ann bo"), in_room=False)
     assert talk.say("!ratings redo", moderator=True) == nothing
@@ -192,7 +198,7 @@ def test_redo_where_there_is_nothing(talk: Talk) -> None:
 
 @pytest.mark.parametrize("order", ["off", "on", "redo"])
 def test_orders_are_the_moderators(talk: Talk, order: str) -> None:
-    assert talk.say(f"!ratings {order}") == Reply("That is for the moderators of this category.", None)
+    assert talk.say(f"!ratings {order}") == Said(Texts().moderators_only, None)
     assert talk.waiting() == []
 
 
@@ -212,16 +218,57 @@ def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race
     assert first is not None
     assert second is not None
     assert first.text == f"{NOTE} {second.text}"
-    assert GOAL in second.text, "questions about players are answered from a leaderboard that exists"
+    assert second.text.startswith("Ann: "), (
+        "questions about players are answered from a leaderboard that exists"
+    )
 
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
     for _ in range(2):
-        assert talk.say("!odds", race) == Reply(NOTE, None)
+        assert talk.say("!odds", race) == Said(NOTE, None)
 
 
 def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:
     race = DOES_NOT_COUNT["custom goal"]
-    assert talk.say("!rating", race) == Reply(NOTE, None)
+    assert talk.say("!rating", race) == Said(NOTE, None)
     assert talk.say("!rating", race) is None
+
+
+@pytest.mark.parametrize(("order", "obeyed"), [("off", True), ("on", True), ("redo", False)])
+def test_monitors_may_switch_the_bot_off_and_on_in_their_room(talk: Talk, order: str, obeyed: bool) -> None:
+    said = talk.say(f"!ratings {order}", is_monitor=True)
+    assert said is not None
+    assert (said.text != Texts().moderators_only) is obeyed
+
+
+def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
+    repeats = []
+    for at in (0.0, 10.0, 29.0, 31.0):
+        talk.now = at
+        repeats.append(talk.commands.is_repeat(NAME, None, "Ann: 1200"))
+    assert repeats == [False, True, True, False]
+    assert not talk.commands.is_repeat(NAME, None, "Bo: 1000")
+    assert not talk.commands.is_repeat("orb/other", None, "Ann: 1200")
+    assert not talk.commands.is_repeat(NAME, "id-bo", "Ann: 1200"), "a private note to another player"
+
+
+def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert FINISHED.result is not None
+    talk.lifecycle.result_stands(FINISHED.result)
+    (text,) = talk.waiting()
+    assert "Bo" in text
+    assert "Ann" not in text
+    listed = talk.say("!leaderboard")
+    assert listed is not None
+    assert "Ann" not in listed.text
+    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+    listed = talk.say("!leaderboard")
+    assert listed is not None
+    assert "Ann" in listed.text
+
+
+def test_a_player_without_a_race_has_nothing_to_hide(talk: Talk) -> None:
+    assert talk.say("!ratings hide me") == Said(Texts().hide_unknown, "id-ann")

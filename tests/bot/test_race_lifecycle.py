@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, HOUR, NOON, Clock, entrant, result, seen
+from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
 
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.templates import DEFAULT_TEXTS
@@ -20,10 +20,11 @@ SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, 
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
 RECORDED = replace(FINISHED, recorded=True)
 SWAPPED = result("r", "bo ann", dnf="cy", recorded=False)
-OPENING = "Ratings, once this race is recorded (Any Orb): "
+OPENING = "Ratings if recorded (Any Orb): "
+CORRECTION = "Correction (result changed): "
 # Of three equal players the first beats two (+0.2), the second beats one and loses to one.
-ANN, BO, CY = "1 Ann 1000→1200 (+200", "2 Bo 1000→1000 (±0", "DNF Cy 1000→800 (−200"
-CHANGES = f"{ANN}, first race) · {BO}, first race) · {CY}, first race)"
+ANN, BO, CY = "1 Ann 1200 (+200", "2 Bo 1000 (±0", "DNF Cy 800 (−200"
+CHANGES = f"{ANN}, new) · {BO}, new) · {CY}, new)"
 
 
 @pytest.fixture
@@ -35,8 +36,14 @@ def lifecycle(ledger: Ledger, clock: Clock) -> Lifecycle:
 def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
     """Texts of the chat messages that are to be said."""
     return [
-        str(row.message.body.get("text")) for row in ledger.outbox.open_for(name) if row.message.kind == kind
+        spaced(str(row.message.body.get("text")))
+        for row in ledger.outbox.open_for(name)
+        if row.message.kind == kind
     ]
+
+
+def spaced(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def kinds(ledger: Ledger, name: str = "orb/r") -> list[str]:
@@ -48,7 +55,7 @@ def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELI
     rows = ledger.outbox.open_for(name)
     for row in rows:
         ledger.outbox.mark(row, state, NOON)
-    return [str(row.message.body.get("text")) for row in rows if row.message.kind == "chat"]
+    return [spaced(str(row.message.body.get("text"))) for row in rows if row.message.kind == "chat"]
 
 
 def dump(ledger: Ledger) -> list[str]:
@@ -101,7 +108,7 @@ def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, 
     deliver(ledger)
     clock.advance(hours=30)
     lifecycle.result_stands(SWAPPED)
-    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+    assert [text[:11] for text in waiting(ledger)] == ["Correction "]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +146,7 @@ def test_a_race_that_changes_nothing_is_not_announced(lifecycle: Lifecycle, ledg
 def test_a_team_race_is_said_to_change_nothing_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     teams = replace(FINISHED, entrants=tuple(replace(e, team="red") for e in FINISHED.entrants))
     lifecycle.result_stands(teams)
-    assert deliver(ledger) == ["This is a team race: it does not change any rating (Any Orb)."]
+    assert deliver(ledger) == ["Team races are not rated (Any Orb)."]
     lifecycle.result_stands(replace(teams, entrants=teams.entrants[::-1]))
     lifecycle.result_stands(replace(teams, entrants=teams.entrants[:2]))
     assert waiting(ledger) == []
@@ -161,10 +168,10 @@ def test_a_new_order_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
     deliver(ledger)
     lifecycle.result_stands(SWAPPED)
     (text,) = deliver(ledger)
-    assert text.startswith(f"Correction 1: the result changed. {OPENING}1 Bo 1000→1200")
+    assert text.startswith(f"{CORRECTION}1 Bo 1200")
     lifecycle.result_stands(FINISHED)
     (text,) = deliver(ledger)
-    assert text.startswith(f"Correction 2: the result changed. {OPENING}1 Ann 1000→1200")
+    assert text.startswith(f"{CORRECTION}1 Ann 1200")
 
 
 def test_a_finisher_who_is_disqualified_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -172,8 +179,8 @@ def test_a_finisher_who_is_disqualified_is_corrected(lifecycle: Lifecycle, ledge
     deliver(ledger)
     lifecycle.result_stands(result("r", "bo", dnf="cy", dq="ann", recorded=False))
     (text,) = waiting(ledger)
-    assert text.startswith("Correction 1: ")
-    assert "DQ Ann 1000→900" in text
+    assert text.startswith("Correction ")
+    assert "DQ Ann 900" in text
 
 
 def test_an_edit_that_changes_no_rating_is_not_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -206,9 +213,9 @@ def test_a_correction_after_another_race_uses_current_ratings(lifecycle: Lifecyc
     lifecycle.observe(seen(result("other", "cy bo ann")))
     lifecycle.result_stands(SWAPPED)
     (text,) = waiting(ledger)
-    assert "Bo 1000→" in text
-    assert "Ann 800→" in text
-    assert "first race" not in text
+    assert "Bo 1200" in text
+    assert "Ann 830" in text
+    assert "new" not in text
 
 
 def test_a_change_before_the_announcement_is_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -237,7 +244,7 @@ def test_the_same_result_returning_before_its_correction_was_sent_is_no_correcti
     lifecycle.result_stands(FINISHED)
     assert waiting(ledger) == []
     lifecycle.result_stands(SWAPPED)
-    assert [text[:14] for text in waiting(ledger)] == ["Correction 2: "]
+    assert [text[:14] for text in waiting(ledger)] == ["Correction (re"]
 
 
 def test_a_correction_lists_the_edits(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -259,14 +266,14 @@ def test_a_sent_message_counts_as_delivered(lifecycle: Lifecycle, ledger: Ledger
     lifecycle.result_stands(FINISHED)
     deliver(ledger, state=Delivery.SENT)
     lifecycle.result_stands(SWAPPED)
-    assert [text[:13] for text in waiting(ledger)] == [OPENING[:13], "Correction 1:"]
+    assert [text[:7] for text in waiting(ledger)] == [OPENING[:7], "Correct"]
 
 
 def test_nothing_is_left_to_change_after_a_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.result_stands(result("r", dnf="ann cy", dq="bo", recorded=False))
-    assert waiting(ledger) == [f"Correction 1: the result changed. {OPENING}no changes"]
+    assert waiting(ledger) == [f"{CORRECTION}no rating changes"]
 
 
 # Taken back
@@ -299,7 +306,7 @@ def test_a_result_taken_back_after_its_announcement_is_repeated_only_if_changed(
     assert waiting(ledger) == [], "what was said holds again"
     lifecycle.taken_back("orb/r")
     lifecycle.result_stands(SWAPPED)
-    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+    assert [text[:11] for text in waiting(ledger)] == ["Correction "]
 
 
 def test_a_dropped_correction_that_returns_is_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -310,20 +317,21 @@ def test_a_dropped_correction_that_returns_is_announced(lifecycle: Lifecycle, le
     assert waiting(ledger) == []
     lifecycle.result_stands(SWAPPED)
     (text,) = waiting(ledger)
-    assert text.startswith("Correction 2: ")
+    assert text.startswith("Correction ")
     assert ": 1 Bo " in text
 
 
 def test_a_half_sent_announcement_is_completed(ledger: Ledger, clock: Clock) -> None:
-    boards = (replace(SIMPLE, name="One", goals=(GOAL,)), replace(SIMPLE, name="Two", goals=(GOAL,)))
-    lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE, boards)), clock)
-    lifecycle.result_stands(FINISHED)
+    many = " ".join(f"player-{n:02}-{'x' * 15}" for n in range(40))
+    finished = result("r", many, recorded=False)
+    lifecycle = Lifecycle(Settler(ledger, Plans(SIMPLE)), clock)
+    lifecycle.result_stands(finished)
     first, _ = ledger.outbox.open_for("orb/r")
     ledger.outbox.mark(first, Delivery.DELIVERED, NOON)
     lifecycle.taken_back("orb/r")
     (text,) = deliver(ledger)
-    assert text.startswith("Ratings, once this race is recorded (Two): 1 Ann")
-    lifecycle.result_stands(FINISHED)
+    assert text.startswith("… ")
+    lifecycle.result_stands(finished)
     assert waiting(ledger) == []
 
 
@@ -351,7 +359,9 @@ def test_final_changes_go_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger)
             }
         ]
     }
-    assert info.message.body == {"blocks": ["Ratings by racebot (Any Orb): " + CHANGES]}
+    assert [spaced(block) for block in info.message.body["blocks"]] == [
+        f"Ratings by racebot (Any Orb): {CHANGES}"
+    ]
     assert ledger.pending.get("orb/r") is None
     stored = ledger.race("orb/r")
     assert stored is not None
@@ -728,7 +738,7 @@ def test_a_restart_remembers_announcements(lifecycle: Lifecycle, ledger: Ledger,
     again.result_stands(FINISHED)
     assert waiting(ledger) == []
     again.result_stands(SWAPPED)
-    assert [text[:14] for text in waiting(ledger)] == ["Correction 1: "]
+    assert [text[:11] for text in waiting(ledger)] == ["Correction "]
 
 
 def test_a_pending_race_of_an_earlier_run_is_settled(lifecycle: Lifecycle, ledger: Ledger) -> None:

@@ -15,10 +15,11 @@ import pytest
 from builders import Clock
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
-from worker_support import Bench, bench, finish, said, settled, until
+from worker_support import Bench, bench, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.chat.info_box import InfoPolicy
+from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import CredentialsError
 from racebot.ledger.queue import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
@@ -37,12 +38,12 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
         room = sandbox.open_race(4)
         finish(room, 60, 61, 62)
         await until(lambda: len(said(room)) == 1)
-        assert said(room)[0].startswith("Ratings, once this race is recorded (Sandbox 100%): 1 Racer 0 1000→")
+        assert said(room)[0].startswith("Ratings if recorded (Sandbox 100%): 1 Racer 0 ")
         assert "DNF Racer 3" in said(room)[0]
 
         room.disqualify(room.entrant(room.entrants[0].user).user)
         await until(lambda: len(said(room)) == 2)
-        assert said(room)[1].startswith("Correction 1: the result changed.")
+        assert said(room)[1].startswith("Correction (")
         assert ": 1 Racer 1 " in said(room)[1]
         assert "DQ Racer 0" in said(room)[1]
 
@@ -50,7 +51,7 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
         await until(lambda: settled(sandbox, room))
         assert len(said(room)) == 2
         assert room.info_bot is not None
-        assert room.info_bot.startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 1000→")
+        assert spaced(room.info_bot).startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 ")
         (board,) = room.bot_meta["racebot"]
         assert board["leaderboard"] == "Sandbox 100%"
         winner = next(e.user for e in room.entrants if e.place == 1)
@@ -70,7 +71,7 @@ async def test_a_race_that_is_not_recorded_counts_for_nothing(sandbox: Bench) ->
         await until(lambda: len(said(room)) == 1)
         room.do_not_record()
         await until(lambda: len(said(room)) == 2)
-        assert said(room)[1] == "This race will not be recorded, so the rating changes above do not count."
+        assert said(room)[1] == DEFAULT_TEXTS.withdrawn
         await asyncio.sleep(0.5)
         with sandbox.ledger() as ledger:
             assert ledger.leaderboards() == []
@@ -87,7 +88,7 @@ async def test_a_finish_taken_back_is_followed_by_the_right_result(sandbox: Benc
         room.finish(first, timedelta(minutes=89))
         await until(lambda: len(said(room)) == 2)
         assert f"1 {second.name} " in said(room)[1]
-        assert said(room)[1].startswith("Correction 1")
+        assert said(room)[1].startswith("Correction (")
 
 
 async def test_killed_between_finish_and_record(sandbox: Bench) -> None:
@@ -213,7 +214,7 @@ async def test_a_team_race_gets_one_message(sandbox: Bench) -> None:
         room.disqualify(room.entrants[0].user)
         room.record()
         await until(lambda: settled(sandbox, room))
-    assert said(room) == ["This is a team race: it does not change any rating (Sandbox 100%)."]
+    assert said(room) == ["Team races are not rated (Sandbox 100%)."]
     assert not room.info_bot
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from worker_support import Bench, bench, finish, said, until
 
+from racebot.chat.templates import Texts
 from racebot.sandbox.people import User
 from racebot.sandbox.room import FakeRoom
 
@@ -33,23 +34,21 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         room = sandbox.open_race(3)
         ann, bo = room.entrants[0].user, room.entrants[1].user
         await until(lambda: room.listeners)
-        assert "has not been rated yet" in await answered(room, ann, "!rating")
-        assert await answered(room, ann, "!odds") == "Odds are for before the start."
+        assert "is new and starts at" in await answered(room, ann, "!rating")
+        assert await answered(room, ann, "!odds") == Texts().odds_none
         finish(room, 80, 85)
-        await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
-        (message,) = [m for m in room.chat if m.text.startswith("Ratings, once")]
+        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
+        (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]
         assert {label: action["message"] for label, action in message.actions.items()} == {
             "My rating": "!rating",
             "Why?": "!why",
             "Leaderboard": "!leaderboard",
         }
-        assert "once this race is recorded (Sandbox 100%): place 1 of 2 who finished, " in await answered(
-            room, ann, "!why"
-        )
-        assert "place 2 of 2 who finished, " in await answered(room, ann, f"!why {bo.name}")
+        assert " if recorded: 1st of 2, " in await answered(room, ann, "!why")
+        assert ": 2nd of 2, " in await answered(room, ann, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
-    assert sum(text.startswith("Ratings, once") for text in said(room)) == 1
+    assert sum(text.startswith("Ratings if") for text in said(room)) == 1
 
 
 async def test_private_answers_are_notes(sandbox: Bench) -> None:
@@ -68,7 +67,7 @@ async def test_a_room_that_a_moderator_silenced_stays_so_over_a_kill(sandbox: Be
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
         await until(lambda: room.listeners)
-        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith("I keep quiet")
+        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith("Quiet")
         await worker.kill()
     await until(lambda: not room.listeners)
     async with sandbox.worker():
@@ -89,10 +88,9 @@ async def test_a_player_who_keeps_asking_hits_the_limit(sandbox: Bench) -> None:
         for _ in range(30):
             room.say(room.entrants[0].user, "!rating")
         finish(room, 80, 85)
-        await until(lambda: any(text.startswith("Ratings, once") for text in said(room)))
-        await until(lambda: sum("has not been rated yet" in text for text in said(room)) == 4)
+        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
         await asyncio.sleep(0.3)
-    assert sum("has not been rated yet" in text for text in said(room)) == 4
+    assert sum("is new and starts at" in text for text in said(room)) <= 2, "before the finish, and after it"
 
 
 async def test_a_question_about_what_the_ledger_has_lost_does_not_stop_the_bot(sandbox: Bench) -> None:
@@ -126,4 +124,4 @@ async def test_where_pages_are_published_chat_leads_there(sandbox: Bench) -> Non
         (message,) = [m for m in room.chat if m.bot]
         assert message.actions["Leaderboard"] == {"url": page}
         answer = await answered(room, room.entrants[0].user, "!leaderboard 1")
-        assert answer.endswith(f"all of it: {page}")
+        assert answer.endswith(f" · {page}")

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from worker_support import QUIET, Bench, bench, finish, said, settled, until
+from worker_support import QUIET, Bench, bench, finish, said, settled, spaced, until
 
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import FrameFault
@@ -44,7 +44,7 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
 
         room.edit_time("Racer 2", timedelta(minutes=50))
         text = await announced(room, 2)
-        assert text.startswith("Correction 1")
+        assert text.startswith("Correction (time of Racer 2 edited)")
         assert ": 1 Racer 2 " in text
 
         room.edit_result("Racer 2", RacerStatus.DQ)
@@ -57,7 +57,7 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
         room.record()
         await until(lambda: settled(sandbox, room))
         assert len(said(room)) == 4
-        assert ": 1 Racer 2 " in (room.info_bot or "")
+        assert ": 1 Racer 2 " in spaced(room.info_bot or "")
 
 
 async def test_a_cancelled_race_that_an_edit_brings_back_is_announced_and_settled(sandbox: Bench) -> None:

@@ -90,3 +90,11 @@ def test_people_who_are_gone_are_forgotten() -> None:
     for person in range(5000):
         limiter.allows("r", str(person), 2 * WINDOW + person)
     assert len(limiter) < 5000, "only those of the last minute, and what has not been looked through since"
+
+
+def test_players_may_use_aliases_unless_a_command_has_that_name() -> None:
+    assert Words().parse("!elo Ann") == Asked(Command.RATING, "Ann")
+    assert Words().parse("!lb 10") == Asked(Command.LEADERBOARD, "10")
+    renamed = Words(names={Command.LEADERBOARD: "rank", Command.RATING: ""})
+    assert renamed.parse("!rank") == Asked(Command.LEADERBOARD)
+    assert renamed.parse("!elo") is None, "the command is switched off"

@@ -32,10 +32,10 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('provisional = "{0}"', "{0} is not a field"),
         ('provisional = "{goal!r}"', "{goal} is not a field"),
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
-        ('provisional = "100 {"', "write a brace that is no field twice"),
+        ('provisional = "100 {"', "write a brace that is not a field twice"),
         ('off_topic = "x"', "texts.off_topic"),
         ('button_why = "Leaderboard"', "must differ"),
-        ('player = ""', "may not be empty"),
+        ('player = ""', "must not be empty"),
         ('info = "R {goal}"', "must begin with 5 characters of its own"),
         ('withdrawn = "' + "x" * 501 + '"', "at most 500 characters"),
         ("withdrawn = 3", "texts.withdrawn"),
@@ -54,7 +54,7 @@ def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:
     example = CHAT.split("```toml\n")[1].split("```")[0]
     (tmp_path / "racebot.toml").write_text(example, encoding="utf-8")
     texts = load(tmp_path).texts
-    assert texts.new == ", erstes Rennen"
+    assert texts.new == ", neu"
     assert texts.withdrawn == ""
     assert texts.dnf == Texts().dnf, "what is left out stays as it is"
 

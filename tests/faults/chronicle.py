@@ -23,7 +23,8 @@ _PLAYER = re.compile(
     r"(?P<word>\d+|DNF|DQ) (?P<name>.+?) (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\??"
     r" \((?P<change>[+−±]\d+)[^)]*\)"
 )
-_TEAM_RACE = re.compile(r"This is a team race: .*\((?P<board>[^)]+)\)\.")
+_TEAM_RACE = re.compile(r"Team races are not rated \((?P<board>[^)]+)\)\.")
+_OPENING = re.compile(r"(Correction \(.+?\)|Ratings if recorded \(.+?\)): (.*)", re.DOTALL)
 
 Points = dict[str, tuple[int | None, int, int]]
 """Points before (if told), after, and change, by user id."""
@@ -88,7 +89,8 @@ class Chronicle:
         self.look()
         if frame["type"] == "chat.message" and frame["message"]["bot"] == self.room.site.bot.name:
             text = frame["message"]["message"].replace("\N{NO-BREAK SPACE}", " ")
-            self.said.append(Message(text, len(self.results), self.lengths()))
+            for part in _by_board(text, self.boards):
+                self.said.append(Message(part, len(self.results), self.lengths()))
             self.heard(self.room)
 
     # ── what must hold at any time ──
@@ -270,3 +272,23 @@ def _explains(rated: Mapping[str, Rated], points: Points) -> bool:
         == (rated[user].points_after, rated[user].points_after - rated[user].points_before)
         for user, (before, after, change) in points.items()
     )
+
+
+def _by_board(text: str, boards: Collection[str]) -> list[str]:
+    """Split one message of the bot into one for each leaderboard, with the leaderboard's name in it."""
+    if _TEAM_RACE.fullmatch(text):
+        return [f"Team races are not rated ({board})." for board in boards]
+    match = _OPENING.fullmatch(text)
+    if match is None:
+        return [text]
+    correction = "Correction: " if match[1].startswith("Correction") else ""
+    if match[2] == DEFAULT_TEXTS.no_changes:
+        entries = {board: [match[2]] for board in boards}
+    else:
+        entries = {}
+        board = next(iter(boards), "")
+        for part in match[2].split(" · "):
+            named = next((each for each in boards if part.startswith(f"{each}: ")), None)
+            board, entry = (board, part) if named is None else (named, part.removeprefix(f"{named}: "))
+            entries.setdefault(board, []).append(entry)
+    return [f"{correction}Ratings if recorded ({board}): {' · '.join(of)}" for board, of in entries.items()]

@@ -116,7 +116,7 @@ category = "orb"
 goals = ["Any Orb", "All Orbs"]
 carry_over = { from = "Old", factor = 0.9, most_races = 10 }
 [texts]
-again = "Once more ({goal}): "
+provisional = "Once more ({goal}): "
 """
 ENV = b"""\
 RACEBOT_CATEGORY=orb
@@ -340,9 +340,10 @@ def chat(data: bytes) -> None:
             asked = talk.parse(heard, found)
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:
-                assert 1 <= len(said.text) <= messages.MESSAGE_LIMIT
-                assert not {unicodedata.category(char) for char in said.text.translate(ISOLATES)} & HIDDEN
-                assert "@" not in said.text and "://" not in said.text
+                text = said.draft()
+                assert len(text) <= messages.MESSAGE_LIMIT
+                assert not {unicodedata.category(char) for char in text.translate(ISOLATES)} & HIDDEN
+                assert "@" not in text and "://" not in text
         raise _RollBack
 
 

@@ -58,7 +58,7 @@ def test_nothing_set_is_enough_to_read_and_import() -> None:
     settings = load()
     assert settings.site == "https://racetime.gg"
     assert settings.database == Path("state/racebot.db")
-    assert (settings.announce, settings.info_block) == (True, InfoPolicy.WHEN_EMPTY)
+    assert (settings.announce, settings.info_block) == (True, InfoPolicy.APPEND)
     assert settings.team_races is TeamPolicy.IGNORE
     assert settings.plans().default.model == settings.model
 
@@ -76,7 +76,7 @@ def test_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         PARAMETERS="rates=0.2; dummy=none;",
         TEAM_RACES="individual",
         ANNOUNCE="false",
-        INFO_BLOCK="append",
+        INFO_BLOCK="never",
         QUIET_SECONDS="2.5",
         MINIMUM_FINISHES="3",
         INACTIVE_DAYS="60",
@@ -87,7 +87,7 @@ def test_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.goals == ["Any Orb", "All Orbs"]
     assert settings.database == Path("/var/lib/orb.db")
     assert settings.parameters == {"rates": "0.2", "dummy": "none"}
-    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.APPEND)
+    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.NEVER)
     assert (settings.announce, settings.quiet_seconds, settings.log_level) == (False, 2.5, "debug")
     assert (settings.minimum_finishes, settings.inactive_days) == (3, 60)
     (category,) = settings.required_categories()
