@@ -111,6 +111,7 @@ async def test_a_question_about_what_the_ledger_has_lost_does_not_stop_the_bot(s
 
 async def test_where_pages_are_published_chat_leads_there(sandbox: Bench) -> None:
     sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
+    sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
     async with sandbox.worker():
         first = sandbox.open_race(2)
         finish(first, 80, 85)
