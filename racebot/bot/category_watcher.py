@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -52,7 +52,7 @@ class CategoryWorker:
         self._site = site
         self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
         self._lifecycle = lifecycle
-        self._plans = lifecycle.settler.plans
+        self._goals: Collection[str] = ()
         self._ledger = lifecycle.settler.ledger
         self._call = call
         self._clock = clock
@@ -82,6 +82,7 @@ class CategoryWorker:
                 f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
                 "(the part of the category's address after the site's name)"
             ) from None
+        self._goals = category.goals
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
     async def rooms(self) -> None:
@@ -96,8 +97,9 @@ class CategoryWorker:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
+        self._goals = category.goals
         for room in category.rooms:
-            if self._plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
+            if self._lifecycle.settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
                 self._watch(room.name)
         now = self._clock()
         missing = set()
@@ -130,6 +132,7 @@ class CategoryWorker:
             ends = [race.result.ended_at for race in listed.races if race.result]
             if ends and min(ends) < oldest:
                 break
+        await self._follow_renames(seen.values())
         await self._forget_deleted(seen.values())
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
@@ -155,6 +158,12 @@ class CategoryWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow_renames(self, races: Iterable[Race]) -> None:
+        """Let leaderboards keep their races where the site renamed a goal."""
+        shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
+        if self._goals:
+            await self._call(self._lifecycle.settler.follow_renames, shown, self._goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]

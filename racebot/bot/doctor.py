@@ -52,6 +52,17 @@ def _open_to_all(path: Path) -> bool:
         return False
 
 
+def _renamed_goals(database: Path) -> dict[str, dict[str, str]]:
+    """Earlier names of goals by category, as the ledger knows them."""
+    if not database.exists():
+        return {}
+    try:
+        with Ledger.open_to_read(database) as ledger:
+            return ledger.renamed_goals()
+    except LedgerError:
+        return {}  # the finding about the database says why
+
+
 def _database(settings: Settings) -> Finding:
     path = settings.database
     with suppress(OSError):  # opening the file reports the reason
@@ -105,8 +116,15 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         yield Finding(False, f"site: {error}: check RACEBOT_SITE and the network")
         return
     wanted = [*settings.goals, *(goal for board in whole.leaderboards for goal in board.goals)]
+    renamed = _renamed_goals(whole.database).get(slug, {})
     for goal in dict.fromkeys(wanted):
-        if goal not in public.goals:
+        if goal in renamed:
+            yield Finding(
+                True,
+                f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
+                "write the new name in RACEBOT_GOALS or racebot.toml",
+            )
+        elif goal not in public.goals:
             yield Finding(
                 True,
                 f"goal {goal!r}: category {slug} has no such goal now. That is fine for a past season; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import (
@@ -48,6 +48,16 @@ class Leaderboards(Connection):
             stored = self.leaderboard(board.category, board.name)
         assert stored is not None  # noqa: S101 - written two lines up
         return stored
+
+    def rename_leaderboard(self, board: Leaderboard, name: str, goals: Sequence[str]) -> None:
+        """Give a leaderboard another name and other names of its goals. Changes no rating."""
+        self.ratings_written += 1
+        self.write(
+            "UPDATE leaderboards SET name = ?, goals = ? WHERE id = ?",
+            name,
+            json.dumps(list(goals)),
+            board.key,
+        )
 
     def remove_leaderboard(self, board: Leaderboard) -> None:
         """Forget a leaderboard with its changes and standings; the races stay."""

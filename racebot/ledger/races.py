@@ -78,6 +78,31 @@ class Races(Connection):
         row = self.row("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
         return name if row is None else as_text(row["goal"])
 
+    def renamed_goals(self) -> dict[str, dict[str, str]]:
+        """By category: earlier names of its goals, each with the name that the goal has now."""
+        renamed: dict[str, dict[str, str]] = {}
+        for row in self.rows("SELECT category, earlier, goal FROM renamed_goals"):
+            renamed.setdefault(as_text(row["category"]), {})[as_text(row["earlier"])] = as_text(row["goal"])
+        return renamed
+
+    def stored_goal(self, name: str) -> str | None:
+        """The goal of a stored race."""
+        row = self.row("SELECT goal FROM races WHERE name = ?", name)
+        return None if row is None else as_text(row["goal"])
+
+    def rename_goal(self, category: str, earlier: str, goal: str) -> None:
+        """Give all races of a goal its new name, and remember the earlier one."""
+        with self.transaction():
+            for table in ("races", "renamed_goals"):
+                self.write(
+                    f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?",  # noqa: S608
+                    goal,
+                    category,
+                    earlier,
+                )
+            self.write("DELETE FROM renamed_goals WHERE category = ? AND earlier = ?", category, goal)
+            self.write("INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal)
+
     def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
         """Store a recorded race, or a new result of a stored one, which keeps its place in the order."""
         with self.transaction():

@@ -92,6 +92,33 @@ class Plans:
         plans = (plan for goal in board.goals for plan in self.plans_for(board.category, goal))
         return next((plan for plan in plans if plan.name == board.name), None)
 
+    def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> Plans:
+        """Return these plans with goals called by their present names.
+
+        Args:
+            renamed: by category: earlier names of goals, each with the present one.
+        """
+
+        def present(category: str, goal: str) -> str:
+            chosen = [renamed.get(category, {})] if category else renamed.values()
+            return next((names[goal] for names in chosen if goal in names), goal)
+
+        own = {plan.name for plan in self.named}
+        named = tuple(
+            replace(
+                plan,
+                goals=tuple(dict.fromkeys(present(plan.category, goal) for goal in plan.goals)),
+                carry=None
+                if plan.carry is None
+                else plan.carry
+                if plan.carry.source in own
+                else replace(plan.carry, source=present(plan.category, plan.carry.source)),
+            )
+            for plan in self.named
+        )
+        goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
+        return replace(self, named=named, goals=goals)
+
     def counts(self, result: RaceResult) -> bool:
         """Return whether this result can be rated once it is recorded."""
         return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))

@@ -6,7 +6,7 @@ Each race is rated in one transaction: its result, the changes, the standings, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -89,7 +89,8 @@ class Settler:
 
     def __init__(self, ledger: Ledger, plans: Plans) -> None:
         self.ledger = ledger
-        self.plans = plans
+        self._settings = plans
+        self.plans = self._renamed_plans()
         self.replay = Replay(ledger)
 
     def preview(self, result: RaceResult) -> list[Rated]:
@@ -217,6 +218,50 @@ class Settler:
     def verify(self, board: Leaderboard) -> list[Problem]:
         """Compare a leaderboard's stored ratings with a replay of its stored results. See `verify.verify`."""
         return verify(self.ledger, board)
+
+    def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
+        """Rename goals that the site renamed: their leaderboards keep their races and take the new names.
+
+        Args:
+            listed: finished races of one category as the site lists them now.
+            goals: the goals that the category has now.
+        """
+        shown: dict[tuple[str, str], set[str]] = {}
+        for result in listed:
+            stored = None if result.custom_goal else self.ledger.stored_goal(result.name)
+            if stored is not None:
+                shown.setdefault((result.category, stored), set()).add(result.goal)
+        for (category, earlier), names in shown.items():
+            if earlier not in goals and len(names) == 1 and (goal := next(iter(names))) in goals:
+                self._rename(category, earlier, goal)
+
+    def _rename(self, category: str, earlier: str, goal: str) -> None:
+        log.warning("goal %s is now called %s; its leaderboard keeps its races", earlier, goal)
+        with self.ledger.transaction():
+            named = {plan.name for plan in self.plans.named}
+            since: dict[int, Position] = {}
+            self.ledger.rename_goal(category, earlier, goal)
+            for board in self.ledger.leaderboards():
+                if board.category != category or earlier not in board.goals:
+                    continue
+                name = goal if board.name == earlier and earlier not in named else board.name
+                other = self.ledger.leaderboard(category, name)
+                if other is not None and other.key != board.key:
+                    # Races were rated under the new name before it was recognized as a name of this goal.
+                    self.ledger.remove_leaderboard(other)
+                    since[board.key] = START
+                goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
+                self.ledger.rename_leaderboard(board, name, list(goals))
+            for board in self.ledger.leaderboards():
+                carry = board.carry if board.category == category else None
+                if carry and carry.source == earlier and earlier not in named:
+                    self.ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
+            self.replay.update(since)
+            self.plans = self._renamed_plans()
+
+    def _renamed_plans(self) -> Plans:
+        """The plans of the settings, in which earlier names of goals stand for the present ones."""
+        return self._settings.with_renamed(self.ledger.renamed_goals())
 
     def apply_plans(self) -> list[Leaderboard]:
         """Bring stored leaderboards in line with the settings.

@@ -1010,3 +1010,85 @@ def test_a_new_season_takes_the_parameters_of_the_season_it_carries_over_from(
     assert board_of(both, "S2").parameters == old_default.parameters
     assert board_of(both, "Own").parameters == {**old_default.parameters, "newcomer_spread": 2.0}
     assert both.apply_plans() == []
+
+
+# Goals that the site renamed
+
+SEASON = [result("a", "ann bo"), result("b", "bo ann cy", after=1)]
+
+
+def renamed(race: RaceResult, goal: str = "New Orb") -> RaceResult:
+    return replace(race, goal=goal)
+
+
+def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+    settler.merge(SEASON, "import")
+    board, before = board_of(settler), points(settler)
+    settler.follow_renames(map(renamed, SEASON), ["New Orb"])
+    assert [(b.id, b.name, b.goals) for b in settler.ledger.leaderboards()] == [
+        (board.id, "New Orb", ("New Orb",))
+    ]
+    assert points(settler, "New Orb") == before
+    assert len([r for r in caplog.records if GOAL in r.message]) == 1
+    assert settler.settle(renamed(SEASON[0]), lambda _: (), NOW) is None, "a known race under its new name"
+    assert settler.merge(map(renamed, SEASON), "backfill").known == 2
+    assert settler.apply_plans() == []
+    assert_sound(settler)
+
+
+@pytest.mark.parametrize(
+    ("listed", "goals"),
+    [
+        ([renamed(SEASON[0]), renamed(SEASON[1])], [GOAL, "New Orb"]),
+        ([renamed(SEASON[0]), SEASON[1]], ["New Orb"]),
+        ([renamed(SEASON[0]), renamed(SEASON[1])], ["Another"]),
+        ([renamed(result("unknown", "ann bo"))], ["New Orb"]),
+        ([replace(renamed(race), custom_goal=True) for race in SEASON], ["New Orb"]),
+    ],
+    ids=["the goal is still there", "one race was moved", "not a goal", "unknown races", "custom goals"],
+)
+def test_what_is_no_renamed_goal_changes_nothing(
+    settler: Settler, listed: list[RaceResult], goals: list[str]
+) -> None:
+    settler.merge(SEASON, "import")
+    before = dump(settler)
+    settler.follow_renames(listed, goals)
+    assert dump(settler) == before
+
+
+def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> None:
+    settler.merge(SEASON, "import")
+    late = renamed(result("c", "cy ann", after=2))
+    settle(settler, late)
+    settler.follow_renames([*map(renamed, SEASON), late], ["New Orb"])
+    (board,) = settler.ledger.leaderboards()
+    assert (board.name, settler.ledger.rated_count(board)) == ("New Orb", 3)
+    assert_sound(settler)
+
+
+def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) -> None:
+    carry = Carry(GOAL, 0.5)
+    season = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
+    plans = Plans(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
+    first = Settler(ledger, plans)
+    first.merge([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
+    first.follow_renames(map(renamed, SEASON), ["New Orb", "Next"])
+    again = Settler(ledger, plans)
+    before = contents(again)
+    assert again.apply_plans() == []
+    assert contents(again) == before
+    settle(again, renamed(result("d", "bo ann", after=9)))
+    assert again.ledger.rated_count(board_of(again, "New Orb")) == 3
+    assert_sound(again)
+
+
+def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
+    settler.merge(SEASON, "import")
+    before = points(settler)
+    settler.follow_renames(map(renamed, SEASON), ["New Orb"])
+    settler.follow_renames([renamed(race, "Newest Orb") for race in SEASON], ["Newest Orb"])
+    assert points(settler, "Newest Orb") == before
+    settler.follow_renames(SEASON, [GOAL])
+    assert points(settler) == before
+    assert [board.name for board in settler.ledger.leaderboards()] == [GOAL]
+    assert_sound(settler)
