@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -284,3 +285,39 @@ def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:
     damage(seasons, "no JSON")
     settle(seasons, result("next", "bo ann", goal="S1", after=2))
     assert seasons.ledger.rated_count(board_of(seasons, "S1")) == 2
+
+
+# Platforms
+
+
+def nudge(settler: Settler, by: float) -> None:
+    """Move the last state of one player on S2, in the change and in the standing."""
+    key = board_of(settler, "S2").key
+    (text,) = settler.ledger.db.execute(
+        "SELECT state FROM standings WHERE leaderboard = ? AND player = 'id-cy'", (key,)
+    ).fetchone()
+    first, *others = json.loads(text)
+    moved = json.dumps([first + by, *others])
+    for table, column in (("standings", "state"), ("changes", "state_after")):
+        settler.ledger.db.execute(
+            f"UPDATE {table} SET {column} = ? WHERE leaderboard = ? AND player = 'id-cy'",  # noqa: S608
+            (moved, key),
+        )
+
+
+def test_last_bits_of_another_platform_are_no_damage(seasons: Settler) -> None:
+    seasons.ledger.db.execute("UPDATE rated_on SET platform = 'another computer'")
+    nudge(seasons, 1e-12)
+    (problem,) = seasons.verify(board_of(seasons, "S2"))
+    assert problem.remedy is None
+    assert "another computer" in problem.text
+    assert "e-13" in problem.text, "relative to a state of about 2"
+
+
+@pytest.mark.parametrize("platform", [None, "another computer"])
+def test_a_larger_difference_is_damage_on_any_platform(seasons: Settler, platform: str | None) -> None:
+    if platform is not None:
+        seasons.ledger.db.execute("UPDATE rated_on SET platform = ?", (platform,))
+    nudge(seasons, 1e-12 if platform is None else 1e-3)
+    problems = seasons.verify(board_of(seasons, "S2"))
+    assert [problem.remedy for problem in problems] == ["run `racebot rebuild`"] * 2
