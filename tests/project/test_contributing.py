@@ -1,4 +1,4 @@
-"""Check that the worked example of a model in CONTRIBUTING.md works as a model."""
+"""Check CONTRIBUTING.md and docs/architecture.md: the example of a model works, and files exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from racebot.races.outcome import Outcome
 from racebot.ratings.model import RatingModel
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FILES = re.findall(r"`(racebot/[\w/]+\.py|tests/[\w/]+\.py|docs/[\w-]+\.md)`", TEXT)
+ARCHITECTURE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+FILES = re.findall(r"`((?:racebot|tests|docs|benchmarks)/[\w/-]+\.(?:py|md))`", TEXT + ARCHITECTURE)
+FILES += [f"racebot/{name}" for name in re.findall(r"\| `(\w+/[\w/]+\.py)`", ARCHITECTURE)]
 
 
 @pytest.fixture
