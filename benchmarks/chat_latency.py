@@ -37,7 +37,7 @@ async def main() -> None:
     site = FakeSite(rng=random.Random(1))
     users = [site.add_user(f"Racer {number}") for number in range(arguments.entrants)]
     with tempfile.TemporaryDirectory() as folder:
-        async with serve(site) as address:
+        async with serve(site, list_cache=0.0) as address:
             worker = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",

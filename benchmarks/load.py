@@ -68,7 +68,7 @@ class Stage:
             "record": self.record,
             "drop": self.drop,
         }
-        served = serve(self._site, misbehaviour=self._misbehaviour, certificate=certificate)
+        served = serve(self._site, misbehaviour=self._misbehaviour, list_cache=0.0, certificate=certificate)
         async with served as address:
             pipe.send(address)
             while (order := await asyncio.to_thread(_receive, pipe)) is not None:

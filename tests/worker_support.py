@@ -169,7 +169,7 @@ async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
     """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
     misbehaviour = Misbehaviour()
-    async with serve(site, misbehaviour=misbehaviour) as address:
+    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
         yield Bench(site, address, folder / "racebot.db", misbehaviour)
 
 

@@ -42,7 +42,7 @@ from racebot.racetime.payload import (
     RaceUpdate,
     Refusal,
 )
-from racebot.text.safe import printable
+from racebot.text.safe import visible
 
 CONFIRM_WITHIN = 10.0
 """Seconds. If the site does not show what we sent in this time, the connection counts as lost."""
@@ -326,13 +326,11 @@ def _is_pong(event: Event) -> bool:
 
 def _echo_of(text: str) -> Callable[[Event], bool]:
     """Recognize a message of ours by its words, since the site may drop invisible characters."""
-    words = printable(text).split()
+    words = visible(text).split()
 
     def echo(event: Event) -> bool:
         return (
-            isinstance(event, ChatMessage)
-            and event.bot is not None
-            and printable(event.text).split() == words
+            isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
         )
 
     return echo
@@ -344,6 +342,6 @@ def _note_to(user_id: str) -> Callable[[Event], bool]:
 
 def _shows_info(text: str) -> Callable[[Event], bool]:
     def lines(info: str) -> list[str]:
-        return [line.strip() for line in info.strip().splitlines()]
+        return [visible(line).strip() for line in info.strip().splitlines()]
 
     return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)

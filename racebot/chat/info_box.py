@@ -11,7 +11,7 @@ from racebot.chat.messages import by_place, players
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
-from racebot.text.safe import plain, without_domains
+from racebot.text.safe import plain, visible, without_domains
 
 INFO_LIMIT = 1000
 MOST_ENTRIES = 8
@@ -70,7 +70,7 @@ def merged_info(
         longer = f"{text}\n{block}" if text else block
         if len(longer) <= INFO_LIMIT:
             text = longer
-    return None if text.rstrip() == existing.rstrip() else text
+    return None if visible(text).rstrip() == visible(existing).rstrip() else text
 
 
 def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ async def demo(
     # Two sources of chance: what the site draws hangs on timing, the races must not.
     site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
     rng = random.Random(f"races {seed}")  # noqa: S311
-    async with serve(site) as address:
+    async with serve(site, list_cache=0.0) as address:
         worker = Worker(
             Settings(
                 site=address,

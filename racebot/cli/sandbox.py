@@ -33,6 +33,10 @@ def sandbox(
         str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")
     ] = None,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
+    list_cache: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds for which the list of open rooms is cached; racetime.gg's are 60."),
+    ] = 60.0,
 ) -> None:
     """Serve a local imitation of racetime.gg, to try the bot against.
 
@@ -44,7 +48,12 @@ def sandbox(
 
     try:
         server.run(
-            port, races, category=category, goal=goal, tell=lambda text: console.print(text, markup=False)
+            port,
+            races,
+            category=category,
+            goal=goal,
+            list_cache=list_cache,
+            tell=lambda text: console.print(text, markup=False),
         )
     except HistoryError as error:
         raise SettingsError(str(error)) from None

@@ -51,8 +51,9 @@ class SandboxServer:
     Args:
         site: the state to serve.
         misbehaviour: the planned faults.
-        list_cache: seconds for which a category's data is cached; the real site's are `LIST_CACHE_SECONDS`.
-        race_cache: seconds for which a race's data is cached.
+        list_cache: seconds for which a category's data is cached, by default as long as on the site; 0
+            shows a new room at once. The list of past races is never cached.
+        race_cache: seconds for which a race's data is cached, by default as long as on the site.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class SandboxServer:
         site: FakeSite,
         misbehaviour: Misbehaviour,
         *,
-        list_cache: float = 0.0,
+        list_cache: float = LIST_CACHE_SECONDS,
         race_cache: float = RACE_CACHE_SECONDS,
     ) -> None:
         self.site = site

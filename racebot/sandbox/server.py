@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from racebot.sandbox import history
-from racebot.sandbox.endpoints import RACE_CACHE_SECONDS, SandboxServer
+from racebot.sandbox.endpoints import LIST_CACHE_SECONDS, RACE_CACHE_SECONDS, SandboxServer
 from racebot.sandbox.misbehaviour import CutShort, Misbehaviour
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 
@@ -49,14 +49,14 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     misbehaviour: Misbehaviour | None = None,
-    list_cache: float = 0.0,
+    list_cache: float = LIST_CACHE_SECONDS,
     race_cache: float = RACE_CACHE_SECONDS,
     certificate: Path | None = None,
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
     Port 0 takes any free port. With a `certificate`, a PEM file that holds the key as well, it is served over
-    TLS.
+    TLS. `list_cache` and `race_cache` are those of `SandboxServer`.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -99,6 +99,7 @@ def run(
     host: str = "127.0.0.1",
     category: str = CATEGORY,
     goal: str | None = None,
+    list_cache: float = LIST_CACHE_SECONDS,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve a sandbox until SIGINT or SIGTERM, with the past races of `races_file`.
@@ -110,13 +111,13 @@ def run(
     site = FakeSite(category=category)
     if races_file is not None:
         tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
-    asyncio.run(_run(site, host, port, tell))
+    asyncio.run(_run(site, host, port, list_cache, tell))
 
 
-async def _run(site: FakeSite, host: str, port: int, tell: Callable[[str], None]) -> None:
+async def _run(site: FakeSite, host: str, port: int, list_cache: float, tell: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with serve(site, host=host, port=port) as address:
+    async with serve(site, host=host, port=port, list_cache=list_cache) as address:
         tell(f"{address}/{site.category.slug} - client id {CLIENT_ID}, secret {CLIENT_SECRET}")
         await stop.wait()

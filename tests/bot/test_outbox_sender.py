@@ -63,6 +63,7 @@ class FakeRoom:
         self.deaf: set[str] = set()
         self.mute: set[str] = set()
         self.history_length = HISTORY_LENGTH
+        self.strips_joiners = False
         self.sender: OutboxSender | None = None
 
     def connect(self, sender: OutboxSender) -> None:
@@ -72,6 +73,7 @@ class FakeRoom:
         self._answer(RaceUpdate(self.race))
 
     def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
+        text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
         posted = (self.clock() - timedelta(seconds=ago)).timestamp()
         return ChatMessage("m", text, posted, None if bot else "id-ann", "Ann", False, bot, False)
 
@@ -90,6 +92,7 @@ class FakeRoom:
 
     async def set_info(self, text: str) -> None:
         if self._act("setinfo", text):
+            text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
             self.race = replace(self.race, info_bot=text)
             self._answer(Unread("chat.message"))
             self._answer(RaceUpdate(self.race), "setinfo")
@@ -179,6 +182,18 @@ async def test_the_echo_acknowledges(ledger: Ledger, sender: OutboxSender, room:
     put(ledger, "g2")
     await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
+    assert states(ledger) == ["delivered", "delivered"]
+
+
+@pytest.mark.parametrize("strips_joiners", [True, False])
+async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_joiners(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom, *, strips_joiners: bool
+) -> None:
+    room.strips_joiners = strips_joiners
+    name = "Ann\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
+    put(ledger, "g1", text=name)
+    put(ledger, "g2", "info", blocks=[f"{BLOCK} {name}"])
+    await deliver(sender, room)
     assert states(ledger) == ["delivered", "delivered"]
 
 

@@ -251,7 +251,7 @@ class Run:
     # ── the site and the worker ──
 
     async def _serve(self, port: int) -> None:
-        serving = serve(self.site, misbehaviour=self.misbehaviour, port=port)
+        serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=port)
         self.bench.address = await self._serving.enter_async_context(serving)
 
     async def _restart(self, lose_rooms: bool) -> None:

@@ -475,7 +475,7 @@ async def test_the_guide_can_be_followed(folder: Path, environment: dict[str, st
     guide = GUIDE.read_text(encoding="utf-8")
     for written, port in ports.items():
         guide = guide.replace(f" {written}", f" {port}").replace(f"={written}", f"={port}")
-    async with serve(site) as address:
+    async with serve(site, list_cache=0.0) as address:
         operator = Operator(folder, site, {**environment, "RACEBOT_SITE": address}, ports=ports)
         try:
             for step in steps(guide):

@@ -16,7 +16,6 @@ import httpx
 import pytest
 import websockets
 
-from racebot.sandbox.endpoints import LIST_CACHE_SECONDS
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -56,7 +55,7 @@ class Served:
 async def served(site: FakeSite) -> AsyncIterator[Served]:
     misbehaviour = Misbehaviour()
     async with (
-        serve(site, misbehaviour=misbehaviour) as address,
+        serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address,
         httpx.AsyncClient(base_url=address, timeout=5) as client,
     ):
         yield Served(site, misbehaviour, client, address)
@@ -107,7 +106,7 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
     now = 100.0
     monkeypatch.setattr("racebot.sandbox.endpoints.monotonic", lambda: now)
     async with (
-        serve(site, list_cache=LIST_CACHE_SECONDS) as address,
+        serve(site) as address,
         httpx.AsyncClient(base_url=address) as client,
     ):
         room = site.open_race()
