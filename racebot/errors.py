@@ -73,7 +73,7 @@ class LedgerError(RacebotError):
 
 
 class LedgerUnavailable(LedgerError):  # noqa: N818 - a state that passes
-    """The database cannot be written just now; nothing half-done was kept, and the next try may succeed."""
+    """The database cannot be written at the moment. The unfinished write was undone; a retry may succeed."""
 
 
 class DamagedRaceError(LedgerError):

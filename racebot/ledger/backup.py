@@ -1,4 +1,4 @@
-"""Whole copies of the ledger, made while it is in use, and the old ones cleared away."""
+"""Backups: complete copies of the ledger, made while it is in use."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 def folder_of(database: Path) -> Path:
-    """Where the backups of a database are kept."""
+    """Return the folder that holds the backups of a database."""
     return database.parent / "backups"
 
 
 def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
-    """Copy the ledger by SQLite's online backup, then delete all but the newest copies of it.
+    """Copy the ledger with SQLite's online backup, then delete all but the newest copies.
 
-    The copy appears under its name only when it is complete and SQLite finds it intact.
+    The copy gets its final name only once it is complete and passes SQLite's integrity check.
 
     Args:
-        ledger: what to copy; it may be in use.
-        folder: where to; made if it is not there.
-        keep: how many copies of this ledger to leave, at least 1.
-        now: goes into the name.
+        ledger: the ledger to copy; it may be in use.
+        folder: the folder for the copy; created if missing.
+        keep: number of copies of this ledger to keep, at least 1.
+        now: the current time, part of the copy's name.
 
     Returns:
-        The copy.
+        The path of the copy.
 
     Raises:
         LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
@@ -61,12 +61,12 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
 
 
 def backups(folder: Path, stem: str) -> list[Path]:
-    """The copies of one database in a folder, newest first."""
+    """Return the copies of one database in a folder, newest first."""
     return sorted(_named(folder, stem, ".db"), reverse=True)
 
 
 def overdue(database: Path, now: datetime) -> bool:
-    """Whether the last night's copy is missing, as after nights without power."""
+    """Return whether last night's backup is missing, for example because the computer was off."""
     newest = next(iter(backups(folder_of(database), database.stem)), None)
     if newest is None:
         return True
@@ -75,7 +75,7 @@ def overdue(database: Path, now: datetime) -> bool:
 
 
 def _abandoned(folder: Path, stem: str, now: datetime) -> list[Path]:
-    """What copies that were cut off by a kill have left; one that is being made is younger."""
+    """Return the partial files of interrupted backups. A backup under way is younger."""
     before = (now - timedelta(days=1)).timestamp()
     return [path for path in _named(folder, stem, ".part") if path.stat().st_mtime < before]
 

@@ -1,7 +1,7 @@
-"""One connection to a ledger's database: statements in, rows out, transactions around them.
+"""One connection to a ledger's database: runs statements and manages transactions.
 
 Every statement of the ledger goes through `Connection`, so that SQLite's errors reach callers as
-`LedgerError` with the file's name and what to do about it.
+`LedgerError` that names the file and the remedy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Connection:
         self.db = db
         self.path = path
         self.ratings_written = 0
-        """How often this connection has written ratings."""
+        """Number of times that this connection has written ratings."""
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """Run a query and return all of its rows."""
@@ -43,14 +43,14 @@ class Connection:
         return next(iter(self.rows(sql, *values)), None)
 
     def stream(self, sql: str, *values: Any) -> Iterator[sqlite3.Row]:
-        """Run a query and yield its rows as SQLite finds them."""
+        """Run a query and yield its rows one at a time."""
         with translated(self.path):
             cursor = self.db.execute(sql, values)
             cursor.row_factory = sqlite3.Row
             yield from cursor
 
     def write(self, sql: str, *values: Any) -> int:
-        """Run a statement that writes, and return how many rows it changed."""
+        """Run a statement that writes, and return the number of rows it changed."""
         with translated(self.path):
             return int(self.db.execute(sql, values).rowcount)
 
@@ -61,14 +61,14 @@ class Connection:
 
     @contextmanager
     def transaction(self, *, lasting: bool = True) -> Generator[None]:
-        """Commit all writes inside together, or none of them. May be nested; the outermost one commits.
+        """Commit all writes in the block together, or none. Transactions nest; the outermost one commits.
 
-        The write lock is taken at the start, so that nobody can change what was read inside before it is
-        written back.
+        Takes the write lock at the start, so that no other process can change a row between the block's
+        reads and writes.
 
         Args:
-            lasting: wait until the data is on the disk. Without it the writes survive the end of the
-                process, but a power cut may undo them until the next lasting transaction commits.
+            lasting: wait until the data is on the disk. If false, the writes survive a crash of the process,
+                but a power cut may undo them until the next lasting transaction commits.
         """
         with translated(self.path):
             if self.db.conn.in_transaction:
@@ -89,7 +89,7 @@ class Connection:
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
-        """Make all reads inside see the database as it is at the first of them."""
+        """Make all reads in the block see the database as it was at the first read."""
         with translated(self.path):
             self.db.conn.execute("BEGIN")
             try:
@@ -98,11 +98,11 @@ class Connection:
                 self.db.conn.rollback()
 
     def data_version(self) -> int:
-        """A number that changes when another connection has written to the database."""
+        """Return a number that changes when another connection writes to the database."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def check(self) -> list[str]:
-        """One line for each problem that SQLite finds in the file; empty if it is intact."""
+        """Return one line for each problem that SQLite finds in the file; empty if it is intact."""
         problems = [row[0] for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
         broken = self.rows("PRAGMA foreign_key_check")
         return problems + [f"a row of {row[0]} refers to a {row[2]} that does not exist" for row in broken]

@@ -1,6 +1,6 @@
-"""The database file of a ledger: opening it, and SQLite's errors in the operator's terms.
+"""Opens a ledger's database file, and translates SQLite's errors for the operator.
 
-It is in WAL mode with full synchronisation.
+The file is in WAL mode with full synchronisation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from racebot.ledger.schema import migrations, unknown
 
 
 def connect(path: Path, *, create: bool) -> Database:
-    """The database at `path` with its schema up to date; a new file is its owner's alone.
+    """Open the database at `path` and bring its schema up to date. Only the owner can read a new file.
 
     Raises:
-        LedgerError: no such file (with `create` false), no permission, not an SQLite database, or written
-            by a newer version.
+        LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
+            written by a newer version.
     """
     try:
         path.stat()
@@ -45,7 +45,7 @@ def connect(path: Path, *, create: bool) -> Database:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if migrations.pending(db):
-                # The lock comes first: another process may be about to do the same.
+                # Lock first: another process may be about to create or migrate the same file.
                 connection.execute("BEGIN IMMEDIATE")
                 migrations.apply(db)
                 connection.commit()
@@ -56,10 +56,10 @@ def connect(path: Path, *, create: bool) -> Database:
 
 
 def connect_to_read(path: Path) -> Database:
-    """The database at `path`, never to be written to, also while a worker does.
+    """Open the database at `path` read-only, even while a worker writes to it.
 
     Raises:
-        LedgerError: no such file, no permission, not a ledger, or one of another version of racebot.
+        LedgerError: the file is missing, not accessible, not a ledger, or from another version of racebot.
     """
     if not path.exists():
         raise _missing(path)
@@ -88,43 +88,42 @@ def _missing(path: Path) -> LedgerError:
 
 
 def _refuse_what_is_not_ours(db: Database, path: Path) -> None:
-    """Raise `LedgerError` for another program's database, or a ledger that this version does not know."""
+    """Raise `LedgerError` for another program's database or a newer version's ledger."""
     others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
     if db.execute(others).fetchone() and not migrations.applied(db):
         raise LedgerError(
-            f"{path} is not a ledger but another program's database: "
-            "set RACEBOT_DATABASE to a file of its own"
+            f"{path} is another program's database, not a ledger: set RACEBOT_DATABASE to another path"
         )
     if unknown(db):
         raise LedgerError(
             f"{path} was written by a newer racebot (it holds {', '.join(unknown(db))}): "
-            "update racebot, or restore a backup that this version made"
+            "update racebot, or restore a backup made by this version"
         )
 
 
 @contextmanager
 def translated(path: Path) -> Generator[None]:
-    """SQLite's errors as `LedgerError`, naming the file and the mend."""
+    """Translate SQLite's errors into `LedgerError`, naming the file and the remedy."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         text = str(error)
-        for signs, kind, mend in _MENDS:
+        for signs, kind, remedy in _REMEDIES:
             if any(sign in text for sign in signs):
-                raise kind(f"database {path}: {text}: {mend}") from error
+                raise kind(f"database {path}: {text}: {remedy}") from error
         raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
     except (UnicodeEncodeError, OverflowError) as error:
-        raise PayloadError(f"database {path}: it cannot hold such a value ({error})") from None
+        raise PayloadError(f"database {path}: SQLite cannot store a value ({error})") from None
 
 
-_MENDS: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
+_REMEDIES: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
     (
         ("not a database", "malformed"),
         LedgerError,
-        "it is not an intact SQLite database; restore a backup, or move it away and backfill again",
+        "the file is damaged or not an SQLite database; restore a backup, or move it away and backfill again",
     ),
     (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
-    (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; nothing half-done was kept"),
-    (("locked",), LedgerUnavailable, "another program holds it; stop that program or try again"),
-    (("unable to open",), LedgerUnavailable, "check that it is a file you may read and write"),
+    (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; the unfinished write was undone"),
+    (("locked",), LedgerUnavailable, "another program is using it; stop that program or try again"),
+    (("unable to open",), LedgerUnavailable, "check that it is a file that you can read and write"),
 )

@@ -1,7 +1,7 @@
-"""Queries for pages: lists of races, opponents, whole histories.
+"""Queries for pages: lists of races, opponents and complete histories.
 
-Queries for one player name their index and fix the order of joins (CROSS JOIN). Otherwise SQLite reads the
-whole leaderboard, because it is already sorted.
+Queries for one player name their index and fix the order of joins (CROSS JOIN). Otherwise SQLite prefers to
+read the whole leaderboard, which is already sorted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from racebot.races.result import EntrantStatus, result_label
 
 @dataclass(frozen=True, slots=True)
 class StandingBefore:
-    """A player's standing before some races, and what these races added.
+    """A player's standing before a range of races, and their results in it.
 
     `races` is 0 for a player who had not raced; `last_race_at` is then None.
     """
@@ -107,7 +107,7 @@ class RatingChange:
 
 @dataclass(frozen=True, slots=True)
 class RaceDigest:
-    """A number that stands for everything the ledger holds about a race on a leaderboard, and its players."""
+    """A hash of everything the ledger stores about a race on a leaderboard, and the race's players."""
 
     race: str
     sequence: int
@@ -133,7 +133,7 @@ class PageQueries:
         self._connection = connection
 
     def last_sequence(self, leaderboard: int, moment: datetime) -> int:
-        """Return the sequence number of the last race that counted by a moment; 0 if none did."""
+        """Return the sequence number of the last race that counted by a given time; 0 if none did."""
         rows = self._all(
             "SELECT max(sequence) FROM rated JOIN races ON races.name = race"
             " WHERE leaderboard = ? AND counted_at <= ?",
@@ -143,7 +143,7 @@ class PageQueries:
         return int(rows[0][0] or 0)
 
     def standings_before(self, leaderboard: int, sequence: int) -> list[StandingBefore]:
-        """Return the standings after a race of the sequence, of all players who have raced since."""
+        """Return the standings after a race of the sequence, for all players who have raced since."""
         rows = self._all(
             "SELECT player, state_before, points_before, races_before, count(place), min(sequence), ("
             "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"
@@ -231,7 +231,7 @@ class PageQueries:
         ]
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
-        """Return everybody a player has raced, the most met first."""
+        """Return a player's opponents, most races together first."""
         rows = self._all(
             "SELECT players.id, players.name, met, ahead, behind, standings.points FROM ("
             "  SELECT other.player AS id, count(*) AS met,"
@@ -249,7 +249,7 @@ class PageQueries:
         return [OpponentRecord(*row) for row in rows]
 
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
-        """Yield the changes of the races after a sequence number, of `limit` races or of all if it is -1."""
+        """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
         rows = self._connection.stream(
             "SELECT sequence, rated.race, ended_at, player, players.name, place, points_before,"
             " points_after, races_before, parts FROM ("
@@ -279,7 +279,7 @@ class PageQueries:
         )
 
     def entries(self, leaderboard: int, races: int) -> Iterator[EntryRow]:
-        """Yield the entrants of the last races of the sequence, in order."""
+        """Yield the entrants of the last `races` races of the sequence, in order."""
         rows = self._connection.stream(
             "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
             " WHERE leaderboard = ?1 AND sequence > ("
@@ -302,7 +302,7 @@ class PageQueries:
         return [row[0] for row in self._all("SELECT DISTINCT race FROM rated ORDER BY race")]
 
     def race_digests(self, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
-        """Return a digest of every rated race, in order: results, changes and the players' current names.
+        """Return a digest of every rated race, in order, over its result, changes and players' current names.
 
         Args:
             leaderboard: key of the leaderboard.

@@ -1,4 +1,4 @@
-"""Leaderboards: which goals they join, how they are rated, and what was carried over into them."""
+"""Leaderboards: their goals, rating settings and carried-over states."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Leaderboards(Connection):
     """Reads and writes the tables `leaderboards` and `carried`."""
 
     def leaderboards(self) -> list[Leaderboard]:
-        """All leaderboards, by category and name."""
+        """Return all leaderboards, sorted by category and name."""
         return list(map(leaderboard_of, self.rows("SELECT * FROM leaderboards ORDER BY category, name")))
 
     def leaderboard(self, category: str, name: str) -> Leaderboard | None:
-        """A leaderboard by its name."""
+        """Return the leaderboard with a name, or None."""
         row = self.row("SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name)
         return None if row is None else leaderboard_of(row)
 
     def save_leaderboard(self, board: Leaderboard) -> Leaderboard:
-        """Store a leaderboard's settings, new or changed; returns it with its id. Changes no rating."""
+        """Store a new leaderboard or its changed settings, and return it with its id. Changes no rating."""
         with self.transaction():
             self.write(
                 "INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry)"
@@ -50,7 +50,7 @@ class Leaderboards(Connection):
         return stored
 
     def rename_leaderboard(self, board: Leaderboard, name: str, goals: Sequence[str]) -> None:
-        """Give a leaderboard another name and other names of its goals. Changes no rating."""
+        """Rename a leaderboard and its goals. Changes no rating."""
         self.ratings_written += 1
         self.write(
             "UPDATE leaderboards SET name = ?, goals = ? WHERE id = ?",
@@ -60,17 +60,17 @@ class Leaderboards(Connection):
         )
 
     def remove_leaderboard(self, board: Leaderboard) -> None:
-        """Forget a leaderboard with its changes and standings; the races stay."""
+        """Delete a leaderboard with its changes and standings. The races stay."""
         self.ratings_written += 1
         self.write("DELETE FROM leaderboards WHERE id = ?", board.key)
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
-        """The states that players brought into a leaderboard from the one before it."""
+        """Return the states that players carried over into a leaderboard."""
         rows = self.rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
         return {as_text(row["player"]): state_of(row["state"]) for row in rows}
 
     def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
-        """Store the states that players bring into a leaderboard, in place of those stored before."""
+        """Replace the states that players carry over into a leaderboard."""
         with self.transaction():
             self.write("DELETE FROM carried WHERE leaderboard = ?", board.key)
             self.write_many(

@@ -1,4 +1,4 @@
-"""The lock that keeps a database to one worker."""
+"""The lock that allows one worker per database."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from racebot.errors import LedgerError
 
 TRIES = 5
-"""How often the lock is tried before another worker is taken to have it."""
+"""Number of attempts before we conclude that another worker holds the lock."""
 
 
 def running(database: Path) -> bool:
-    """Whether a worker holds a database."""
+    """Return whether a worker is running on a database."""
     try:
         handle = os.open(_lock(database), os.O_RDWR)
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise LedgerError(f"cannot read beside the database {database}: {error.strerror}") from None
+        raise LedgerError(f"cannot read the lock file of {database}: {error.strerror}") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -34,27 +34,27 @@ def running(database: Path) -> bool:
 
 @contextmanager
 def locked(database: Path) -> Generator[None]:
-    """Hold the database for one worker alone.
+    """Lock a database for this worker.
 
     Raises:
-        LedgerError: another worker holds it, for longer than it takes to look.
+        LedgerError: another worker holds the lock, or the lock file cannot be written.
     """
     path = _lock(database)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
-        raise LedgerError(f"cannot write beside the database {database}: {error.strerror}") from None
+        raise LedgerError(f"cannot write the lock file of {database}: {error.strerror}") from None
     try:
-        if not _held(handle):
+        if not _acquire(handle):
             raise LedgerError(f"another racebot worker uses {database}: stop it first")
         yield
     finally:
         os.close(handle)
 
 
-def _held(handle: int) -> bool:
-    """Take the lock, unless a worker has it; who only looks, as `running` does, has it for a moment."""
+def _acquire(handle: int) -> bool:
+    """Acquire the lock. Retry briefly, since `running()` holds it while probing."""
     for _ in range(TRIES):
         with suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""Operators' orders: players forgotten, hidden or merged, and races excluded from the ratings.
+"""Operators' orders, which forget, hide or merge players and exclude races from the ratings.
 
-Every order is kept with its date and reason. The last one about a player or race decides. Results are stored
-as the orders amend them: forgotten names are erased from the database, and merged accounts are one account.
+The ledger keeps every order with its date and reason. The last one about a player or race applies. Results
+are stored with the orders applied: forgotten names are erased, and merged accounts become one account.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Orders:
         self._players = players
 
     def all(self) -> list[Order]:
-        """Return every order ever given, the oldest first."""
+        """Return all orders ever given, oldest first."""
         return [
             Order(moment_of(row[0]), OrderKind(row[1]), *row[2:])
             for row in self._connection.rows(
@@ -98,22 +98,22 @@ class Orders:
         return frozenset(row[0] for row in self._connection.rows("SELECT race FROM excluded_races"))
 
     def account(self, player: str) -> str:
-        """Return the account that a player's races are rated under, which merges may have changed."""
+        """Return the account under which a player's races are rated, following merges."""
         merged = self._merged()
         while player in merged:
             player = merged[player]
         return player
 
     def amended(self, result: RaceResult) -> RaceResult:
-        """Return a result without the names of forgotten players and with merged accounts replaced.
+        """Return a result with the orders applied: forgotten names removed, merged accounts replaced.
 
-        An account is not replaced in a race that the other account was in, too: they were two people there.
+        If both of two merged accounts entered a race, neither is replaced: they were two people there.
         """
         entrants = self.amended_entrants(result.entrants)
         return result if entrants == result.entrants else replace(result, entrants=entrants)
 
     def amended_entrants(self, entrants: tuple[Entrant, ...]) -> tuple[Entrant, ...]:
-        """Return the entrants of one race as `amended` has them."""
+        """Apply the orders to the entrants of one race, as `amended` does."""
         merged = self._merged()
         forgotten = {
             row[0] for row in self._connection.rows("SELECT subject FROM orders WHERE kind = 'forget'")
@@ -133,7 +133,7 @@ class Orders:
         return tuple(amended)
 
     def amend_stored(self, player: str) -> None:
-        """Bring the stored results that a player was in, and the player's name, in line with the orders.
+        """Apply the orders to a player's stored name and to all stored results with this player.
 
         Raises:
             DamagedRaceError: one of these results cannot be read.
@@ -163,7 +163,7 @@ class Orders:
             )
 
     def races_with(self, player: str) -> list[str]:
-        """Return the names of the stored races that a player was in, rated or not."""
+        """Return the names of all stored races with this player, rated or not."""
         mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
         return [
             row[0]
@@ -173,7 +173,7 @@ class Orders:
         ]
 
     def leaderboards_with(self, player: str) -> set[int]:
-        """Return the keys of the leaderboards that a player is on or brought a rating into."""
+        """Return the keys of the leaderboards that a player is on or carried a rating into."""
         rows = self._connection.rows(
             "SELECT leaderboard FROM standings WHERE player = ?1"
             " UNION SELECT leaderboard FROM carried WHERE player = ?1"
@@ -183,7 +183,7 @@ class Orders:
         return {row[0] for row in rows}
 
     def remove_player(self, player: str) -> None:
-        """Remove a player whom nothing refers to any more."""
+        """Delete a player. No other row may refer to this player."""
         self._connection.write("DELETE FROM players WHERE id = ?", player)
 
     def _merged(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Players by id and name.
 
-Names are not unique on the site, `name#1234` is: a name followed by the account's discriminator. The view
-`shown_players` adds the discriminator wherever two players of the ledger share a name.
+Names are not unique on the site. The full name `name#1234`, with the account's discriminator, is. The view
+`shown_players` adds the discriminator if two players in the ledger share a name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Player:
     """A player as the ledger knows them.
 
     `shown` is the name, with the discriminator if another player shares it. `discriminator` is empty until
-    a race has shown it.
+    a race shows it.
     """
 
     id: str
@@ -50,9 +50,9 @@ class Players:
         return next(iter(self._select("players.id = ?", player)), None)
 
     def called(self, text: str) -> list[Player]:
-        """Return the players called `text`, in any case, with or without a discriminator.
+        """Return the players named `text`, ignoring case, with or without a discriminator.
 
-        A player whose discriminator is not known yet answers to any.
+        A player whose discriminator is still unknown matches any.
         """
         found = self._named(text)
         full = split_full_name(text)
@@ -63,7 +63,7 @@ class Players:
         return exact or [player for player in alike if not player.discriminator]
 
     def like(self, text: str, limit: int) -> list[Player]:
-        """Return players whose names contain `text`, in any case. Forgotten players are never suggested."""
+        """Return players whose names contain `text`, ignoring case. Leaves out forgotten players."""
         return self._select(
             "instr(folded, ?) AND players.name <> ? ORDER BY players.name, players.id LIMIT ?",
             text.casefold(),
@@ -72,7 +72,7 @@ class Players:
         )
 
     def find(self, text: str) -> Player:
-        """Return the one player with an id or a name, in any case.
+        """Return the one player with an id or a name, ignoring case.
 
         Raises:
             NoSuchEntryError: no player has that id or name, or several share the name.
@@ -83,12 +83,12 @@ class Players:
             raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
         if len(found) > 1:
             raise NoSuchEntryError(
-                f"{len(found)} players are called {text!r}. Choose one by name or id: {_choices(found)}"
+                f"{len(found)} players are named {text!r}. Choose one by full name or id: {_choices(found)}"
             )
         return found[0]
 
     def find_exactly(self, text: str) -> Player:
-        """Return the one player with an id or a full name. A name alone is never enough.
+        """Return the one player with an id or a full name. A name alone never matches.
 
         Raises:
             NoSuchEntryError: no player, or more than one, has that id or full name.
@@ -111,15 +111,15 @@ class Players:
 
         Args:
             result: the race.
-            current: whether the site shows it just now. It shows today's names in every race, however old; in
-                an archive, a later race brings a newer name and an older one does not.
+            current: whether the result comes from the site, which shows today's names even in old races.
+                Names in an archive are as old as the race.
         """
         seen = text_of(result.ended_at)
         self._connection.write_many(
             "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
             " ON CONFLICT (id) DO UPDATE SET"
-            # Archives have no names and give the id instead; any name is better than that.
+            # An archive may hold the id in place of a name; prefer any name to it.
             " name = CASE WHEN excluded.name = id THEN name"
             "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
             " folded = CASE WHEN excluded.name = id THEN folded"
@@ -137,7 +137,7 @@ class Players:
         )
 
     def _named(self, name: str) -> list[Player]:
-        """Return the players with a name. Forgotten players have none."""
+        """Return the players with a name, except forgotten ones."""
         where = "folded = ? AND players.name <> ? ORDER BY players.id"
         return self._select(where, name.casefold(), NO_NAME)
 

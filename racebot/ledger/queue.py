@@ -1,7 +1,7 @@
-"""What is still to be done: races to look after, messages to deliver, a backfill under way.
+"""Work to do: pending races, messages to deliver, and an unfinished backfill.
 
-All of it lives in the ledger's database, so that it is written in the same transaction as the ratings
-it belongs to and survives a restart.
+It is stored in the ledger's database, so that it survives a restart and is written in the same transaction as
+the ratings that cause it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Kind = Literal["chat", "info", "meta"]
 
 
 class Delivery(StrEnum):
-    """Where a message is on its way to the room."""
+    """The state of a message's delivery to the room."""
 
     WAITING = "waiting"
     SENT = "sent"
-    """Written to the socket; whether it arrived is not known yet."""
+    """Written to the socket, but not confirmed by the site."""
     DELIVERED = "delivered"
     REFUSED = "refused"
-    """The site does not take it and never will."""
+    """The site refuses it for good."""
     DROPPED = "dropped"
-    """It no longer needs saying, for instance because a correction followed."""
+    """No longer needed, for example because a correction followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to be said in a race room, with the guid that keeps it from being said twice."""
+    """A message to a race room. The guid keeps it from being delivered twice."""
 
     race: str
     category: str
@@ -52,16 +52,16 @@ class OutboxRow:
     state: Delivery
     created_at: datetime
     updated_at: datetime
-    """When the message got its state."""
+    """When the state last changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingRace:
-    """A race that ended and is not settled yet.
+    """A race that has ended but is not settled.
 
     `announced_key` identifies the provisional changes last announced in its room, and `corrections` counts
-    how often they were corrected. `over` marks a race that was cancelled or set to "do not record", which an
-    edit can bring back. `misses` counts how often in a row the site had no such race.
+    their corrections. `over` marks a race that was cancelled or set to "do not record", which an edit can
+    bring back. `misses` counts how many times in a row the site did not find the race.
     """
 
     race: str
@@ -75,7 +75,7 @@ class PendingRace:
 
 
 class Pending:
-    """Finished races to look after until they are settled or can never be."""
+    """Finished races to poll until they are settled or given up."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -84,15 +84,15 @@ class Pending:
         return next(iter(self._select("race = ?", race)), None)
 
     def all(self, category: str) -> list[PendingRace]:
-        """A category's pending races, oldest first."""
+        """Return a category's pending races, oldest first."""
         return self._select("category = ? ORDER BY ended_at", category)
 
     def due(self, category: str, now: datetime) -> list[PendingRace]:
-        """Those that it is time to look at."""
+        """Return a category's pending races whose next look is due."""
         return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, text_of(now))
 
     def save(self, pending: PendingRace) -> None:
-        """Add a race, or write its row again."""
+        """Add or update a pending race."""
         self._connection.write(
             "INSERT OR REPLACE INTO pending"
             " (race, category, ended_at, next_look, announced_key, corrections, over, misses)"
@@ -111,36 +111,36 @@ class Pending:
         self._connection.write("DELETE FROM pending WHERE race = ?", race)
 
     def join(self, race: str, category: str) -> None:
-        """Note an unfinished race that is watched: once it is finished no list may show it."""
+        """Store that we watch an unfinished race. Once it finishes, it may be missing from every list."""
         self._connection.write("INSERT OR IGNORE INTO joined (race, category) VALUES (?, ?)", race, category)
 
     def leave(self, race: str) -> None:
-        """Forget what `join` noted."""
+        """Undo `join`."""
         self._connection.write("DELETE FROM joined WHERE race = ?", race)
 
     def joined(self, category: str) -> list[str]:
-        """Unfinished races that were being watched."""
+        """Return a category's unfinished races that we watch."""
         rows = self._connection.rows("SELECT race FROM joined WHERE category = ?", category)
         return [row["race"] for row in rows]
 
     def is_joined(self, race: str) -> bool:
-        """Whether this one was being watched unfinished."""
+        """Return whether we watch this race as an unfinished one."""
         return bool(self._connection.rows("SELECT race FROM joined WHERE race = ?", race))
 
     def keep_quiet(self, race: str) -> None:
-        """Note that nothing is to be said in a room."""
+        """Store that the bot must not write in a room's chat."""
         self._connection.write("INSERT OR IGNORE INTO quiet (race) VALUES (?)", race)
 
     def speak_again(self, race: str) -> None:
-        """Forget what `keep_quiet` noted."""
+        """Undo `keep_quiet`."""
         self._connection.write("DELETE FROM quiet WHERE race = ?", race)
 
     def is_quiet(self, race: str) -> bool:
-        """Whether `keep_quiet` was noted."""
+        """Return whether the bot must not write in a room's chat."""
         return bool(self._connection.rows("SELECT race FROM quiet WHERE race = ?", race))
 
     def unrecorded_since(self, race: str, now: datetime) -> datetime:
-        """Return when a settled race was first seen without its record, which is now the first time."""
+        """Return when a settled race was first seen without its record. Store `now` the first time."""
         self._connection.write(
             "INSERT OR IGNORE INTO unrecorded (race, first_seen) VALUES (?, ?)", race, text_of(now)
         )
@@ -169,13 +169,13 @@ class Pending:
 
 
 class Outbox:
-    """Messages for race rooms, delivered in the order in which they were put in."""
+    """Messages for race rooms, delivered in the order in which they were queued."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def put(self, message: Message, now: datetime) -> None:
-        """Queue a message; one whose guid is already known is left alone."""
+        """Queue a message, unless one with its guid is already stored."""
         self._connection.write(
             "INSERT OR IGNORE INTO outbox (race, category, kind, guid, body, state, created_at, updated_at)"
             " VALUES (?, ?, ?, ?, ?, 'waiting', ?, ?)",
@@ -189,29 +189,29 @@ class Outbox:
         )
 
     def open_for(self, race: str) -> list[OutboxRow]:
-        """What is still to be delivered in a room, in order."""
+        """Return a room's undelivered messages, in order."""
         return self._select("race = ? AND state IN ('waiting', 'sent')", race)
 
     def open_in(self, category: str) -> list[OutboxRow]:
-        """What is still to be delivered in a category, in order."""
+        """Return a category's undelivered messages, in order."""
         return self._select("category = ? AND state IN ('waiting', 'sent')", category)
 
     def rooms(self, category: str) -> list[str]:
-        """Names of the races that have something still to be delivered."""
+        """Return the names of a category's races with undelivered messages."""
         rows = self._connection.rows(
             "SELECT DISTINCT race FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
         )
         return [row["race"] for row in rows]
 
     def length(self, category: str) -> int:
-        """How many messages are still to be delivered."""
+        """Return the number of a category's undelivered messages."""
         rows = self._connection.rows(
             "SELECT count(*) AS n FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
         )
         return next(int(row["n"]) for row in rows)
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
-        """Note how far a message has come."""
+        """Store a message's new state."""
         self._connection.write(
             "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
             state.value,
@@ -221,7 +221,7 @@ class Outbox:
         )
 
     def take(self, row: OutboxRow, now: datetime) -> bool:
-        """Note a message as sent, right before it is; False where it was given up since it was read."""
+        """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
         changed = self._connection.write(
             "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
             " WHERE id = ? AND state IN ('waiting', 'sent')",
@@ -231,7 +231,7 @@ class Outbox:
         return bool(changed)
 
     def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
-        """Give up messages of one kind that were never sent."""
+        """Drop a room's messages of one kind that were never sent."""
         self._connection.write(
             "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
             " WHERE race = ? AND kind = ? AND state = 'waiting'",
@@ -242,14 +242,14 @@ class Outbox:
         )
 
     def of(self, race: str) -> list[OutboxRow]:
-        """Every message ever queued for a room, in order."""
+        """Return all messages ever queued for a room, in order."""
         return self._select("race = ?", race)
 
     def clear(self, before: datetime) -> int:
-        """Forget messages that were done with before a moment, unless their race is still looked after.
+        """Delete messages whose delivery ended before a given time, except those of pending races.
 
         Returns:
-            How many there were.
+            The number of deleted messages.
         """
         return self._connection.write(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
@@ -274,13 +274,13 @@ class Outbox:
 
 
 class Staging:
-    """Races that a backfill has fetched but not rated yet, and the page to ask for next."""
+    """Races that a backfill has fetched but not rated, and the next page to fetch."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def next_page(self, category: str, *, not_before: datetime) -> int:
-        """Where to go on: 1, or the page after the last one kept by a backfill begun since `not_before`."""
+        """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
         rows = list(
             self._connection.rows(
                 "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
@@ -291,7 +291,7 @@ class Staging:
         return rows[0]["next_page"] if rows else 1
 
     def keep(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
-        """Keep a page's races; a race fetched again replaces the earlier copy. Page 1 starts afresh."""
+        """Store a page's races, replacing earlier copies. Page 1 starts a new backfill."""
         if page == 1:
             self.clear(category)
         self._connection.write(
@@ -307,26 +307,26 @@ class Staging:
         )
 
     def results(self, category: str) -> list[RaceResult]:
-        """All races kept so far."""
+        """Return all races stored so far."""
         rows = self._connection.rows("SELECT result FROM fetched WHERE category = ?", category)
         return [RaceResult.from_json(row["result"]) for row in rows]
 
     def count(self, category: str) -> int:
-        """How many races are kept so far."""
+        """Return the number of races stored so far."""
         rows = self._connection.rows("SELECT count(*) AS n FROM fetched WHERE category = ?", category)
         return int(rows[0]["n"])
 
     def under_way(self) -> list[tuple[str, int]]:
-        """Categories whose backfill was begun and not ended, with the page to ask for next."""
+        """Return the categories with an unfinished backfill, each with its next page."""
         rows = self._connection.rows("SELECT category, next_page FROM backfills ORDER BY category")
         return [(row["category"], row["next_page"]) for row in rows]
 
     def abandoned(self, before: datetime) -> list[str]:
-        """Categories whose backfill was begun before a moment and never came to its end."""
+        """Return the categories with an unfinished backfill begun before a given time."""
         rows = self._connection.rows("SELECT category FROM backfills WHERE started_at < ?", text_of(before))
         return [row["category"] for row in rows]
 
     def clear(self, category: str) -> None:
-        """Forget a category's backfill with all that it fetched."""
+        """Delete a category's backfill with all races it fetched."""
         self._connection.write("DELETE FROM backfills WHERE category = ?", category)
         self._connection.write("DELETE FROM fetched WHERE category = ?", category)

@@ -1,4 +1,4 @@
-"""Stored races: recorded results in the order in which they count."""
+"""Stored races: recorded results, in the order in which they count."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from racebot.races.result import RaceResult
 
 
 class Races(Connection):
-    """Reads and writes the tables `races` and `players`' names as races show them."""
+    """Reads and writes recorded races and the names of their goals."""
 
     def race(self, name: str) -> StoredRace | None:
-        """A recorded race by its name (`category/slug`)."""
+        """Return the recorded race with a name (`category/slug`), or None."""
         row = self.row("SELECT * FROM races WHERE name = ?", name)
         return None if row is None else race_of(row)
 
     def find_race(self, name: str) -> StoredRace:
-        """A recorded race by its name or by its slug alone.
+        """Return a recorded race by its name or by its slug alone.
 
         Raises:
             NoSuchEntryError: no race, or more than one, has that name.
@@ -38,12 +38,12 @@ class Races(Connection):
         return race_of(rows[0])
 
     def position(self, name: str) -> Position | None:
-        """Where a stored race counts. Its result need not be readable."""
+        """Return a stored race's position, without reading its result."""
         row = self.row("SELECT counted_at FROM races WHERE name = ?", name)
         return None if row is None else Position(moment_of(row["counted_at"]), name)
 
     def races_of(self, board: Leaderboard, after: Position = START) -> Iterator[StoredRace]:
-        """The recorded races of a leaderboard's goals after a position, in the order in which they count."""
+        """Yield the races of a leaderboard's goals after a position, in the order in which they count."""
         marks = ", ".join("?" for _ in board.goals)
         moment = "" if after == START else text_of(after.counted_at)
         rows = self.stream(
@@ -58,7 +58,7 @@ class Races(Connection):
         return map(race_of, rows)
 
     def first_position(self, board: Leaderboard) -> Position | None:
-        """Where the first race of a leaderboard counts; None before there is one."""
+        """Return the position of a leaderboard's first race, None if it has no race."""
         marks = ", ".join("?" for _ in board.goals)
         row = self.row(
             f"SELECT counted_at, name FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
@@ -69,29 +69,29 @@ class Races(Connection):
         return None if row is None else Position(moment_of(row["counted_at"]), as_text(row["name"]))
 
     def goals(self) -> list[tuple[str, str]]:
-        """Category and goal of all recorded races, each pair once."""
+        """Return each category and goal with recorded races."""
         rows = self.rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
 
     def current_goal(self, category: str, name: str) -> str:
-        """The name that a goal has now, given one that it had at any time."""
+        """Return the current name of a goal, given its current or an earlier name."""
         row = self.row("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
         return name if row is None else as_text(row["goal"])
 
     def renamed_goals(self) -> dict[str, dict[str, str]]:
-        """By category: earlier names of its goals, each with the name that the goal has now."""
+        """Return, by category, the earlier names of its goals with their current names."""
         renamed: dict[str, dict[str, str]] = {}
         for row in self.rows("SELECT category, earlier, goal FROM renamed_goals"):
             renamed.setdefault(as_text(row["category"]), {})[as_text(row["earlier"])] = as_text(row["goal"])
         return renamed
 
     def stored_goal(self, name: str) -> str | None:
-        """The goal of a stored race."""
+        """Return the goal of a stored race, None if the race is not stored."""
         row = self.row("SELECT goal FROM races WHERE name = ?", name)
         return None if row is None else as_text(row["goal"])
 
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
-        """Give all races of a goal its new name, and remember the earlier one."""
+        """Rename a goal in all of its races, and remember the earlier name."""
         with self.transaction():
             for table in ("races", "renamed_goals"):
                 self.write(
@@ -104,7 +104,7 @@ class Races(Connection):
             self.write("INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal)
 
     def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
-        """Store a recorded race, or a new result of a stored one, which keeps its place in the order."""
+        """Store a recorded race. If it is already stored, replace its result and keep its position."""
         with self.transaction():
             self.write(
                 "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
@@ -123,6 +123,6 @@ class Races(Connection):
             Players(self).see(result, current=source != "import")
 
     def remove_race(self, name: str) -> None:
-        """Forget a race, in a transaction in which the caller rates again the leaderboards that hold it."""
+        """Delete a race. In the same transaction, the caller must rerate the leaderboards that hold it."""
         self.write("PRAGMA defer_foreign_keys = ON")
         self.write("DELETE FROM races WHERE name = ?", name)

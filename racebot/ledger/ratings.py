@@ -1,4 +1,4 @@
-"""Rated races: each leaderboard's sequence, the changes of each race, and the standings they led to."""
+"""Rated races: each leaderboard's sequence of races, their changes, and the resulting standings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from racebot.races.change import Change, State
 
 
 class StoredRow(NamedTuple):
-    """A rated race as its columns hold it; `changes` are as `change_values` gives them."""
+    """A rated race as its raw columns. `changes` has the form that `change_values` returns."""
 
     sequence: int
     race: str
@@ -44,7 +44,7 @@ class StoredRow(NamedTuple):
 
 
 def change_values(change: Change) -> tuple[Any, ...]:
-    """A change as the columns of `changes` hold it, from `player` on."""
+    """Return a change as values of the `changes` table, from `player` on."""
     return (
         change.player,
         change.place,
@@ -59,7 +59,7 @@ def change_values(change: Change) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=10_000)
 def _parts_text(parts: tuple[tuple[str, int], ...]) -> str:
-    """Points by step as JSON; few combinations make up most changes."""
+    """Return points by cause as JSON. Cached, because few combinations make up most changes."""
     return json.dumps(parts)
 
 
@@ -69,11 +69,13 @@ class Ratings(Connection):
     # Sequences
 
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
-        """The number in a leaderboard's sequence at which a position falls.
+        """Return the number in a leaderboard's sequence for a race at a position.
+
+        The time it takes grows with the number of races after the position.
 
         Returns:
             One more than the number of the last rated race before the position, and that race's own
-            position, which is `START` if there is none. Takes time by the number of races after it.
+            position, `START` if there is none.
         """
         rows = self.stream(
             "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
@@ -87,7 +89,7 @@ class Ratings(Connection):
         return 1, START
 
     def last_counted(self, board: Leaderboard) -> datetime | None:
-        """When the last race of a leaderboard's sequence counted."""
+        """Return when the last race of a leaderboard's sequence counted, None if there is none."""
         row = self.row(
             "SELECT races.counted_at AS at FROM rated JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
@@ -96,11 +98,11 @@ class Ratings(Connection):
         return None if row is None else moment_of(row["at"])
 
     def rated_count(self, board: Leaderboard) -> int:
-        """How many races count on a leaderboard."""
+        """Return the number of races that count on a leaderboard."""
         return as_int(self.rows("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key)[0][0])
 
     def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
-        """What one race did on a leaderboard, or None if it does not count there."""
+        """Return a race with its changes on a leaderboard, or None if it does not count there."""
         row = self.row("SELECT * FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
         if row is None:
             return None
@@ -112,11 +114,11 @@ class Ratings(Connection):
         return RatedRow(as_int(row["sequence"]), race, tuple(map(change_of, changes)), row["note"])
 
     def holds(self, board: Leaderboard, race: str) -> bool:
-        """Whether a race counts on a leaderboard."""
+        """Return whether a race counts on a leaderboard."""
         return self.row("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race) is not None
 
     def rated_rows(self, board: Leaderboard) -> Iterator[RatedRow]:
-        """A leaderboard's whole sequence with its changes, in order."""
+        """Yield all races of a leaderboard's sequence with their changes, in order."""
         for row in self.rows("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
             changes = self.rows(
                 "SELECT * FROM changes WHERE leaderboard = ? AND sequence = ? ORDER BY player",
@@ -128,7 +130,7 @@ class Ratings(Connection):
             )
 
     def stored_rows(self, board: Leaderboard) -> Iterator[StoredRow]:
-        """A leaderboard's whole sequence with its changes, in order, without reading what columns hold."""
+        """Yield all races of a leaderboard's sequence as raw columns, in order."""
         changes = self.stream(
             "SELECT sequence, player, place, state_before, state_after, points_before, points_after,"
             " races_before, parts FROM changes WHERE leaderboard = ? ORDER BY sequence, player",
@@ -146,22 +148,22 @@ class Ratings(Connection):
             yield StoredRow(row["sequence"], row["race"], row["note"], mine)
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
-        """Forget a leaderboard's races from a number in its sequence on. The standings stay as they are."""
+        """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         self.ratings_written += 1
         for table in ("changes", "rated", "rated_on"):
             self.write(f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?", board.key, sequence)  # noqa: S608
 
     def platforms(self, board: Leaderboard) -> list[str]:
-        """The platforms that rated a leaderboard's races, in order.
+        """Return the platforms that rated a leaderboard's races, in order.
 
-        Empty text stands for races that an earlier version of racebot rated without noting the platform.
+        An empty string stands for races rated before racebot stored the platform.
         """
         rows = self.rows("SELECT * FROM rated_on WHERE leaderboard = ? ORDER BY sequence", board.key)
         unknown = [] if rows and rows[0]["sequence"] == 1 else [""]
         return [*unknown, *(as_text(row["platform"]) for row in rows)]
 
     def append(self, board: Leaderboard, rated: Sequence[RatedRow], platform: str) -> None:
-        """Write rated races at the end of a leaderboard's sequence, with the platform that rated them."""
+        """Append rated races to a leaderboard's sequence, with the platform that rated them."""
         self.ratings_written += 1
         with self.transaction():
             if rated and self.platforms(board)[-1:] != [platform]:
@@ -183,7 +185,7 @@ class Ratings(Connection):
     # Changes
 
     def history(self, board: Leaderboard, player: str, limit: int) -> list[tuple[StoredRace, Change]]:
-        """A player's last races on a leaderboard with what each did, newest first."""
+        """Return a player's last races on a leaderboard with the player's changes, newest first."""
         rows = self.rows(
             "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
             " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
@@ -195,7 +197,7 @@ class Ratings(Connection):
         return [(race_of(row), change_of(row)) for row in rows]
 
     def changes_since(self, board: Leaderboard, moment: datetime) -> Iterator[Change]:
-        """The changes of races that ended at or after a moment, in the leaderboard's order."""
+        """Yield the changes of races that ended at or after a given time, in the leaderboard's order."""
         rows = self.rows(
             "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
             " CROSS JOIN changes USING (leaderboard, sequence)"
@@ -206,7 +208,7 @@ class Ratings(Connection):
         return map(change_of, rows)
 
     def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
-        """The places of two players in the races of a leaderboard that both were in, in its order."""
+        """Return the places of two players in every race of a leaderboard that both entered, in order."""
         rows = self.rows(
             "SELECT mine.place AS place, theirs.place AS their_place"
             " FROM changes AS mine INDEXED BY changes_by_player"
@@ -219,7 +221,7 @@ class Ratings(Connection):
         return [(row["place"], row["their_place"]) for row in rows]
 
     def states_before(self, board: Leaderboard, moment: datetime) -> dict[str, State]:
-        """Each player's state after all races of a leaderboard that count before a moment."""
+        """Return each player's state after all races of a leaderboard that count before a given time."""
         last = self.last_counted(board)
         if last is None or last < moment:
             rows = self.rows("SELECT player, state FROM standings WHERE leaderboard = ?", board.key)
@@ -237,7 +239,7 @@ class Ratings(Connection):
     # Standings
 
     def standings(self, board: Leaderboard) -> list[Standing]:
-        """All standings with names, best first; equal ratings by name."""
+        """Return all standings with names, best first, then by name."""
         rows = self.rows(
             "SELECT standings.*, players.name AS name,"
             " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
@@ -249,7 +251,7 @@ class Ratings(Connection):
         return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
 
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
-        """One player's standing."""
+        """Return a player's standing, or None."""
         row = self.row(
             "SELECT standings.*, players.name AS name,"
             " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
@@ -261,7 +263,7 @@ class Ratings(Connection):
         return None if row is None else standing_of(row)
 
     def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
-        """The best players with so many finishes who raced since a moment, in the order of `standings`."""
+        """Return the best players with at least `finishes` finishes and a race since `since`, best first."""
         rows = self.rows(
             "SELECT standings.*, players.name AS name, 0 AS hidden"
             " FROM standings INDEXED BY standings_by_rating"
@@ -279,7 +281,11 @@ class Ratings(Connection):
     def listed(
         self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("inf")
     ) -> tuple[int, int]:
-        """How many players with so many finishes raced since a moment: rated above a number, and in all."""
+        """Count players with at least `finishes` finishes and a race since `since`.
+
+        Returns:
+            The number of them rated above `rating`, and the number of all.
+        """
         row = self.rows(
             "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
             " FROM standings INDEXED BY standings_by_rating"
@@ -293,15 +299,15 @@ class Ratings(Connection):
         return as_int(row["above"]), as_int(row["listed"])
 
     def latest_race(self, board: Leaderboard) -> datetime | None:
-        """When the last race of a leaderboard ended."""
+        """Return when the last race of a leaderboard ended, None if there is none."""
         at = self.rows("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)[0][0]
         return moment_of(at) if at else None
 
     def standings_before(self, board: Leaderboard, sequence: int) -> list[Standing]:
-        """The standings that players had before a number in the sequence, if they raced from there on.
+        """Return the standings before a sequence number, for the players who have raced since.
 
-        `rating` is not worked out, and `last_race_at` is that of the present standing; players whose first
-        race on the leaderboard comes later have zero races.
+        `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
+        on the leaderboard comes later have zero races.
         """
         rows = self.rows(
             "SELECT player, state_before, points_before, races_before, min(sequence),"
@@ -316,7 +322,7 @@ class Ratings(Connection):
         return [_standing_before(row, state) for row, state in zip(rows, states, strict=True)]
 
     def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
-        """When a player's last race before a number in the sequence ended."""
+        """Return when a player's last race before a sequence number ended."""
         row = self.rows(
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
@@ -328,7 +334,7 @@ class Ratings(Connection):
         return moment_of(row[0])
 
     def replace_standings(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
-        """Write players' standings in place of theirs; a player without races has none."""
+        """Replace players' standings. A player without races loses the standing."""
         self.ratings_written += 1
         with self.transaction():
             self.write_many(
@@ -355,7 +361,7 @@ class Ratings(Connection):
             )
 
     def remove_standings(self, board: Leaderboard) -> None:
-        """Forget all standings of a leaderboard."""
+        """Delete all standings of a leaderboard."""
         self.ratings_written += 1
         self.write("DELETE FROM standings WHERE leaderboard = ?", board.key)
 

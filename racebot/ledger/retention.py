@@ -1,7 +1,7 @@
-"""What the ledger need not keep for ever, and when it goes.
+"""Retention: deletes old messages and abandoned backfills.
 
-Results, changes and standings stay: ratings are replayed from them. Messages that were delivered or given
-up, and races that a backfill fetched before it was abandoned, serve nobody any more after a while.
+Results, changes and standings stay, because ratings are replayed from them. Messages that were delivered or
+dropped, and races fetched by an abandoned backfill, are useless after a while.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from racebot.ledger.store import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """How much was forgotten."""
+    """Numbers of deleted messages and backfills."""
 
     messages: int
     backfills: int
@@ -24,9 +24,9 @@ class Cleared:
 
 
 def clear_away(ledger: Ledger, *, keep: timedelta, now: datetime) -> Cleared:
-    """Forget what has been of no use for longer than `keep`, in one transaction.
+    """Delete messages and abandoned backfills older than `keep`, in one transaction.
 
-    The file does not shrink: SQLite fills the room that is left before it grows.
+    The file does not shrink, but SQLite reuses the space before it grows.
 
     Raises:
         LedgerError: the database cannot be written.

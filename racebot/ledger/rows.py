@@ -1,4 +1,4 @@
-"""What the ledger stores, as dataclasses, and how they are read from and written to table columns.
+"""The ledger's rows as dataclasses, converted from and to table columns.
 
 States are JSON lists of floats; times are ISO 8601 text in UTC, which sorts as time.
 """
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """How players bring their ratings from an earlier leaderboard of the category.
+    """How players carry over their ratings from an earlier leaderboard of the category.
 
     `factor` and `most_races` are the arguments of `racebot.ratings.model.Carries.carried`.
     """
@@ -57,14 +57,14 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """Where a race stands in the order in which races count."""
+    """A race's place in the order in which races count."""
 
     counted_at: datetime
     race: str = ""
 
 
 START = Position(datetime.min.replace(tzinfo=UTC))
-"""Before every race."""
+"""The position before all races."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Standing:
 
 
 def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function that reads stored values raise `LedgerError` for values it cannot read."""
+    """Make a function raise `LedgerError` for stored values that it cannot read."""
 
     def decorate(read: Callable[P, T]) -> Callable[P, T]:
         @wraps(read)
@@ -137,13 +137,13 @@ RESTORE = "restore a backup"
 
 
 def text_of(moment: datetime) -> str:
-    """A moment as the ledger stores it."""
+    """Return a time as the ledger stores it."""
     return exact_time(moment)
 
 
 @readable("time", RESTORE)
 def moment_of(text: object) -> datetime:
-    """The moment that `text_of` wrote."""
+    """Return the time that `text_of` wrote."""
     moment = datetime.fromisoformat(as_text(text))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
@@ -152,41 +152,41 @@ def moment_of(text: object) -> datetime:
 
 @readable("state", REBUILD)
 def state_of(text: object) -> State:
-    """The state that a JSON list holds."""
+    """Return a state read from a JSON list."""
     return _state(json.loads(as_text(text)))
 
 
 def states_of(texts: Sequence[object]) -> list[State]:
-    """Many states at once, which is much quicker than one by one."""
+    """Read many states at once, which is much faster than one by one."""
     try:
         return [_state(state) for state in json.loads(f"[{','.join(map(as_text, texts))}]")]
     except (TypeError, ValueError, RecursionError):
-        return [state_of(text) for text in texts]  # raises for the one that cannot be read
+        return [state_of(text) for text in texts]  # raises an error that names the unreadable state
 
 
 def state_text(state: State) -> str:
-    """A state as the ledger stores it: JSON, written by hand where `json.dumps` would write the same."""
+    """Return a state as the ledger stores it: JSON. For finite floats, `repr` writes the same text faster."""
     if all(map(isfinite, state)):
         return f"[{', '.join(map(repr, state))}]"
     return json.dumps(state)
 
 
 def as_text(value: object) -> str:
-    """The value of a text column; raises TypeError for anything else."""
+    """Return the value of a text column. Raise TypeError for any other type."""
     if type(value) is not str:
         raise TypeError(f"{value!r} is not text")
     return value
 
 
 def as_int(value: object) -> int:
-    """The value of an integer column; raises TypeError for anything else."""
+    """Return the value of an integer column. Raise TypeError for any other type."""
     if type(value) is not int:
         raise TypeError(f"{value!r} is not a whole number")
     return value
 
 
 def as_float(value: object) -> float:
-    """The value of a real column; raises TypeError for anything else."""
+    """Return the value of a real column. Raise TypeError for any other type."""
     if type(value) is not float:
         raise TypeError(f"{value!r} is not a number")
     return value
@@ -210,7 +210,7 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
 
 
 def carry_text(carry: Carry | None) -> str:
-    """A leaderboard's carry-over as the ledger stores it."""
+    """Return a leaderboard's carry-over as the ledger stores it."""
     if carry is None:
         return "null"
     values = asdict(carry)
@@ -218,7 +218,7 @@ def carry_text(carry: Carry | None) -> str:
 
 
 def race_of(row: sqlite3.Row) -> StoredRace:
-    """A stored race.
+    """Return a stored race.
 
     Raises:
         DamagedRaceError: its result cannot be read.
@@ -232,7 +232,7 @@ def race_of(row: sqlite3.Row) -> StoredRace:
 
 
 def damaged_race(name: str, problem: str = "does not match its fingerprint") -> DamagedRaceError:
-    """The error for a stored result that must not be rated."""
+    """Return the error for a stored result that must not be rated."""
     return DamagedRaceError(
         f"race {name}: its stored result {problem}: run `racebot backfill`, or restore a backup"
     )

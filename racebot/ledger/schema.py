@@ -1,6 +1,6 @@
 """The ledger's tables, as numbered migrations.
 
-A migration that has been released is never edited: a change to the schema is a new one at the end.
+Never edit a released migration. To change the schema, add a migration at the end.
 Times are ISO 8601 text in UTC, which sorts as time; states are JSON lists of floats, which read back to
 the last bit.
 """
@@ -104,7 +104,7 @@ def m001_ledger(db: Database) -> None:
 
 
 def m002_work(db: Database) -> None:
-    """Races to look after, messages to deliver, and a backfill under way."""
+    """Pending races, messages to deliver, and unfinished backfills."""
     _run(
         db,
         """
@@ -157,7 +157,7 @@ def m002_work(db: Database) -> None:
 
 
 def m003_chat(db: Database) -> None:
-    """Names in one case, to find them as people type them, and rooms in which the bot keeps quiet."""
+    """Case-folded names for look-ups, and rooms in which the bot keeps quiet."""
     _run(
         db,
         "ALTER TABLE players ADD COLUMN folded TEXT NOT NULL DEFAULT ''",
@@ -167,13 +167,13 @@ def m003_chat(db: Database) -> None:
     )
     db.conn.executemany(
         "UPDATE players SET folded = ? WHERE id = ?",
-        # SQLite itself only knows the case of ASCII letters.
+        # SQLite only folds the case of ASCII letters.
         [(row["name"].casefold(), row["id"]) for row in db.query("SELECT id, name FROM players")],
     )
 
 
 def m004_places(db: Database) -> None:
-    """Indices that tell places and a leaderboard's last race without a look at every standing."""
+    """Indices that give places and a leaderboard's last race without reading every standing."""
     _run(
         db,
         "DROP INDEX standings_by_rating",
@@ -183,9 +183,9 @@ def m004_places(db: Database) -> None:
 
 
 def m005_people(db: Database) -> None:
-    """Discriminators, which tell apart players with the same name, and orders given by the operator.
+    """Discriminators, which distinguish players with the same name, and operators' orders.
 
-    A race or player is in the state that the last order about it says.
+    The last order about a player or race applies.
     """
     _run(
         db,
@@ -234,7 +234,7 @@ def m005_people(db: Database) -> None:
 
 
 def m006_edits(db: Database) -> None:
-    """Races that are over but may come back, races the site does not find, and records that were undone."""
+    """Cancelled races that may come back, races that the site does not find, and undone records."""
     _run(
         db,
         "ALTER TABLE pending RENAME COLUMN said TO announced_key",
@@ -278,7 +278,7 @@ for step in _STEPS:
 
 
 def unknown(db: Database) -> list[str]:
-    """Names of migrations that a newer version of racebot has applied to a database."""
+    """Return the names of migrations that a newer racebot applied to a database."""
     return [migration.name for migration in migrations.applied(db) if migration.name not in NAMES]
 
 

@@ -1,7 +1,6 @@
 """The ledger: results, changes and standings in one SQLite file, in WAL mode with full synchronisation.
 
-Everything that belongs together is written inside one `Ledger.transaction`, so that a process that dies
-leaves all of it or nothing.
+Related writes share one `Ledger.transaction`, so that a crash leaves all of them or none.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ class Ledger(Leaderboards, Races, Ratings):
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True) -> Ledger:
-        """Open the ledger at `path` and bring its schema up to date; only its owner may read a new file.
+        """Open the ledger at `path` and bring its schema up to date. Only the owner can read a new file.
 
         Raises:
-            LedgerError: no such file (with `create` false), no permission, not an SQLite database, or
+            LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
                 written by a newer version.
         """
         return cls(connect(path, create=create), path)
 
     @classmethod
     def open_to_read(cls, path: Path) -> Ledger:
-        """Open the ledger at `path` without ever writing to it, also while a worker does.
+        """Open the ledger at `path` read-only, even while a worker writes to it.
 
         Raises:
-            LedgerError: no such file, no permission, not a ledger, or one of another version of racebot.
+            LedgerError: the file is missing, not accessible, not a ledger, or from another version.
         """
         return cls(connect_to_read(path), path)
 

@@ -1,4 +1,4 @@
-"""Runs ledger work on one thread, with its types kept."""
+"""Runs ledger work on one thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LedgerThread:
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the thread and return what it returns."""
-        context = copy_context()  # names the race that log lines are about
+        context = copy_context()  # carries the race's name to the log lines
         call = partial(context.run, work, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 

@@ -326,7 +326,7 @@ async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp
         ("RACEBOT_CATEGORY", "nowhere", "no category 'nowhere'"),
         ("RACEBOT_MODEL", "elo-9000", "no rating model 'elo-9000'"),
         ("RACEBOT_MODLE", "trueskill", "did you mean 'RACEBOT_MODEL'?"),
-        ("RACEBOT_DATABASE", "broken.db", "not an intact SQLite database"),
+        ("RACEBOT_DATABASE", "broken.db", "damaged or not an SQLite database"),
     ],
 )
 async def test_a_bad_setting_stops_the_worker_with_one_line(

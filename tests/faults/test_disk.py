@@ -65,7 +65,7 @@ async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
         size = write_ahead_log(sandbox).stat().st_size
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         room.record()
-        await until(lambda: "free space on the disk; nothing half-done was kept" in worker.output)
+        await until(lambda: "free space on the disk; the unfinished write was undone" in worker.output)
         assert not in_ledger(sandbox, room)
         assert sandbox.racebot("verify").returncode == 0
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
@@ -140,7 +140,9 @@ async def test_settle_survives_a_full_disk(sandbox: Bench, small_disk: Path) -> 
         room = await announced(sandbox)
         filler = fill(small_disk)
         room.record()
-        await until(lambda: "free space on the disk; nothing half-done was kept" in worker.output, seconds=30)
+        await until(
+            lambda: "free space on the disk; the unfinished write was undone" in worker.output, seconds=30
+        )
         await asyncio.sleep(3)
         assert not in_ledger(sandbox, room)
         filler.unlink()
@@ -161,6 +163,6 @@ async def test_read_only_disk_is_refused_in_one_line(sandbox: Bench, small_disk:
         assert await worker.ended() == 2
     lines = worker.output.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith(f"racebot: cannot write beside the database {sandbox.database}")
+    assert lines[0].startswith(f"racebot: cannot write the lock file of {sandbox.database}")
     remount(small_disk, "rw")
     assert sandbox.racebot("verify").returncode == 0

@@ -138,7 +138,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE recipes (name TEXT)")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"cookbook\.db is not a ledger"):
+    with pytest.raises(LedgerError, match=r"cookbook\.db is another program's database"):
         Ledger.open(path)
     assert path.read_bytes() == before
 
@@ -212,7 +212,7 @@ def test_a_database_that_another_program_holds(tmp_path: Path) -> None:
     with Ledger.open(path) as first, Ledger.open(path) as second:
         second.db.execute("PRAGMA busy_timeout = 10")
         with first.transaction():
-            with pytest.raises(LedgerUnavailable, match="locked: another program holds it"):
+            with pytest.raises(LedgerUnavailable, match="locked: another program is using it"):
                 keep(second, result())
             assert second.race("orb/first") is None, "reading is possible all the same"
         keep(second, result())
@@ -613,15 +613,15 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
 @pytest.mark.parametrize("name", ["\ud800", "An\udcffn"])
 def test_a_name_that_is_no_text_is_refused(ledger: Ledger, name: str) -> None:
     """Arguments of a command line that are no UTF-8 come so."""
-    with pytest.raises(PayloadError, match="cannot hold such a value"):
+    with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.players.find(name)
-    with pytest.raises(PayloadError, match="cannot hold such a value"):
+    with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.find_race(name)
 
 
 def test_a_number_that_no_database_holds_is_refused(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
-    with pytest.raises(PayloadError, match="cannot hold such a value"):
+    with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.history(board, "id-ann", 2**63)
 
 
