@@ -68,6 +68,11 @@ class CategoryWorker:
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 
+    @property
+    def goals(self) -> Collection[str]:
+        """The goals that the category has now, known after `check`."""
+        return self._goals
+
     async def check(self) -> None:
         """Check the credentials and that the category exists.
 

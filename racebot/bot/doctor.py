@@ -81,8 +81,7 @@ def _database(settings: Settings) -> Finding:
     for each in unknown_sources(settings.plans(), boards):
         return Finding(
             False,
-            f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}: correct the name, or backfill "
-            "that season first",
+            f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}",
         )
     older = [proposal.stored.name for proposal in proposals(settings.plans(), boards)]
     text = f"database {path}: intact, {len(boards)} leaderboards"

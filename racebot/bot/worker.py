@@ -25,7 +25,7 @@ from racebot.ledger.thread import LedgerThread
 from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.plan import unknown_sources
+from racebot.standings.plan import require_sources
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
@@ -41,8 +41,6 @@ BACKUP_HOUR = 4
 """UTC."""
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
 """When the whole list of past races is read, UTC."""
-BACKUP_HOUR = 4
-"""Of the night, UTC."""
 
 
 class Worker:
@@ -71,6 +69,7 @@ class Worker:
 
         Raises:
             CredentialsError, NotFoundError: a category's settings are wrong.
+            SettingsError: a leaderboard carries over from one that does not exist.
             LedgerError: the database cannot be used, or another worker uses it.
         """
         settings = self._settings
@@ -127,13 +126,11 @@ class Worker:
 
     async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:
         """Check every category, then start all jobs."""
-        await self._call(settler.apply_plans)
-        for each in unknown_sources(settler.plans, await self._call(settler.ledger.leaderboards)):
-            log.warning("leaderboard %r: carry_over: %s", each.leaderboard, each.reason)
         for category in categories:
             if not await check_until_clear(category.check, self._stop):
                 return
             self._add_category_jobs(category, jobs)
+        await self._call(_apply_plans, settler, [goal for each in categories for goal in each.goals])
         self._add_ledger_jobs(settler.ledger, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
@@ -203,3 +200,10 @@ class Worker:
                 await asyncio.gather(*(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")
+
+
+def _apply_plans(settler: Settler, goals: list[str]) -> None:
+    """Bring the ledger in line with the settings, unless they name an unknown source of a carry-over."""
+    with settler.ledger.transaction():
+        settler.apply_plans()
+        require_sources(settler.plans, settler.ledger.leaderboards(), goals)

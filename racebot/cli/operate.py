@@ -39,6 +39,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past, queries, verify as verification
+from racebot.standings.plan import require_sources, unknown_sources
 from racebot.standings.replay import sources_first
 from racebot.standings.settle import MergeReport, Settler
 from racebot.standings.verify import Problem
@@ -90,9 +91,12 @@ def backfill(
     selection = past.Selection(goal or (), utc(since), utc(until))
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
-        settler.apply_plans()
+        if not unknown_sources(settler.plans, ledger.leaderboards()):
+            settler.apply_plans()
         for slug in slugs:
-            report = asyncio.run(_backfill(settings, slug, settler, selection))
+            # A later category may bring the leaderboard that another one carries over from.
+            check = _apply_plans if slug == slugs[-1] else None
+            report = asyncio.run(_backfill(settings, slug, settler, selection, check))
             _tell_merge(report)
         for board in ledger.leaderboards():
             _show_best(ledger, board, settings)
@@ -101,7 +105,11 @@ def backfill(
 
 
 async def _backfill(
-    settings: Settings, slug: str, settler: Settler, selection: past.Selection
+    settings: Settings,
+    slug: str,
+    settler: Settler,
+    selection: past.Selection,
+    before_commit: Callable[[Settler], None] | None,
 ) -> MergeReport:
     columns = (
         TextColumn("{task.description}"),
@@ -117,7 +125,22 @@ async def _backfill(
             def advance(page: int, pages: int, races: int) -> None:
                 progress.update(task, completed=page, total=max(pages, page), races=races)
 
-            return await past.backfill(site, slug, settler, selection, clock=utc_now, progress=advance)
+            return await past.backfill(
+                site,
+                slug,
+                settler,
+                selection,
+                clock=utc_now,
+                progress=advance,
+                before_commit=before_commit,
+            )
+
+
+def _apply_plans(settler: Settler) -> None:
+    """Bring the ledger in line with the settings, unless they name an unknown source of a carry-over."""
+    with settler.ledger.transaction():
+        settler.apply_plans()
+        require_sources(settler.plans, settler.ledger.leaderboards())
 
 
 @app.command("import")
@@ -148,8 +171,10 @@ def import_file(
     results = past.read_races(file, category=category or "".join(settings.slugs()), goal=goal)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
-        settler.apply_plans()
-        report = settler.merge(results, "import")
+        with ledger.transaction():
+            settler.apply_plans()
+            report = settler.merge(results, "import")
+            require_sources(settler.plans, ledger.leaderboards())
         _tell_merge(report)
         for board in report.leaderboards:
             _show_best(ledger, board, settings)
@@ -207,7 +232,7 @@ def rebuild(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         settler = Settler(ledger, settings.plans())
-        settler.apply_plans()
+        _apply_plans(settler)
         for board in sources_first(chosen_boards(ledger, name)):
             with _progress(board.name, ledger.rated_count(board)) as advance:
                 races = settler.replay.rebuild(board, advance)

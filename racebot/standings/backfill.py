@@ -51,12 +51,23 @@ async def backfill(
     selection: Selection,
     clock: Callable[[], datetime],
     progress: Progress,
+    before_commit: Callable[[Settler], None] | None = None,
 ) -> MergeReport:
     """Fetch a category's past races and rate those that count.
 
     Pages are kept as they come, so that a backfill that was interrupted goes on where it stopped. New
     races push others to later pages while it runs, so pages are read from the newest on: what moves is
     seen twice, never missed.
+
+    Args:
+        site: the site.
+        category: the category's slug.
+        settler: rates and stores the races.
+        selection: which of the races count.
+        clock: returns the current time.
+        progress: called after each page.
+        before_commit: called at the end of the transaction that rates the races. If it fails, nothing is
+            rated, and the fetched pages are kept.
 
     Raises:
         SiteError: the site cannot be reached or fails for long; what was fetched is kept.
@@ -75,6 +86,8 @@ async def backfill(
         wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
         report = settler.merge(wanted, "backfill")
         ledger.staging.clear(category)
+        if before_commit is not None:
+            before_commit(settler)
     return report
 
 

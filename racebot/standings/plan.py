@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from racebot.errors import SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
@@ -141,21 +142,43 @@ def carry_problems(plans: Plans) -> list[CarryProblem]:
     return [CarryProblem(plan.name, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
 
 
-def unknown_sources(plans: Plans, boards: Iterable[Leaderboard]) -> list[CarryProblem]:
+def unknown_sources(
+    plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()
+) -> list[CarryProblem]:
     """Find sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
 
     Args:
         plans: the settings.
         boards: all stored leaderboards.
+        goals: the goals that the categories have now; their leaderboards may have no races yet.
     """
-    stored = {board.name for board in boards}
     found = []
     for plan in plans.named:
-        if plan.carry is None or plan.carry.source in stored or _named_source(plans, plan) is not None:
+        known = {board.name for board in boards if plan.category in {"", board.category}} | set(goals)
+        if plan.carry is None or plan.carry.source in known or _named_source(plans, plan) is not None:
             continue
-        hint = did_you_mean(plan.carry.source, [*stored, *(p.name for p in plans.named if p is not plan)])
-        found.append(CarryProblem(plan.name, f"there is no leaderboard {plan.carry.source!r}{hint}"))
+        hint = did_you_mean(plan.carry.source, [*known, *(p.name for p in plans.named if p is not plan)])
+        found.append(
+            CarryProblem(
+                plan.name,
+                f"there is no leaderboard {plan.carry.source!r}{hint}: correct the name, or import that "
+                "season first",
+            )
+        )
     return found
+
+
+def require_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
+    """Check that each leaderboard that carries over has a source.
+
+    Args:
+        plans, boards, goals: as for `unknown_sources`.
+
+    Raises:
+        SettingsError: a source is unknown; one line for each.
+    """
+    if found := unknown_sources(plans, boards, goals):
+        raise SettingsError(*(f"leaderboard {p.leaderboard!r}: carry_over: {p.reason}" for p in found))
 
 
 def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
