@@ -634,7 +634,9 @@ async def test_an_info_box_that_the_site_trims_is_recognized(
     put(ledger, "g1", "info", blocks=[BLOCK + "  "])
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
-    await asyncio.sleep(0.01)
+    async with asyncio.timeout(10):
+        while states(ledger) != ["sent"]:
+            await asyncio.sleep(0.01)
     sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
     assert states(ledger) == ["sent"], "an earlier frame confirms nothing"

@@ -468,12 +468,12 @@ async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> Non
     folder = sandbox.database.parent / "public"
     sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
     async with sandbox.worker() as worker:
-        await until((folder / "index.html").exists)
+        await until((folder / "index.html").exists, seconds=60)
         room = sandbox.open_race(3)
         finish(room, 60, 61)
         room.record()
         page = folder / "races" / f"{room.name}.html"
-        await until(page.exists)
+        await until(page.exists, seconds=60)
         assert "Racer 0" in page.read_text(encoding="utf-8")
         assert await worker.terminate() == 0
     assert "written" in worker.output
@@ -487,9 +487,8 @@ async def test_an_unwritable_page_folder_does_not_stop_the_worker(sandbox: Bench
         finish(room, 60, 61)
         room.record()
         await until(lambda: settled(sandbox, room))
-        await asyncio.sleep(1.5)  # for the pages to fail
+        await until(lambda: "cannot write the pages into public" in worker.output, seconds=60)
         assert await worker.terminate() == 0
-    assert "cannot write the pages into public" in worker.output
 
 
 def pages_finding(sandbox: Bench, folder: str) -> str:

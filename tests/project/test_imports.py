@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-EXTRAS = ("dask", "jinja2", "joblib", "matplotlib", "numba", "starlette", "tomlkit", "uvicorn")
-NETWORK = ("asyncio", "httpx", "sqlite3", "sqlite_utils", "websockets")
+EXTRAS = ("distributed", "jinja2", "matplotlib", "numba", "starlette", "uvicorn")
+NETWORK = ("httpx", "sqlite3", "sqlite_utils", "websockets")
 
 
 def run(code: str) -> str:
