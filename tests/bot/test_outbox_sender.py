@@ -635,7 +635,7 @@ async def test_an_info_box_that_the_site_trims_is_recognized(
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
     async with asyncio.timeout(10):
-        while states(ledger) != ["sent"]:
+        while states(ledger) != ["sent"]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
