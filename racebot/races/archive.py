@@ -60,14 +60,14 @@ def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[R
 
 
 def _field(document: object, name: str, *kinds: type) -> Any:
-    """A field that must be there and be of one of these kinds, and not be empty text."""
+    """Return a required field of one of these kinds. An empty string counts as missing."""
     if not isinstance(document, Mapping):
         raise ValueError(f"{reprlib.repr(document)} is not an object")
     if name not in document:
         raise ValueError(f"it has no {name!r}")
     value = document[name]
     if type(value) not in kinds or value == "":
-        raise ValueError(f"{name} {reprlib.repr(value)} is not what belongs there")
+        raise ValueError(f"{name} has the unexpected value {reprlib.repr(value)}")
     return value
 
 
@@ -82,7 +82,7 @@ def _ended_at(race: object) -> datetime:
 def _entrants(race: object) -> tuple[Entrant, ...]:
     entrants = _field(race, "entrants", list)
     if len(entrants) > MOST_ENTRANTS:
-        raise ValueError(f"{len(entrants)} entrants are more than the {MOST_ENTRANTS} that can be rated")
+        raise ValueError(f"{len(entrants)} entrants: at most {MOST_ENTRANTS} can be rated")
     return tuple(_entrant(entrant) for entrant in entrants)
 
 

@@ -1,4 +1,4 @@
-"""What a race does to a rating."""
+"""The effect of a race on a rating."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ State = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one race did to one player's rating.
+    """The effect of one race on one player's rating.
 
     Attributes:
         player: the user id.
         place: None for a player who did not finish.
-        before: state before the race.
-        after: state after it.
-        points_before: the rating that people see, before the race.
-        points_after: the same after it.
-        races_before: the player's earlier races on the leaderboard; 0 marks a newcomer.
-        parts: points by step of the model, empty where it has none. They add up to the change: `finish`,
-            `place` and, where it applied, `limit`.
+        before: the state before the race.
+        after: the state after the race.
+        points_before: the rating in points, as shown to people, before the race.
+        points_after: the rating in points after the race.
+        races_before: number of the player's earlier races on the leaderboard; 0 for a newcomer.
+        parts: points by cause, which add up to the change: `finish`, `place` and, if it applied, `limit`.
+            Empty if the model does not separate them.
     """
 
     player: str

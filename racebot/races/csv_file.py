@@ -1,4 +1,4 @@
-"""Races from a plain CSV file, one line per entrant, for games that are not on racetime.gg.
+"""Reads races from a CSV file, one line per entrant, for games that are not on racetime.gg.
 
 The first line names the columns: `race`, `ended_at`, `player`, and `time` or `place`; `team` and `factor` are
 optional. Lines of one race need not be adjacent. docs/study.md shows an example.
@@ -24,7 +24,7 @@ REQUIRED = ("race", "ended_at", "player")
 OUTCOMES = ("time", "place")
 OPTIONAL = ("team", "factor")
 LONGEST_TEXT = 200
-"""Characters of a race's, player's, team's or factor's name."""
+"""Most characters in the name of a race, player, team or factor."""
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?)")
 _UNFINISHED = {"dnf": EntrantStatus.DNF, "dq": EntrantStatus.DQ, "dsq": EntrantStatus.DQ}
 
@@ -35,8 +35,8 @@ class CsvRaces:
 
     Attributes:
         results: the races in the order of their first lines, all of them recorded.
-        factors: what each player raced with (a character, a faction, a car), by race name and player; only
-            entries where the column `factor` is filled.
+        factors: each player's choice (a character, a faction, a car), by race name and player; only
+            entries whose column `factor` is filled.
     """
 
     results: tuple[RaceResult, ...]
@@ -114,7 +114,7 @@ def _races(path: Path, text: Iterable[str], category: str, goal: str) -> CsvRace
 
 
 def _lines(path: Path, text: Iterable[str], problems: list[str]) -> Iterator[tuple[int, _Line]]:
-    """The readable lines with their numbers; problems are added to the list."""
+    """Yield the readable lines with their numbers, and add problems to the list."""
     reader = csv.reader(text, strict=True)
     columns: list[str] = []
     try:
@@ -142,7 +142,7 @@ def _columns(path: Path, number: int, row: list[str]) -> list[str]:
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise PayloadError(
                 f"{path}, line {number}, column {index + 1}: {reprlib.repr(name)} is no column name, or is "
-                f"there twice: {hint}The columns are {', '.join(known)}"
+                f"repeated: {hint}The columns are {', '.join(known)}"
             )
     if not missing and not set(OUTCOMES) & set(columns):
         missing = ["time (or place)"]
@@ -215,11 +215,11 @@ def _check_against(others: list[_Line], line: _Line) -> None:
     if line.ended_at != others[0].ended_at:
         raise _BadCellError(
             "ended_at",
-            f"race {reprlib.repr(line.race)} ended at another time above: use one for the whole race",
+            f"race {reprlib.repr(line.race)} has another time above: use one for the whole race",
         )
     if any(line.entrant.user_id == other.entrant.user_id for other in others):
         raise _BadCellError(
-            "player", f"{reprlib.repr(line.entrant.name)} is in this race already: remove one of the lines"
+            "player", f"{reprlib.repr(line.entrant.name)} is already in this race: remove one of the lines"
         )
     if len(others) >= MOST_ENTRANTS:
         raise _BadCellError("race", f"more than {MOST_ENTRANTS} entrants: split the race")

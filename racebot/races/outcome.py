@@ -1,7 +1,7 @@
-"""From a race result to a partial ordering of its rated entrants: the DNF policy.
+"""Turns a race result into a partial ordering of its rated entrants. The policy on DNFs is here.
 
-Finishers are grouped by finish time, equal times sharing a group; all who did not finish (DNF or
-disqualified) form the last group. Inside a group the order is unobserved.
+Finishers with equal times share a group; entrants who did not finish (DNF or disqualified) form the last
+group. The order within a group is unknown.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Outcome:
     """A partial ordering of the n rated entrants of one race.
 
     Attributes:
-        group: shape [n]; 0 is the best group, ascending, no gaps counting the unrated entrants too.
-            Entrants of one group finished in an order that is not known.
-        unfinished: shape [n]; True where the entrant did not finish. All of them share the last group.
-        last_group: the group of the race's last entrant, whether rated or not.
-        last_unfinished: whether the race's last group is that of the unfinished.
+        group: shape [n]; 0 is the best group. Unrated entrants' groups count, too; with them, there are no
+            gaps. The order within a group is unknown.
+        unfinished: shape [n]; True for an entrant who did not finish. They all share the last group.
+        last_group: the group of the race's last entrant, rated or not.
+        last_unfinished: whether the race's last group is the group of entrants who did not finish.
         team: shape [n], the team's number, in team races rated by team; otherwise None. All members of a
             team share a group.
-        day: when the race ended, in days since 1970-01-01 UTC; for models in which time matters.
+        day: when the race ended, in days since 1970-01-01 UTC, for models that use time.
     """
 
     group: IntArray
@@ -53,10 +53,10 @@ class Outcome:
         team: Sequence[int] | None = None,
         day: float = 0.0,
     ) -> Outcome:
-        """The outcome of finishers with these places followed by `unfinished` entrants who did not finish.
+        """Return the outcome of finishers with these places, and of `unfinished` entrants who did not finish.
 
-        Places may start anywhere and have gaps; equal places share a group. Convenient for studies and
-        tests in which every entrant is rated.
+        Places may start anywhere and have gaps; equal places share a group. For studies and tests in which
+        every entrant is rated.
         """
         order = {place: index for index, place in enumerate(sorted(set(places)))}
         group = [order[place] for place in places] + [len(order)] * unfinished
@@ -70,7 +70,7 @@ class Outcome:
         )
 
     def of_rows(self, rows: IntArray) -> Outcome:
-        """The outcome as it is for these entrants alone, given by their rows."""
+        """Return the outcome restricted to these rows."""
         return replace(
             self,
             group=self.group[rows],
@@ -80,24 +80,24 @@ class Outcome:
 
     @property
     def size(self) -> int:
-        """Number of rated entrants, n."""
+        """Return the number of rated entrants, n."""
         return int(self.group.size)
 
     @property
     def rateable(self) -> bool:
-        """Whether anything was observed: at least two rated entrants in different groups, one a finisher."""
+        """Return whether the race says anything: two rated entrants in different groups, one a finisher."""
         return bool(self.size > 1 and not self.unfinished.all() and (self.group != self.group[0]).any())
 
 
 class TeamPolicy(StrEnum):
-    """What a race of teams means for the ratings of its members."""
+    """How a team race affects the ratings of the teams' members."""
 
     IGNORE = "ignore"
     """Team races are not rated."""
     INDIVIDUAL = "individual"
-    """Every member counts with their own time, as if there were no teams."""
+    """Each member is rated by their own time, as if there were no teams."""
     TEAM = "team"
-    """The team's result is the mean of its members' times, and no result if any of them has none."""
+    """The team's result is the mean of its members' times. If a member has none, neither has the team."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,8 +105,8 @@ class RatedRace:
     """A race as a model sees it.
 
     Attributes:
-        entrants: the n rated entrants, in the order of the rows of `outcome`.
-        outcome: the partial ordering of those entrants.
+        entrants: the n rated entrants, in the order of `outcome`'s rows.
+        outcome: the partial ordering of these entrants.
     """
 
     entrants: tuple[Entrant, ...]
@@ -114,11 +114,10 @@ class RatedRace:
 
 
 def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> RatedRace:
-    """The partial ordering of a result's rated entrants.
+    """Return the partial ordering of a result's rated entrants.
 
-    Entrants still racing are left out, as are those without an account, who keep their place all the
-    same. Rated entrants are ordered by group, then by user id: equal results give equal rows, however
-    the site listed the entrants.
+    Leaves out entrants who are still racing, and entrants without an account, who still hold their places.
+    Rows are sorted by group, then by user id, so that they do not depend on the site's order.
 
     Raises:
         PayloadError: finishers without comparable times or places, or an entrant listed twice.
@@ -139,10 +138,10 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
     ids = [row[2] for row in rated]
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
-        raise PayloadError(f"race {result.name}: the entrant {twice} is listed twice")
+        raise PayloadError(f"race {result.name}: entrant {twice} is listed twice")
     team = None
     if by_team:
-        # An entrant without a team in a team race stands alone.
+        # In a team race, an entrant without a team stands alone.
         names = [row[1] or f"\0{row[2]}" for row in rated]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         team = np.array([numbers[name] for name in names], dtype=np.intp)
@@ -159,9 +158,9 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
 
 
 def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:
-    """Each finisher's place, equal times sharing one; None for those who did not finish.
+    """Return each finisher's place; None for entrants who did not finish. Equal times share a place.
 
-    Under `TeamPolicy.TEAM` it is the place of the entrant's team among the teams.
+    With `TeamPolicy.TEAM` it is the place of the entrant's team.
     """
     entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
     by_team = result.team_race and teams is TeamPolicy.TEAM
@@ -175,17 +174,17 @@ def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[En
 
 
 def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
-    """A number that orders the finishers, lower being better; None for those who did not finish.
+    """Return a number for each finisher, lower being better; None for entrants who did not finish.
 
-    The site's own `place` only serves where there are no times: after a disqualification it lags behind,
-    and it tells equal times apart.
+    The site's `place` is used only if there are no times: it lags behind after a disqualification, and it
+    ranks equal times.
     """
     finishers = [e for e in entrants if e.finished]
     if all(e.finish_time is not None for e in finishers):
         return [e.finish_time if e.finished else None for e in entrants]
     if all(e.place is not None for e in finishers):
         return [e.place if e.finished else None for e in entrants]
-    raise PayloadError(f"race {race}: its finishers have neither a finish time each nor a place each")
+    raise PayloadError(f"race {race}: some finishers have neither a finish time nor a place")
 
 
 def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
@@ -203,5 +202,5 @@ def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
 
 
 def _teams(entrants: Sequence[Entrant]) -> list[str]:
-    """Each entrant's team; in a team race, one without a team stands alone."""
+    """Return each entrant's team. In a team race, an entrant without a team stands alone."""
     return [e.team or f"\0{index}" for index, e in enumerate(entrants)]

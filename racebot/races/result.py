@@ -1,7 +1,6 @@
-"""A race result as facts: who entered, how each entrant ended, whether the result is recorded.
+"""A race result as facts: the entrants, how each of them ended, and whether the result is recorded.
 
-The module knows nothing of where the facts come from; `racebot.racetime.payload` reads them from the
-site's JSON and `racebot.races.archive` from saved archives.
+`racebot.racetime.payload` reads them from the site's JSON, `racebot.races.archive` from saved archives.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ NO_NAME = "deleted account"
 """Shown in place of the name of an account that was deleted or forgotten."""
 
 MOST_ENTRANTS = 2_000
-"""A larger race is refused where results are read: time and memory of the models grow with its square."""
+"""Larger races are refused, because the models' time and memory grow with the square of the size."""
 
 
 class EntrantStatus(StrEnum):
-    """How an entrant stands; only the first three are results."""
+    """An entrant's status. Only the first three are results."""
 
     DONE = "done"
     DNF = "dnf"
     DQ = "dq"
     RACING = "racing"
-    """Still in the race, or ready to be: the result is not final while an entrant is here."""
+    """Still racing, or about to. The result is not final while an entrant has this status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
     """One entrant of a race.
 
-    `user_id` is None where the account was deleted: the entrant still holds a place but has no rating.
-    `finish_time` is in microseconds; archives that keep places only leave it None and fill `place`.
-    `discriminator` is the number that tells apart accounts with the same name, as in `Ann#0007`. `team`
-    identifies the entrant's team, `team_name` is how it is shown.
+    `user_id` is None if the account was deleted: the entrant keeps the place but has no rating. `finish_time`
+    is in microseconds; archives without times leave it None and set `place`. `discriminator` is the number
+    that distinguishes accounts with the same name, as in `Ann#0007`. `team` identifies the entrant's team,
+    `team_name` is its name for display.
     """
 
     user_id: str | None
@@ -55,13 +54,13 @@ class Entrant:
         return self.status is EntrantStatus.DONE
 
     def facts(self) -> Entrant:
-        """The entrant without its account: equal for two entrants who ended the race alike."""
+        """Return the entrant without the account. It is equal for two entrants with the same result."""
         return replace(self, user_id=None, name="", discriminator=None, team_name=None)
 
 
 @dataclass(frozen=True, slots=True)
 class RaceResult:
-    """What a race ended with, recorded or not.
+    """The result of a race, recorded or not.
 
     `name` is unique on the site (`category/slug`). `hidden` is set while the site shows invented names.
     """
@@ -82,19 +81,19 @@ class RaceResult:
 
     @property
     def final(self) -> bool:
-        """Whether every entrant has a result and everybody's identity is known."""
+        """Return whether all entrants have a result and known identities."""
         return not self.hidden and all(e.status is not EntrantStatus.RACING for e in self.entrants)
 
     @property
     def countable(self) -> bool:
-        """Whether the site may ever record this race for a goal of the category."""
+        """Return whether the site can ever record this race for a goal of the category."""
         return self.recordable and not self.custom_goal
 
     def with_accounts_of(self, earlier: RaceResult) -> RaceResult:
-        """This result, with entrants whose account was deleted since given the account they raced with.
+        """Return this result with the accounts of `earlier` for entrants whose accounts were deleted since.
 
-        The site shows them without one from then on, which changes nothing in how the race ended. They are
-        known by their status, time, place and team; who cannot be told apart ended alike.
+        The site shows such entrants without an account. They are matched by status, time, place and team;
+        entrants that are equal in all of these are interchangeable.
         """
         present = {e.user_id for e in self.entrants}
         gone = [e for e in earlier.entrants if e.user_id is not None and e.user_id not in present]
@@ -105,18 +104,18 @@ class RaceResult:
                 match = next((e for e in gone if e.facts() == facts), None)
                 if match is not None:
                     gone.remove(match)
-                    entrant = match  # noqa: PLW2901 - the entrant as known before
+                    entrant = match  # noqa: PLW2901 - the entrant with the account
             entrants.append(entrant)
         return replace(self, entrants=tuple(entrants))
 
     def deleted_accounts(self, earlier: RaceResult) -> list[str]:
-        """Return the accounts of `earlier` that this later answer of the site shows as deleted."""
+        """Return the accounts of `earlier` that this later result shows as deleted."""
         known = self.with_accounts_of(earlier)
         present = {e.user_id for e in self.entrants}
         return [e.user_id for e in known.entrants if e.user_id is not None and e.user_id not in present]
 
     def to_json(self) -> str:
-        """All facts as compact JSON, for storing; `from_json` reads them back exactly."""
+        """Return all facts as compact JSON. `from_json` reads them back exactly."""
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
         facts["ended_at"] = self.ended_at.isoformat()
         facts["entrants"] = [
@@ -127,7 +126,7 @@ class RaceResult:
 
     @classmethod
     def from_json(cls, text: str) -> RaceResult:
-        """The result that `to_json` wrote."""
+        """Return the result that `to_json` wrote."""
         facts = json.loads(text)
         facts["ended_at"] = datetime.fromisoformat(facts["ended_at"])
         facts["entrants"] = tuple(
@@ -137,10 +136,9 @@ class RaceResult:
         return cls(**facts)
 
     def fingerprint(self) -> str:
-        """Hash of all that the rating depends on: two results with the same one rate alike.
+        """Return a hash of everything that ratings depend on.
 
-        Names, discriminators and names of teams are left out: a racer who renames the account changes no
-        result.
+        Names, discriminators and names of teams are left out, so that a racer's new name changes no result.
         """
         facts = [
             self.name,
@@ -161,7 +159,7 @@ class RaceResult:
 
 
 def shown_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
-    """Return the name to show for each entrant: `name#1234` where two of them share a name."""
+    """Return the name to show for each entrant: `name#1234` if two of them share a name."""
     entrants = list(entrants)
     times = Counter(entrant.name.casefold() for entrant in entrants)
     return {
@@ -181,7 +179,7 @@ _NO_PLACE = {
 def result_label(status: EntrantStatus, place: int | None) -> str:
     """Return a place as text, or the reason for having none.
 
-    A finisher has no place where their team has none, because a member did not finish.
+    A finisher has no place if a member of the team did not finish.
     """
     if place is not None:
         return str(place)

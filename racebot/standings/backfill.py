@@ -1,6 +1,6 @@
-"""Past races into the ledger: fetched from the site page by page, or read from a file.
+"""Reads past races into the ledger, page by page from the site or from a file.
 
-Nothing is said in any room.
+Nothing is announced in any room.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from racebot.standings.settle import MergeReport, Settler
 from racebot.text.parse import read_json
 
 RESUME_WITHIN = timedelta(hours=24)
-"""A backfill that stopped is resumed for this long; later its pages are too old to be trusted."""
+"""How long an interrupted backfill can be resumed. Later, its pages are out of date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which past races are wanted."""
+    """The past races to read."""
 
     goals: Collection[str] = ()
     since: datetime | None = None
@@ -41,7 +41,7 @@ class Selection:
 
 
 Progress = Callable[[int, int, int], None]
-"""Called after each page with the page, the number of pages, and the races kept so far."""
+"""Called after each page with its number, the number of pages, and the number of races stored so far."""
 
 
 async def backfill(
@@ -55,9 +55,8 @@ async def backfill(
 ) -> MergeReport:
     """Fetch a category's past races and rate those that count.
 
-    Pages are kept as they come, so that a backfill that was interrupted goes on where it stopped. New
-    races push others to later pages while it runs, so pages are read from the newest on: what moves is
-    seen twice, never missed.
+    Each page is stored when it arrives, so that an interrupted backfill can resume. Pages are read newest
+    first: a new race pushes others to later pages, so a race may be read twice but is never missed.
 
     Args:
         site: the site.
@@ -70,7 +69,7 @@ async def backfill(
             rated, and the fetched pages are kept.
 
     Raises:
-        SiteError: the site cannot be reached or fails for long; what was fetched is kept.
+        SiteError: the site stays unreachable or keeps failing; the pages read so far are kept.
     """
     ledger = settler.ledger
     first = ledger.staging.next_page(category, not_before=clock() - RESUME_WITHIN)
@@ -120,7 +119,7 @@ def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResul
 
 
 def _site_races(document: Any) -> list[Any]:
-    """The races in JSON saved from the site: a list page, several pages, one race, or a list of races."""
+    """Return the races in JSON saved from the site: a list page, several pages, one race, or a list."""
     if isinstance(document, dict):
         return document["races"] if isinstance(document.get("races"), list) else [document]
     if isinstance(document, list):

@@ -1,13 +1,12 @@
-"""Why a rating changed: its parts in points, the place against the expected one, and the opponents behind it.
+"""Explains a rating change: its parts in points, the actual and expected place, and the decisive opponents.
 
 The place part is explained in places. The expected place minus the place is the sum over opponents of
 
     (1 if beaten, 0 otherwise) − chance to beat them
 
-so each opponent's term is exact, the terms add up, and no race is rated again. Opponents level with the
-player are left out: which of the two was better is unobserved. A model that predicts finishing
-(`PredictsFinish`) compares finishers with finishers only, and nobody with a player who did not finish. Other
-models compare everyone.
+so each opponent's term is exact, the terms add up, and no race is rated again. Opponents in the
+player's own group are left out, because their order was not observed. A model that predicts finishing
+(`PredictsFinish`) compares finishers with each other only. Other models compare everyone.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.text.format import signed
 
 NAMED = 3
-"""Opponents named at most, of those who moved the rating the way the place part did."""
+"""Most opponents to name among those that moved the rating in the direction of the place part."""
 LEAST = 0.1
-"""Places that an opponent's term must reach to be named."""
+"""Smallest term, in places, of an opponent worth naming."""
 
 
 class Limit(StrEnum):
-    """A bound that held a change back."""
+    """A limit that reduced a change."""
 
     FORFEIT = "forfeit"
     """A finish never costs more than a forfeit."""
@@ -41,7 +40,7 @@ class Limit(StrEnum):
     WINNER = "winner"
     """The winner never loses."""
     LAST = "last"
-    """The last of a race that everyone finished never gains."""
+    """In a race that everyone finished, the last never gains."""
     UNFINISHED = "unfinished"
     """A player who did not finish never gains."""
 
@@ -50,11 +49,11 @@ class Unchanged(StrEnum):
     """Why a change is ±0."""
 
     LAST = "last"
-    """The last of a race that everyone finished gains nothing."""
+    """In a race that everyone finished, the last gains nothing."""
     FLOOR = "floor"
-    """The rating is at its floor already."""
+    """The rating is already at its floor."""
     EVEN = "even"
-    """Finishing and the place even out."""
+    """The parts for finishing and for the place cancel out."""
     SMALL = "small"
     """The change is under one point."""
 
@@ -65,7 +64,7 @@ class Opponent:
 
     Attributes:
         player: the user id.
-        beaten: whether the player was placed before this opponent.
+        beaten: whether the player placed ahead of this opponent.
         chance: the chance, before the race, that the player beats this opponent.
     """
 
@@ -75,7 +74,7 @@ class Opponent:
 
     @property
     def places(self) -> float:
-        """Places gained (above zero) or lost against what was expected."""
+        """Places gained (above zero) or lost against this opponent, compared with the expected result."""
         return self.beaten - self.chance
 
 
@@ -87,21 +86,21 @@ class Explanation:
 
     Attributes:
         change: in points.
-        finish_points: for finishing or not; None where the model does not rate that on its own.
+        finish_points: for finishing or not; None if the model does not rate that separately.
         place_points: for the place.
-        limit: the bound that held the change back, if one did.
-        limit_points: what the bound added or took away.
+        limit: the limit that reduced the change, if any.
+        limit_points: what the limit added or subtracted.
         unchanged: why the change is ±0; None for any other change.
         status: done, DNF or DQ.
-        finish_chance: chance to finish before the race; None where the model does not tell.
-        place: from 1, among the compared entrants; level entrants share the first of their places.
+        finish_chance: chance to finish, predicted before the race; None if the model does not predict it.
+        place: from 1, among the compared entrants; tied entrants share the best of their places.
         expected: mean place that the ratings before the race predict.
-        actual: the place, level entrants sharing the mean of their places.
-        compared: number of entrants that the place is among, this one included.
+        actual: the place; tied entrants share the mean of their places.
+        compared: number of compared entrants, including this one.
         field: number of rated entrants.
-        pushed: opponents that moved the rating the way the place part did, the largest first. Empty if the
-            result was about as expected.
-        opposed: the largest that moved it the other way, if there is one and `pushed` is not empty.
+        pushed: opponents that moved the rating in the direction of the place part, largest effect first.
+            Empty if the result was about as expected.
+        opposed: the opponent with the largest effect in the other direction; only if `pushed` is not empty.
     """
 
     change: int
@@ -122,17 +121,17 @@ class Explanation:
 
     @property
     def finished(self) -> bool:
-        """Whether the entrant finished."""
+        """Return whether the entrant finished."""
         return self.status is EntrantStatus.DONE
 
     @property
     def compares(self) -> bool:
-        """Whether the model compared the place with anybody's. No hurdle model does so for a DNF."""
+        """Return whether the model compared the place with others. Hurdle models do not for a DNF."""
         return self.compared > 1 and (self.finished or self.finish_chance is None)
 
     @property
     def as_expected(self) -> bool:
-        """Whether the place was compared and came out about as expected."""
+        """Return whether the place was compared and was about as expected."""
         return self.compares and not self.pushed
 
 
@@ -147,7 +146,7 @@ def explain_race(
         model: the leaderboard's model.
         teams: its team policy.
         result: the race.
-        changes: the changes of all its rated entrants.
+        changes: the changes of all rated entrants.
     """
     race = outcome_of(result, teams)
     by_player = {change.player: change for change in changes}
@@ -164,15 +163,15 @@ def explain(
     """Explain the changes of a race, in the order of the rows of `outcome`.
 
     Args:
-        model: whose expectations to use.
-        outcome: of n rated entrants.
-        entrants: those n with their changes.
+        model: the model that predicts places.
+        outcome: the outcome of the n rated entrants.
+        entrants: the n entrants with their changes.
     """
     states = np.array([change.before for _, change in entrants])
     chance = model.win_probability(states[:, np.newaxis, :], states[np.newaxis, :, :])
     finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
     compared = np.ones(outcome.size, dtype=np.bool_) if finish is None else ~outcome.unfinished
-    # Entrants that are compared with nobody still get a place among everyone.
+    # An entrant that is not compared still gets a place among everyone.
     among = np.where(compared[:, np.newaxis], compared, True)
     np.fill_diagonal(among, val=False)
     behind = np.sign(outcome.group[np.newaxis, :] - outcome.group[:, np.newaxis])
@@ -219,8 +218,8 @@ def in_words(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
     """Put an explanation into short English phrases: the parts, then the opponents.
 
     Args:
-        explanation: of one entrant.
-        names: of the race's entrants, by user id.
+        explanation: the explanation of one entrant's change.
+        names: the names of the race's entrants, by user id.
     """
     if explanation.unchanged is Unchanged.EVEN:
         phrases = [f"{_UNCHANGED[Unchanged.EVEN]} ({signed(explanation.place_points)})"]
@@ -262,7 +261,7 @@ _UNCHANGED = {
 
 
 def _points(change: Change) -> tuple[int | None, int, int]:
-    """Points for finishing, for the place, and by a limit."""
+    """Return the points for finishing, for the place, and from a limit."""
     if not change.parts:
         return None, change.points_change, 0
     parts = dict(change.parts)
@@ -270,10 +269,10 @@ def _points(change: Change) -> tuple[int | None, int, int]:
 
 
 def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], list[list[int]]]:
-    """Choose the opponents to name, for each row: those that pushed as the place part did, and one other.
+    """Choose the opponents to name in each row: those that pushed like the place part, and one that opposed.
 
     Args:
-        terms: shape [n, n], the places that each row's player gained or lost by each opponent.
+        terms: shape [n, n], the places that each row's player gained or lost against each opponent.
         place_points: shape [n], the place parts.
     """
     sign = np.sign(place_points)
@@ -315,7 +314,7 @@ def _unchanged(change: Change, limit: Limit | None, *, at_floor: bool) -> Unchan
 
 
 def _at_floor(model: RatingModel, change: Change) -> bool:
-    """Whether a rating stands at the model's floor after the race."""
+    """Return whether a rating is at the model's floor after the race."""
     floor = getattr(model, "floor", None)
     if floor is None or isinstance(floor, bool):
         return False
@@ -323,7 +322,7 @@ def _at_floor(model: RatingModel, change: Change) -> bool:
 
 
 def _status(entrant: Entrant, change: Change) -> EntrantStatus:
-    """The entrant's status; a finisher whose team has no result counts as a DNF."""
+    """Return the entrant's status. A finisher whose team has no result counts as a DNF."""
     if entrant.finished and change.place is None:
         return EntrantStatus.DNF
     return entrant.status

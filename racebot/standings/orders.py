@@ -15,14 +15,14 @@ from racebot.races.result import RaceResult
 from racebot.standings.settle import Settler
 
 DELETED = "the account was deleted on the site"
-"""The reason of an order that no person gave."""
+"""The reason of an automatic order."""
 LONGEST_REASON = 500
-"""Characters of an order's reason."""
+"""Most characters in an order's reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One order as the audit lists it. `name` and `target_name` are those of players the ledger still has."""
+    """One order in the audit list. `name` and `target_name` are None for players no longer in the ledger."""
 
     given_at: datetime
     order: str
@@ -34,7 +34,7 @@ class AuditEntry:
 
 
 def audit(ledger: Ledger) -> list[AuditEntry]:
-    """Return every order ever given, the oldest first."""
+    """Return all orders ever given, oldest first."""
 
     def name(player: str | None) -> str | None:
         found = None if player is None else ledger.players.get(player)
@@ -55,15 +55,15 @@ def audit(ledger: Ledger) -> list[AuditEntry]:
 
 
 def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None:
-    """Erase a player's name from the ledger and take the player off lists. Ratings do not change.
+    """Erase a player's name from the ledger and remove the player from lists. Ratings do not change.
 
     Raises:
-        OrderError: the player is forgotten already.
+        OrderError: the player is already forgotten.
     """
     ledger = settler.ledger
     with ledger.transaction():
         if ledger.orders.is_forgotten(player.id):
-            raise OrderError(f"{player.id} is forgotten already")
+            raise OrderError(f"{player.id} is already forgotten")
         ledger.orders.add(_order(OrderKind.FORGET, player.id, reason, now))
         ledger.orders.amend_stored(player.id)
 
@@ -72,12 +72,12 @@ def hide(settler: Settler, player: Player, reason: str, now: datetime) -> None:
     """Leave a player out of leaderboards and other lists. Ratings do not change.
 
     Raises:
-        OrderError: the player is hidden already.
+        OrderError: the player is already hidden.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
         if orders.is_hidden(player.id):
-            raise OrderError(f"{player.shown} is hidden already")
+            raise OrderError(f"{player.shown} is already hidden")
         orders.add(_order(OrderKind.HIDE, player.id, reason, now))
 
 
@@ -85,7 +85,7 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime) -> None
     """List a hidden player again.
 
     Raises:
-        OrderError: the player is not hidden, or forgotten.
+        OrderError: the player is not hidden, or is forgotten.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
@@ -97,13 +97,13 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime) -> None
 
 
 def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Take a race out of the ratings, and rate its leaderboards again.
+    """Exclude a race from the ratings, and rate its leaderboards again.
 
     Returns:
         The leaderboards that were rated again.
 
     Raises:
-        OrderError: the race is excluded already, or no reason is given.
+        OrderError: the race is already excluded, or no reason is given.
     """
     name = race.result.name
     orders = settler.ledger.orders
@@ -111,13 +111,13 @@ def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         if not reason.strip():
             raise OrderError("an exclusion needs a reason: give --reason TEXT")
         if orders.why_excluded(name) is not None:
-            raise OrderError(f"{name} is excluded already")
+            raise OrderError(f"{name} is already excluded")
         orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
         return settler.rate_again(settler.holding(name), since=race.position)
 
 
 def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Take an excluded race back into the ratings, at its old place in the order.
+    """Include an excluded race in the ratings again, at its old position.
 
     Returns:
         The leaderboards that were rated again.
@@ -135,13 +135,13 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
 
 
 def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:
-    """Give all races of one account to another account of the same person, and rate them again.
+    """Move all races of one account to another account of the same person, and rate them again.
 
     Returns:
         The leaderboards that were rated again.
 
     Raises:
-        OrderError: they are one account, one of them is forgotten, or both were in one race.
+        OrderError: both are the same account, one is forgotten, or both entered the same race.
     """
     ledger = settler.ledger
     orders = ledger.orders
@@ -155,7 +155,7 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
         if together:
             raise OrderError(
                 f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
-                "accounts that met in a race cannot be merged"
+                "accounts that raced each other cannot be merged"
             )
         keys = orders.leaderboards_with(old.id)
         orders.add(_order(OrderKind.MERGE, old.id, reason, now, target=kept.id))
@@ -168,15 +168,15 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
 def _order(kind: OrderKind, subject: str, reason: str, now: datetime, target: str | None = None) -> Order:
     text = " ".join(reason.split())
     if len(text) > LONGEST_REASON:
-        raise OrderError(f"the reason has {len(text)} characters; at most {LONGEST_REASON} are stored")
+        raise OrderError(f"the reason has {len(text)} characters: shorten it to {LONGEST_REASON}")
     return Order(now, kind, subject, target, text)
 
 
 def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetime) -> list[str]:
-    """Forget players whose accounts the site shows as deleted in races that the ledger holds.
+    """Forget players whose accounts the site now shows as deleted in stored races.
 
     Args:
-        settler: for the ledger.
+        settler: carries out the orders.
         results: finished races as the site shows them now.
         now: the date of the orders.
 

@@ -20,8 +20,8 @@ from racebot.text.parse import did_you_mean
 class LeaderboardPlan:
     """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
 
-    `model_is_set` is False if the operator left the model to racebot. What the operator leaves open, a
-    leaderboard keeps from when it began (`kept`), so that an upgrade changes no live season.
+    `model_is_set` is False if the operator did not choose the model. A leaderboard keeps the defaults it
+    began with (`kept`), so that an upgrade never changes a running season.
     """
 
     model: str
@@ -46,7 +46,7 @@ class LeaderboardPlan:
         )
 
     def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
-        """Return the leaderboard for this goal with `earlier`'s model and parameters where none are set.
+        """Return the leaderboard for this goal, taking settings that are not set from `earlier`.
 
         Args:
             category: slug of the category.
@@ -63,11 +63,10 @@ class LeaderboardPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Which race counts on which leaderboard.
+    """Which races count on which leaderboard.
 
-    `named` leaderboards take the goals they list; every other goal gets its own leaderboard from
-    `default`. `goals` limits the rated goals by category; a category without an entry has all its goals
-    rated.
+    `named` leaderboards rate the goals they list; every other goal gets its own leaderboard from `default`.
+    `goals` limits the rated goals by category; without an entry, all of a category's goals are rated.
     """
 
     default: LeaderboardPlan
@@ -94,10 +93,10 @@ class Plans:
         return next((plan for plan in plans if plan.name == board.name), None)
 
     def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> Plans:
-        """Return these plans with goals called by their present names.
+        """Return these plans with the current names of goals.
 
         Args:
-            renamed: by category: earlier names of goals, each with the present one.
+            renamed: earlier and current names of goals, by category.
         """
 
         def present(category: str, goal: str) -> str:
@@ -134,9 +133,9 @@ class CarryProblem:
 
 
 def carry_problems(plans: Plans) -> list[CarryProblem]:
-    """Find leaderboards that carry over from themselves, or whose models rule it out.
+    """Find leaderboards that carry over from themselves, or whose models cannot carry over.
 
-    A source without a plan of its own is taken for a goal's leaderboard; `unknown_sources` checks those.
+    A source without a plan counts as a goal's leaderboard; `unknown_sources` checks those.
     """
     carrying = (plan for plan in plans.named if plan.carry is not None)
     return [CarryProblem(plan.name, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
@@ -200,7 +199,7 @@ def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
 
 
 def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None:
-    """The plan of the leaderboard that this one carries over from, if it has a plan of its own."""
+    """Return the plan of the leaderboard that this one carries over from, None if it has none."""
     if plan.carry is None:
         return None
     shared = {"", plan.category}
@@ -216,13 +215,13 @@ def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A stored leaderboard and the same leaderboard with another model or other parameters."""
+    """A stored leaderboard, and the same leaderboard with another model or other parameters."""
 
     stored: Leaderboard
     proposed: Leaderboard
 
     def changed(self) -> list[tuple[str, Any, Any]]:
-        """Return each parameter that differs, with its value before and after; None if there is none."""
+        """Return each parameter that differs, with its values before and after; None if missing."""
         before, after = self.stored.parameters, self.proposed.parameters
         names = dict.fromkeys([*before, *after])
         return [
@@ -231,7 +230,7 @@ class Proposal:
 
 
 def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
-    """Return the leaderboards that a new start would rate otherwise, since racebot's defaults changed.
+    """Return proposals for leaderboards that use older defaults of racebot.
 
     Args:
         plans: the settings.
@@ -250,6 +249,6 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
 
 
 def _source(board: Leaderboard, boards: Iterable[Leaderboard]) -> Leaderboard | None:
-    """The leaderboard that this one carries over from."""
+    """Return the leaderboard that this one carries over from, or None."""
     name = board.carry.source if board.carry else None
     return next((b for b in boards if b.name == name and b.category == board.category), None)

@@ -1,4 +1,4 @@
-"""Names the platform and the library versions on which ratings are worked out."""
+"""Names the platform and the library versions that compute ratings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 @cache
 def this_platform() -> str:
-    """The processor, system and versions that can change the last bits of a rating."""
+    """Return the processor, system and versions, which can change the last bits of a rating."""
     return (
         f"{platform.system()} {platform.machine()}, {platform.libc_ver()[0] or 'libc'} "
         f"{platform.libc_ver()[1]}, Python {platform.python_version()}, "

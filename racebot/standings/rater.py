@@ -32,7 +32,7 @@ class Rater:
 
     Args:
         board: the leaderboard.
-        carried: the states that players bring from an earlier leaderboard.
+        carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
         excluded: the names of races that the operator excluded from the ratings.
     """
@@ -58,7 +58,7 @@ class Rater:
         self._standings.update({s.player: replace(s, name="", hidden=False) for s in standings})
 
     def add(self, result: RaceResult) -> RatedRow:
-        """Rate one more race and move the standings."""
+        """Rate one more race and update the standings."""
         changes: list[Change] = []
         note = EXCLUDED if result.name in self._excluded else None
         if note is None:
@@ -74,18 +74,18 @@ class Rater:
         return row
 
     def state(self, player: str) -> tuple[State, bool]:
-        """A player's state before the next race, and whether a race on this leaderboard led to it."""
+        """Return a player's state before the next race, and whether the player has raced here."""
         standing = self._standings.get(player)
         if standing is None:
             return self._carried.get(player, self._initial), False
         return standing.state, True
 
     def standings(self) -> list[Standing]:
-        """All standings as they are now, by player."""
+        """Return all current standings, sorted by player."""
         return [self._standings[player] for player in sorted(self._standings)]
 
     def _rate(self, result: RaceResult) -> tuple[list[Change], str | None]:
-        """The changes of a race by player, or why there are none."""
+        """Return the changes of a race by player, or the reason for having none."""
         race = outcome_of(result, self.teams)
         if result.team_race and self.teams is TeamPolicy.IGNORE:
             return [], TEAM_RACE
@@ -98,7 +98,7 @@ class Rater:
         return sorted(changes, key=lambda change: change.player), None
 
     def _changes(self, result: RaceResult, race: RatedRace) -> tuple[list[Change], list[float]]:
-        """Each entrant's change, and the rating it leads to."""
+        """Return each entrant's change and new rating."""
         players = [str(entrant.user_id) for entrant in race.entrants]
         states = [self.state(player)[0] for player in players]
         before = np.array(states)
@@ -107,7 +107,7 @@ class Rater:
             steps = self.model.steps(before, race.outcome)
         after = steps[-1][1] if steps else self.model.rate(before, race.outcome)
         stages = [before, *(states for _, states in steps)] if steps else [before, after]
-        # One call for all stages: a call costs far more than its rows.
+        # One call for all stages, since a call costs far more than its rows.
         points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(players))
         names = [name for name, _ in steps]
         place_of = places(result, self.teams)
@@ -137,13 +137,13 @@ class Rater:
 
 
 def _parts(names: Sequence[str], points: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    """Points by step. A limit that did not apply is left out."""
+    """Return points by cause, without a limit that did not apply."""
     given = zip(names, points, strict=True)
     return tuple((name, each) for name, each in given if each or name != "limit")
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
-    """A player's standing after one more race."""
+    """Return a player's standing after one more race."""
     finished, won = change.place is not None, change.place == 1
     return Standing(
         player=change.player,

@@ -1,4 +1,4 @@
-"""Shows what other parameters would change on a leaderboard, before anything changes."""
+"""Previews the effect of other parameters on a leaderboard."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Preview:
 
 
 def preview(settler: Settler, proposal: Proposal, count: int = 10) -> Preview:
-    """Rate a leaderboard's races as proposed, without storing anything.
+    """Rate a leaderboard's races with the proposed parameters, without storing anything.
 
     Args:
-        settler: with the ledger.
+        settler: reads the ledger.
         proposal: the leaderboard and its new parameters.
         count: how many players each part shows.
     """
@@ -72,7 +72,7 @@ def preview(settler: Settler, proposal: Proposal, count: int = 10) -> Preview:
 
 
 def _places(standings: Iterable[Standing]) -> dict[str, int]:
-    """Each player's place; equal ratings share one."""
+    """Return each player's place. Equal ratings share a place."""
     places: dict[str, int] = {}
     last: Standing | None = None
     for index, standing in enumerate(sorted(standings, key=lambda s: (-s.rating, s.player)), start=1):

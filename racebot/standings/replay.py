@@ -1,8 +1,8 @@
 """Rates stored races again: from a changed race on, or all races of a leaderboard.
 
-Ratings are a function of the stored results, the operator's stored orders and the settings, so all of them
-can be worked out again. A change to a race rates a leaderboard again from that race on, starting from the
-states before it. A leaderboard that carries over starts from the standings of its source after all of the
+Ratings are a function of the stored results, the operator's stored orders and the settings, so they can
+be computed again. After a change to a race, its leaderboard is rated again from that race on, starting from
+the states before it. A leaderboard that carries over starts from the standings of its source after all of the
 source's races that count before its own first race.
 """
 
@@ -28,7 +28,7 @@ from racebot.standings.rater import Rater
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""Races whose changes are in memory together while a leaderboard is written."""
+"""Number of races written at a time, which limits memory."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 Progress = Callable[[int], None]
@@ -36,10 +36,10 @@ Progress = Callable[[int], None]
 
 
 class Replay:
-    """Keeps a ledger's ratings what its stored results and the settings make them.
+    """Keeps a ledger's ratings consistent with its stored results and the settings.
 
     Args:
-        ledger: the ledger. Its stored results are as the operator's orders amend them.
+        ledger: the ledger. Its stored results have the operator's orders applied.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -48,9 +48,9 @@ class Replay:
     def update(
         self, since: Mapping[int, Position], *, wanted: str | None = None, progress: Progress | None = None
     ) -> dict[int, RatedRow]:
-        """Rate leaderboards again from given positions on, each after the one that it carries over from.
+        """Rate leaderboards again from given positions on, sources before their dependants.
 
-        A leaderboard that carries over is rebuilt if what its players bring has changed.
+        A leaderboard is rebuilt if the states that its players carry over have changed.
 
         Args:
             since: the position of the first new, changed or removed race, by the key of the leaderboard.
@@ -61,7 +61,7 @@ class Replay:
             The rows of the `wanted` race by the key of their leaderboard.
 
         Raises:
-            DamagedRaceError: a stored result that would be rated was altered.
+            DamagedRaceError: a stored result that must be rated is damaged.
             ModelError: a leaderboard carries over from one of another model, or its model cannot carry over.
         """
         starts = dict(since)
@@ -77,10 +77,10 @@ class Replay:
         return rows
 
     def rebuild(self, board: Leaderboard, progress: Progress | None = None) -> int:
-        """Rate all races of a leaderboard again, and dependent leaderboards if that changes them.
+        """Rate all races of a leaderboard again, and its dependants if that changes them.
 
         Returns:
-            How many races the leaderboard has.
+            The number of races on the leaderboard.
 
         Raises:
             DamagedRaceError, ModelError: as for `update`.
@@ -89,7 +89,7 @@ class Replay:
         return self._ledger.rated_count(board)
 
     def rater(self, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
-        """A rater with these players' present standings, for a race that would count at this moment."""
+        """Return a rater with these players' current standings, for a race that would count at `moment`."""
         first = None if board.id is None else self._ledger.first_position(board)
         carried = self.brought(board, moment) if first is None else self.carried(board)
         rater = Rater(board, carried, excluded=self._ledger.orders.excluded())
@@ -98,7 +98,7 @@ class Replay:
         return rater
 
     def standings(self, board: Leaderboard) -> list[Standing]:
-        """Rate a leaderboard's stored races with its model and parameters, storing nothing."""
+        """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
         rater = Rater(board, self.brought_now(board), excluded=self._ledger.orders.excluded())
         for batch in _batches(self._ledger.races_of(board)):
             for stored in batch:
@@ -106,11 +106,11 @@ class Replay:
         return rater.standings()
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
-        """The stored states that players brought into a leaderboard."""
+        """Return the stored states that players carried over into a leaderboard."""
         return {} if board.carry is None else self._ledger.carried(board)
 
     def brought(self, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
-        """Work out the states that players bring into a leaderboard whose first race counts at this moment.
+        """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
 
         Raises:
             ModelError: its source has another model, or the model cannot carry over.
@@ -124,7 +124,7 @@ class Replay:
         if source.model != board.model or not isinstance(model, Carries):
             raise ModelError(
                 f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
-                f"{board.model} and {source.model}; it takes one model that can carry over"
+                f"{board.model} and {source.model}; use one model that can carry over for both"
             )
         before = self._ledger.states_before(source, moment)
         if not before:
@@ -133,12 +133,12 @@ class Replay:
         return dict(zip(before, map(tuple, states.tolist()), strict=True))
 
     def brought_now(self, board: Leaderboard) -> dict[str, State]:
-        """Work out the states that players bring into a leaderboard with the races that it has."""
+        """Compute the states that players carry over into a leaderboard with its current races."""
         first = None if board.carry is None else self._ledger.first_position(board)
         return {} if first is None else self.brought(board, first.counted_at)
 
     def _start(self, board: Leaderboard, starts: Mapping[int, Position]) -> Position | None:
-        """Where to begin to rate a leaderboard; None if nothing that it depends on has changed."""
+        """Return where to start rating a leaderboard, None if nothing that it depends on has changed."""
         start = starts.get(board.key)
         if board.carry is None:
             return start
@@ -154,7 +154,7 @@ class Replay:
             return start
         if start != START and self._ledger.last_counted(board) is not None:
             log.warning(
-                "leaderboard %s: what players bring from %s has changed; rebuilding",
+                "leaderboard %s: ratings carried over from %s have changed; rebuilding",
                 board.name,
                 board.carry.source,
             )
@@ -164,7 +164,7 @@ class Replay:
     def _rate_from(
         self, board: Leaderboard, start: Position, wanted: str | None, progress: Progress | None
     ) -> RatedRow | None:
-        """Rate a leaderboard's races from a position on; returns the row of the `wanted` race, if any."""
+        """Rate a leaderboard's races from a position on. Return the row of the `wanted` race, if any."""
         ledger = self._ledger
         sequence, after = ledger.sequence_at(board, start)
         earlier = ledger.standings_before(board, sequence) if sequence > 1 else []
@@ -194,12 +194,12 @@ class Replay:
     def _moved(
         self, board: Leaderboard, sequence: int, earlier: Sequence[Standing], standings: Sequence[Standing]
     ) -> list[Standing]:
-        """The standings to store after the races from a number in the sequence on were rated again."""
+        """Return the standings to store after rating again from a sequence number on."""
         last_race = {standing.player: standing.last_race_at for standing in earlier if standing.races}
         moved = []
         for standing in standings:
             if standing.last_race_at < last_race.get(standing.player, _LONG_AGO):
-                # The player's last race is one before these, or was one of these and no longer is.
+                # A race that was removed may have been the player's last.
                 before = self._ledger.last_race_before(board, standing.player, sequence)
                 standing = replace(standing, last_race_at=max(before, standing.last_race_at))  # noqa: PLW2901
             moved.append(standing)
@@ -211,7 +211,7 @@ class Replay:
 
 
 def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
-    """Leaderboards in an order in which each comes after the one that it carries over from."""
+    """Sort leaderboards so that each comes after the one that it carries over from."""
     named = {(board.category, board.name): board for board in boards}
     ordered: dict[tuple[str, str], Leaderboard] = {}
 
@@ -227,7 +227,7 @@ def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
 
 
 def _as_before(rater: Rater, earlier: Sequence[Standing]) -> list[Standing]:
-    """The standings of players who had raced before, with ratings, and with no race among those to come."""
+    """Return earlier standings with ratings, for players without a race since."""
     raced = [standing for standing in earlier if standing.races]
     if not raced:
         return []
@@ -239,7 +239,7 @@ def _as_before(rater: Rater, earlier: Sequence[Standing]) -> list[Standing]:
 
 
 def _batches(races: Iterator[StoredRace]) -> Iterator[list[StoredRace]]:
-    """Races in batches, each checked against its fingerprint."""
+    """Yield races in batches, checking each against its fingerprint."""
     while batch := list(islice(races, BATCH)):
         for stored in batch:
             if not stored.intact:

@@ -1,4 +1,4 @@
-"""From a race result to the ledger: the one path that the worker, the backfill and the import share.
+"""Rates race results and stores them: the one path that the worker, the backfill and the import share.
 
 Each race is rated in one transaction: its result, the changes, the standings, and the messages about them.
 """
@@ -30,7 +30,7 @@ _AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """What a race does on one leaderboard. `note` says why nothing changed, if nothing did."""
+    """A race's effect on one leaderboard. `note` says why no rating changed, if none did."""
 
     leaderboard: Leaderboard
     result: RaceResult
@@ -39,19 +39,19 @@ class Rated:
 
     @property
     def by_team(self) -> bool:
-        """Whether the leaderboard rates team races by team."""
+        """Return whether the leaderboard rates team races by team."""
         return self.leaderboard.teams == TeamPolicy.TEAM
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A result to rate on a leaderboard, without the ledger. Equal previews rate to the same changes.
+    """A result to rate on a leaderboard, without the ledger. Equal previews lead to the same changes.
 
     Attributes:
-        leaderboard: where it counts.
+        leaderboard: the leaderboard.
         result: the result.
-        states: of its players, by user id, with whether a race gave them.
-        rater: holds their standings.
+        states: each player's state by user id, and whether the player has raced on the leaderboard.
+        rater: holds the players' standings.
     """
 
     leaderboard: Leaderboard
@@ -63,14 +63,14 @@ class Preview:
         return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
 
     def rate(self) -> Rated:
-        """Rate the result. A preview can be rated once."""
+        """Rate the result. Call it only once."""
         row = self.rater.add(self.result)
         return Rated(self.leaderboard, self.result, row.changes, row.note)
 
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What a merge of past races did."""
+    """The effect of a merge of past races."""
 
     new: int = 0
     changed: int = 0
@@ -80,11 +80,11 @@ class MergeReport:
 
 
 class Settler:
-    """Rates results and stores them; every rating in the ledger is written through here.
+    """Rates results and stores them. Nothing else writes ratings.
 
     Args:
         ledger: the ledger to write.
-        plans: which race counts where, and how it is rated.
+        plans: which races count where, and how they are rated.
     """
 
     def __init__(self, ledger: Ledger, plans: Plans) -> None:
@@ -94,11 +94,11 @@ class Settler:
         self.replay = Replay(ledger)
 
     def preview(self, result: RaceResult) -> list[Rated]:
-        """Work out what a result would do if it were recorded now. Writes nothing."""
+        """Return the changes that a result would cause if it were recorded now. Writes nothing."""
         return [each.rate() for each in self.previews(result)]
 
     def previews(self, result: RaceResult) -> list[Preview]:
-        """Read what a preview needs. The work is left to `Preview.rate`, which may run on any thread."""
+        """Read the ledger for a preview. The slow part is `Preview.rate`, which can run on any thread."""
         result = self.ledger.orders.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
@@ -111,7 +111,7 @@ class Settler:
         return found
 
     def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
-        """Each player's state before the next race, and whether a race on this leaderboard led to it."""
+        """Return each player's state before the next race, and whether the player has raced here."""
         rater = self.replay.rater(board, players, _AFTER_ALL)
         return [rater.state(player) for player in players]
 
@@ -123,25 +123,25 @@ class Settler:
     ) -> list[Rated] | None:
         """Rate a recorded result and queue the messages about it, in one transaction.
 
-        A result that the ledger already holds changes nothing. If the ledger holds a different result of the
-        race, the races from it on are rated again.
+        A result that is already stored changes nothing. If a different result of the race is stored, ratings
+        are computed again from this race on.
 
         Args:
             result: a recorded result.
-            messages: makes the outbox messages; called inside the transaction with what was rated.
+            messages: returns the outbox messages; called inside the transaction with the rated changes.
             now: the current time, stored with the messages.
 
         Returns:
-            What was rated on each leaderboard, or None if there was nothing to do.
+            The race's effect on each leaderboard, or None if there was nothing to do.
         """
         with self.ledger.transaction():
             position, result = self.ledger.position(result.name), self.ledger.orders.amended(result)
             if position is not None:
                 result, is_known = self._compared(result)
                 if is_known:
-                    self.ledger.pending.remove(result.name)  # a backfill may have been first
+                    self.ledger.pending.remove(result.name)  # a backfill may have settled it
                     return None
-                log.warning("%s: the recorded result changed; rating again from it on", result.name)
+                log.warning("%s: the recorded result changed; rating again from this race on", result.name)
             boards = self._boards(result)
             if position is None:
                 position = Position(self._next_moment(boards, result), result.name)
@@ -155,7 +155,7 @@ class Settler:
         return rated
 
     def withdraw(self, name: str) -> None:
-        """Forget a stored race that the site no longer counts, and rate the races after it again."""
+        """Delete a stored race that the site no longer records, and rate the races after it again."""
         with self.ledger.transaction():
             position = self.ledger.position(name)
             if position is None:
@@ -168,7 +168,7 @@ class Settler:
     def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
-        Results that are not recorded or do not count are skipped. No room is told anything.
+        Results that are not recorded or do not count are skipped. Nothing is announced.
         """
         new = changed = known = skipped = 0
         since: dict[int, Position] = {}
@@ -202,17 +202,17 @@ class Settler:
         return MergeReport(new, changed, known, skipped, tuple(boards.values()))
 
     def rate_again(self, boards: Iterable[Leaderboard], since: Position = START) -> list[Leaderboard]:
-        """Rate leaderboards again from a position on, after an order of the operator; returns them."""
+        """Rate leaderboards again from a position on, after an operator's order, and return them."""
         rated = list(boards)
         self.replay.update({board.key: since for board in rated})
         return rated
 
     def replayed(self, board: Leaderboard) -> list[Standing]:
-        """Rate a leaderboard's stored races with its model and parameters, storing nothing."""
+        """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
         return self.replay.standings(board)
 
     def rebuild(self, board: Leaderboard) -> int:
-        """Rate a leaderboard's races again; returns how many there are. See `Replay.rebuild`."""
+        """Rate a leaderboard's races again, and return their number. See `Replay.rebuild`."""
         return self.replay.rebuild(board)
 
     def verify(self, board: Leaderboard) -> list[Problem]:
@@ -220,11 +220,11 @@ class Settler:
         return verify(self.ledger, board)
 
     def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
-        """Rename goals that the site renamed: their leaderboards keep their races and take the new names.
+        """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
 
         Args:
-            listed: finished races of one category as the site lists them now.
-            goals: the goals that the category has now.
+            listed: finished races of one category, as the site lists them now.
+            goals: the category's current goals.
         """
         shown: dict[tuple[str, str], set[str]] = {}
         for result in listed:
@@ -247,7 +247,7 @@ class Settler:
                 name = goal if board.name == earlier and earlier not in named else board.name
                 other = self.ledger.leaderboard(category, name)
                 if other is not None and other.key != board.key:
-                    # Races were rated under the new name before it was recognized as a name of this goal.
+                    # Races were rated under the new name before the rename was detected.
                     self.ledger.remove_leaderboard(other)
                     since[board.key] = START
                 goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
@@ -260,15 +260,15 @@ class Settler:
             self.plans = self._renamed_plans()
 
     def _renamed_plans(self) -> Plans:
-        """The plans of the settings, in which earlier names of goals stand for the present ones."""
+        """Return the settings' plans, with current names in place of earlier names of goals."""
         return self._settings.with_renamed(self.ledger.renamed_goals())
 
     def apply_plans(self) -> list[Leaderboard]:
         """Bring stored leaderboards in line with the settings.
 
-        Leaderboards whose settings changed are rebuilt, new ones start with the races that are already
-        stored, and those whose goals now count elsewhere are dropped. Where the settings leave the model or
-        a parameter open, a leaderboard keeps what it has, even if racebot's defaults have changed since.
+        Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
+        those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
+        leaderboard keeps its own, even if racebot's defaults have changed since.
 
         Returns:
             The leaderboards that were rated again.
@@ -286,12 +286,12 @@ class Settler:
         return changed
 
     def _changed_boards(self) -> list[Leaderboard]:
-        """Store the settings of leaderboards that differ from them, and drop those without settings."""
+        """Store changed settings, drop leaderboards without settings, and return the changed ones."""
         changed = []
         for board in self.ledger.leaderboards():
             plan = self.plans.plan_of(board)
             if plan is None:
-                # If no plan covers its goals, they are no longer rated, and past ratings stay.
+                # If no plan covers its goals, they are no longer rated, but past ratings stay.
                 if any(self.plans.plans_for(board.category, goal) for goal in board.goals):
                     log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                     self.ledger.remove_leaderboard(board)
@@ -303,7 +303,7 @@ class Settler:
         return changed
 
     def _missing_boards(self) -> list[Leaderboard]:
-        """Store the leaderboards that stored races count on and that are not there yet, sources first."""
+        """Store the missing leaderboards of stored races, sources first, and return them."""
         missing: dict[tuple[str, str], LeaderboardPlan] = {}
         planned: list[Leaderboard] = []
         for category, goal in self.ledger.goals():
@@ -314,27 +314,27 @@ class Settler:
                     planned.append(plan.leaderboard(category, goal))
         made = []
         for board in sources_first(planned):
-            log.info("leaderboard %s: new, begun with the stored races", board.name)
+            log.info("leaderboard %s: new, starting with the stored races", board.name)
             plan = missing[board.category, board.name]
             made.append(self.ledger.save_leaderboard(self._new(plan, board.category, board.goals[0])))
         return made
 
     def _outdated_seasons(self, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:
-        """Leaderboards whose players bring other states than those stored, beside those that are rebuilt."""
+        """Return leaderboards with outdated carried-over states, apart from those being rebuilt."""
         outdated = []
         for board in self.ledger.leaderboards():
             source = board.carry and self.ledger.leaderboard(board.category, board.carry.source)
             if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
                 continue
             if self.replay.brought_now(board) != self.replay.carried(board):
-                log.warning("leaderboard %s: what players bring has changed; rebuilding", board.name)
+                log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
                 outdated.append(board)
         return outdated
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, bool]:
-        """A result of a stored race as it is to be stored, and whether the ledger holds it already.
+        """Return a stored race's new result in the form to store, and whether it is already stored.
 
-        A stored result that was altered since, or cannot be read, is replaced.
+        A damaged stored result is replaced.
         """
         try:
             stored = self.ledger.race(given.name)
@@ -347,7 +347,7 @@ class Settler:
         return result, result.fingerprint() == stored.result.fingerprint()
 
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
-        """The stored leaderboards of a result's goal; missing ones are stored."""
+        """Return the leaderboards of a result's goal, storing missing ones."""
         boards = (self._stored_or_new(p, result) for p in self.plans.plans_for(result.category, result.goal))
         return [self.ledger.save_leaderboard(board) if board.id is None else board for board in boards]
 
@@ -356,15 +356,15 @@ class Settler:
         return self._new(plan, result.category, result.goal) if stored is None else stored
 
     def _new(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
-        """A leaderboard that is not stored yet. A new season takes over the parameters of its source."""
+        """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
         source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry.source)
         return plan.kept(category, goal, source)
 
     def holding(self, race: str) -> list[Leaderboard]:
-        """The stored leaderboards that a race counts on, whether or not the settings still name them."""
+        """Return the stored leaderboards that a race counts on, including those no longer in the settings."""
         return [b for b in self.ledger.leaderboards() if self.ledger.holds(b, race)]
 
     def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
-        """A moment after all races of these leaderboards: a race recorded late counts when it is recorded."""
+        """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
         last = [moment for board in boards if (moment := self.ledger.last_counted(board)) is not None]
         return max([result.ended_at, *(moment + _TICK for moment in last)])

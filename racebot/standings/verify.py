@@ -1,4 +1,4 @@
-"""Compares what a ledger stores with a replay of its stored results, to the last bit."""
+"""Compares a ledger's ratings with a replay of its stored results, to the last bit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from racebot.standings.replay import BATCH, Progress, Replay
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
 LAST_BITS = 1e-6
-"""Largest relative difference between numbers that can come from other hardware or library versions."""
+"""Largest relative difference that other hardware or library versions can cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in which the ledger differs from a replay. Without a remedy it is no damage."""
+    """A difference between the ledger and a replay. One without a remedy is harmless."""
 
     text: str
     remedy: str | None = None
@@ -40,14 +40,14 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
         progress: called with the number of races compared so far.
 
     Returns:
-        One problem for each difference; empty if the ledger is right.
+        One problem for each difference; empty if there is none.
     """
     return _Verification(ledger, board).run(progress)
 
 
 @dataclass(slots=True)
 class _Bits:
-    """Differences of numbers that another platform explains."""
+    """Numeric differences that another platform explains."""
 
     races: int = 0
     largest: float = 0.0
@@ -68,7 +68,7 @@ class _Verification:
         try:
             carried = replay.carried(self.board)
             if carried != replay.brought_now(self.board):
-                self._add("what players bring differs from the standings of its source", REBUILD)
+                self._add("carried-over ratings differ from the standings of its source", REBUILD)
             rater = Rater(self.board, carried, excluded=self.ledger.orders.excluded())
             if self._races(rater, progress):
                 self._standings(rater)
@@ -77,18 +77,18 @@ class _Verification:
         except LedgerError as error:
             self._add(str(error), REBUILD)
         if self.bits.races:
-            elsewhere = "; ".join(each or "a platform not noted" for each in self.platforms)
+            elsewhere = "; ".join(each or "an unknown platform" for each in self.platforms)
             self._add(
-                f"{self.bits.races} races differ in the last bits, by {self.bits.largest:.1g} at most: "
+                f"{self.bits.races} races differ in the last bits, by at most {self.bits.largest:.1g}: "
                 f"they were rated on {elsewhere}, and this is {this_platform()}",
                 None,
             )
         return self.problems
 
     def _races(self, rater: Rater, progress: Progress | None) -> bool:
-        """Compare all rated races; whether all stored results could be replayed."""
+        """Compare all rated races. Return whether all stored results could be replayed."""
         rows = self.ledger.stored_rows(self.board)
-        waiting: dict[str, StoredRow] = {}  # in a ledger without faults, one row at a time
+        waiting: dict[str, StoredRow] = {}  # at most one row, unless the ledger is damaged
         damaged = False
         for number, stored in enumerate(self.ledger.races_of(self.board), start=1):
             if not stored.intact or not self._goal_is_known(stored):
@@ -98,7 +98,7 @@ class _Verification:
             elif self.ledger.orders.amended(stored.result) != stored.result:
                 self._add(f"race {stored.result.name}: the stored result ignores an operator's order", REPAIR)
             if damaged:
-                continue  # a replay of the races after it cannot agree
+                continue  # later races would differ, too
             self._race(rater.add(stored.result), rows, waiting)
             if progress is not None and number % BATCH == 0:
                 progress(number)
@@ -118,7 +118,7 @@ class _Verification:
             self._differing(row)
 
     def _differing(self, replayed: RatedRow) -> None:
-        """Say in what way a stored row differs from its replay, if in a way that matters."""
+        """Report how a stored row differs from its replay, unless the difference is harmless."""
         try:
             stored = self.ledger.rated_race(self.board, replayed.race)
         except LedgerError as error:
@@ -141,16 +141,16 @@ class _Verification:
         for standing in self.ledger.standings(self.board):
             expected = replayed.pop(standing.player, None)
             if expected is None:
-                self._add(f"player {standing.name}: has a standing that no race explains", REBUILD)
+                self._add(f"player {standing.name}: has a standing but no rated race", REBUILD)
             elif replace(expected, name=standing.name, hidden=standing.hidden) != standing and not (
                 self.platforms and _standing_difference(expected, standing) <= LAST_BITS
             ):
                 self._add(f"player {standing.name}: the standing differs from a replay", REBUILD)
         for player in replayed:
-            self._add(f"player {player}: has no standing, though races gave one", REBUILD)
+            self._add(f"player {player}: has rated races but no standing", REBUILD)
 
     def _goal_is_known(self, stored: StoredRace) -> bool:
-        """Whether the goal's name is the recorded one, or one that the goal was renamed to."""
+        """Return whether the goal's name is the recorded one or a later name of it."""
         goal = stored.result.goal
         return goal == stored.recorded_goal or goal == self.ledger.current_goal(
             stored.result.category, stored.recorded_goal
@@ -161,7 +161,7 @@ class _Verification:
 
 
 def _agrees(stored: RatedRow, replayed: RatedRow) -> bool:
-    """Whether a row equals its replay. Rows of earlier versions count a limit among the other parts."""
+    """Return whether a row equals its replay. Older versions included the limit in the other parts."""
     if len(stored.changes) != len(replayed.changes):
         return False
     changes = (
@@ -178,7 +178,7 @@ def _total(change: Change) -> int:
 
 
 def _row_difference(stored: RatedRow, replayed: RatedRow) -> float:
-    """The largest relative difference of two rows' numbers; infinite if they differ in anything else."""
+    """Return the largest relative difference of two rows' numbers, infinite if anything else differs."""
     if _facts(stored) != _facts(replayed):
         return math.inf
     return max(
@@ -193,7 +193,7 @@ def _row_difference(stored: RatedRow, replayed: RatedRow) -> float:
 
 
 def _facts(row: RatedRow) -> tuple[object, ...]:
-    """What no platform changes in a row."""
+    """Return the values in a row that are the same on every platform."""
     entrants = [(change.player, change.place, change.races_before) for change in row.changes]
     return row.sequence, row.race, row.note, entrants
 
@@ -213,7 +213,7 @@ def _standing_difference(expected: Standing, stored: Standing) -> float:
 
 
 def _difference(a: State, b: State) -> float:
-    """The largest difference of two states relative to the size of their numbers, at least 1."""
+    """Return the largest difference of two states, relative to their largest number or 1."""
     if len(a) != len(b):
         return math.inf
     return max((abs(x - y) / max(1.0, abs(x), abs(y)) for x, y in zip(a, b, strict=True)), default=0.0)

@@ -210,7 +210,7 @@ def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
     settle(seasons, replace(FIRST, entrants=result("x", "bo ann").entrants))
     assert contents(seasons)["S2"] != before
     assert [r.message for r in caplog.records if "leaderboard S2" in r.message] == [
-        "leaderboard S2: what players bring from S1 has changed; rebuilding"
+        "leaderboard S2: ratings carried over from S1 have changed; rebuilding"
     ]
     assert_right(seasons)
 
@@ -226,7 +226,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     carried = seasons.ledger.carried(board)
     wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
     seasons.ledger.replace_carried(board, wrong)
-    assert any("what players bring" in problem.text for problem in seasons.verify(board))
+    assert any("carried-over ratings" in problem.text for problem in seasons.verify(board))
     seasons.apply_plans()
     assert seasons.ledger.carried(board) == carried
     assert_right(seasons)
