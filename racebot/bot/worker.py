@@ -129,13 +129,13 @@ class Worker:
         for category in categories:
             if not await check_until_clear(category.check, self._stop):
                 return
-            self._add_category_jobs(category, jobs)
+            self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
         await self._call(_apply_plans, settler, [goal for each in categories for goal in each.goals])
         self._add_ledger_jobs(settler.ledger, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
 
-    def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs) -> None:
+    def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs, *, read_all: bool) -> None:
         settings = self._settings
         for name, job, seconds in (
             ("rooms", category.rooms, settings.rooms_every),
@@ -145,7 +145,8 @@ class Worker:
         ):
             jobs.every(seconds, self._guarded(job), f"{category.slug} {name}")
         whole = f"{category.slug} all past races"
-        jobs.nightly(PAST_RACES_HOUR, self._guarded(category.all_past_races), whole, day=PAST_RACES_DAY)
+        read_past = self._guarded(category.all_past_races)
+        jobs.nightly(PAST_RACES_HOUR, read_past, whole, day=PAST_RACES_DAY, at_once=read_all)
 
     def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
         settings = self._settings

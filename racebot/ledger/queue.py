@@ -330,3 +330,20 @@ class Staging:
         """Delete a category's backfill with all races it fetched."""
         self._connection.write("DELETE FROM backfills WHERE category = ?", category)
         self._connection.write("DELETE FROM fetched WHERE category = ?", category)
+
+    def fully_read_at(self, category: str, now: datetime) -> datetime:
+        """Return when the whole list of past races was last read. Store `now` the first time."""
+        self._connection.write(
+            "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, text_of(now)
+        )
+        rows = self._connection.rows("SELECT read_at FROM full_reads WHERE category = ?", category)
+        return moment_of(rows[0]["read_at"])
+
+    def note_full_read(self, category: str, now: datetime) -> None:
+        """Store that the whole list of past races was read."""
+        self._connection.write(
+            "INSERT INTO full_reads (category, read_at) VALUES (?, ?)"
+            " ON CONFLICT (category) DO UPDATE SET read_at = excluded.read_at",
+            category,
+            text_of(now),
+        )

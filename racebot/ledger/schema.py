@@ -267,7 +267,21 @@ def m007_replays(db: Database) -> None:
     )
 
 
-_STEPS = (m001_ledger, m002_work, m003_chat, m004_places, m005_people, m006_edits, m007_replays)
+def m008_full_reads(db: Database) -> None:
+    """When the whole list of a category's past races was last read."""
+    _run(db, "CREATE TABLE full_reads (category TEXT PRIMARY KEY, read_at TEXT NOT NULL) WITHOUT ROWID")
+
+
+_STEPS = (
+    m001_ledger,
+    m002_work,
+    m003_chat,
+    m004_places,
+    m005_people,
+    m006_edits,
+    m007_replays,
+    m008_full_reads,
+)
 
 NAMES = tuple(step.__name__ for step in _STEPS)
 """Names of all migrations, in order."""

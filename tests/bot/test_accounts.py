@@ -162,6 +162,32 @@ async def test_old_races_that_the_ledger_lacks_are_not_rated_by_the_weekly_look(
     assert ledger.race(f"{CATEGORY}/unknown") is None
 
 
+async def test_a_missed_weekly_look_is_overdue_until_all_pages_were_read(ledger: Ledger) -> None:
+    category = watcher(ledger, [])
+    clock = category._clock
+    assert isinstance(clock, Clock)
+    assert not await category.is_full_read_overdue(), "a new ledger has nobody to forget"
+    clock.advance(days=6)
+    assert not await category.is_full_read_overdue()
+    clock.advance(days=2)
+    assert await category.is_full_read_overdue()
+    await category.all_past_races()
+    assert not await category.is_full_read_overdue()
+
+
+async def test_a_worker_that_missed_the_weekly_look_makes_up_for_it_at_the_start(sandbox: Bench) -> None:
+    slug, ago = sandbox.site.category.slug, datetime.now(UTC) - timedelta(days=8)
+    with Ledger.open(sandbox.database) as ledger:
+        ledger.staging.note_full_read(slug, ago)
+
+    def read_at() -> datetime:
+        with sandbox.ledger() as ledger:
+            return ledger.staging.fully_read_at(slug, ago)
+
+    async with sandbox.worker():
+        await until(lambda: read_at() > ago)
+
+
 def test_a_weekly_job_waits_for_its_day() -> None:
     wednesday = datetime(2026, 3, 4, 12, tzinfo=UTC)
     at = Nightly(5, "mon").get_next_fire_time(None, wednesday)

@@ -6,9 +6,10 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -16,7 +17,9 @@ from builders import Wire, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
@@ -156,6 +159,56 @@ async def test_an_unusable_answer_about_the_race_costs_no_connection(
     assert next(joins) == 1
 
 
+@pytest.mark.parametrize("was_edited", [True, False])
+async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_race(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
+) -> None:
+    """Without the announcement, old data is no reason to doubt it, and the answer comes."""
+    questions = _Questions()
+    events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False)))]
+    events += [SYSTEM_MESSAGE] * was_edited
+    events += [_line("!rating"), _line("!leaderboard")]
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield SilentSocket(events)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        token = {"access_token": "x", "expires_in": 3600}
+        return httpx.Response(200, json=token if request.url.path == "/o/token" else {"name": 3})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        room = watching(ledger, site, at_once, cast(CommandHandler, questions))
+        running = asyncio.create_task(room.run())
+        try:
+            async with asyncio.timeout(10):
+                while Command.LEADERBOARD not in questions.answered:  # noqa: ASYNC110 - the handler has no event
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+    expected = [Command.LEADERBOARD] if was_edited else [Command.RATING, Command.LEADERBOARD]
+    assert questions.answered == expected
+
+
+class _Questions:
+    """A command handler that notes which commands it should answer."""
+
+    def __init__(self) -> None:
+        self.answered: list[Command] = []
+
+    def parse(self, message: ChatMessage, _: object) -> Asked | None:
+        return Words().parse(message.text)
+
+    def reply(self, asked: Asked, *_: object) -> None:
+        self.answered.append(asked.command)
+
+
+def _line(text: str) -> ChatMessage:
+    """A racer's chat line."""
+    return replace(SYSTEM_MESSAGE, id=text, text=text, user_id="id-ann", user_name="Ann", is_system=False)
+
+
 SYSTEM_MESSAGE = ChatMessage(
     "m1",
     "Cat Owner#1014 changed finish time for Ann#1133 to 0:50:00",
@@ -188,7 +241,9 @@ async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwar
     return work(*arguments, **options)
 
 
-def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.RoomWatch:
+def watching(
+    ledger: Ledger, site: Site, call: RunOnLedger, commands: CommandHandler | None = None
+) -> room_watcher.RoomWatch:
     def now() -> datetime:
         return datetime.now(UTC)
 
@@ -202,5 +257,5 @@ def watching(ledger: Ledger, site: Site, call: RunOnLedger) -> room_watcher.Room
         quiet=1.0,
         info=InfoPolicy.NEVER,
         texts=DEFAULT_TEXTS,
-        commands=None,
+        commands=commands,
     )

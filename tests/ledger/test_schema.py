@@ -219,6 +219,15 @@ def read_m007(ledger: Ledger) -> None:
     assert ledger.current_goal("orb", "Any Orb") == "Any Orb"
 
 
+def fill_m008(database: Database) -> None:
+    """What the eighth added: when all past races were last read."""
+    database.execute("INSERT INTO full_reads VALUES ('orb', '2026-03-01T12:00:00+00:00')")
+
+
+def read_m008(ledger: Ledger) -> None:
+    assert ledger.staging.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -236,6 +245,7 @@ DATA = {
     "m005_people": (fill_m005, read_m005),
     "m006_edits": (fill_m006, read_m006),
     "m007_replays": (fill_m007, read_m007),
+    "m008_full_reads": (fill_m008, read_m008),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
