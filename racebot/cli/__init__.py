@@ -1,8 +1,8 @@
-"""The command line. Commands are thin; an error that racebot raises on purpose becomes one line."""
+"""The command line. Commands are thin wrappers, and expected errors print a single line."""
 
 import os
 
-# Read when numpy is first imported. The arrays of a race are small: threads cost more than they give.
+# numpy reads this on import. The arrays of a race are too small to gain from threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from racebot.cli import operate, orders, read, refit, sandbox, study, tune, web

@@ -1,4 +1,4 @@
-"""The application that all commands belong to: its consoles, shared options and error output."""
+"""The Typer application with its consoles, shared options and error output."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def _common(
 
 
 def main() -> None:
-    """Run the `racebot` command, and exit with 2 for bad input, and 1 for a failure that may pass."""
+    """Run the `racebot` command. Exit with 2 for bad input and 1 for a failure that may be temporary."""
     stamina.instrumentation.set_on_retry_hooks([])
     try:
         app(prog_name="racebot")
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
             if logs.for_programs():
-                log.critical("%s", line)  # a program reads every line, the last one too
+                log.critical("%s", line)  # keep the JSON log complete for programs that parse it
             else:
                 tell(f"racebot: {line}", to=notices)
         wrong_setting = isinstance(error, (CredentialsError, NotFoundError))
@@ -83,14 +83,14 @@ def main() -> None:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Load the settings and start logging to standard error."""
+    """Load the settings and set up logging to standard error."""
     settings = sources.load(**overrides)
     logs.to_stderr(settings.log_level, settings.log_format)
     return settings
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
-    """Return the leaderboards with a name, in any case, or all of them.
+    """Return the leaderboards with a name, ignoring case, or all of them for None.
 
     Raises:
         NoSuchEntryError: no leaderboard has that name.
@@ -106,7 +106,7 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
 
 
 def tell(text: str, *, to: Console | None = None) -> None:
-    """Print a line as it is, without markup and without characters that control a terminal."""
+    """Print a line without interpreting markup, and without terminal control characters."""
     (to or console).print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -118,5 +118,5 @@ def print_json(document: Any) -> None:
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """Return a moment with UTC as its time zone if it has none."""
+    """Return a moment with UTC as its time zone, unless it has one."""
     return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)

@@ -1,4 +1,4 @@
-"""The demo: a sandbox site, simulated racers, and the real worker beside them, all in one process."""
+"""The demo: a sandbox site, simulated racers and the real worker, all in one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings
 
 SPEED = 12.0
-"""How much faster than its own clock a demo race goes: one takes about seven seconds."""
+"""How much faster than real time a demo race runs. One race takes about seven seconds."""
 QUIET_SECONDS = 0.5
 SETTLE_WITHIN = 10.0
 
@@ -32,14 +32,14 @@ async def demo(
     """Play races in a sandbox while the worker watches, printing each room's chat as it happens.
 
     Args:
-        database: where the worker keeps its ledger; it should not hold one yet.
-        races: how many; the first three show DNFs, a disqualification, and a race not recorded.
+        database: path of the worker's ledger, which should not exist yet.
+        races: number of races. The first three show DNFs, a disqualification, and a race not recorded.
         seed: the same seed gives the same races.
-        speed: divides every wait of the racers and the moderator; 1 is the usual pace of the demo.
-        console: where the chat goes.
+        speed: playback speed, relative to the usual pace of the demo.
+        console: where to print the chat.
         model: the rating model's key.
     """
-    # Two sources of chance: what the site draws hangs on timing, the races must not.
+    # The order of the site's draws depends on timing, so the races need a generator that nothing else uses.
     site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
     rng = random.Random(f"races {seed}")  # noqa: S311
     async with serve(site, list_cache=0.0) as address:
@@ -68,7 +68,7 @@ async def demo(
 
 
 async def _show_rooms(site: FakeSite, console: Console) -> None:
-    """Print what is said in every room, from the moment it opens."""
+    """Print the chat of every room, from the moment it opens."""
     known: set[str] = set()
     while True:
         for slug, room in list(site.rooms.items()):
@@ -103,7 +103,7 @@ def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], Non
 
 
 async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
-    """Wait until every recorded room has its final word, which comes a moment after the record."""
+    """Wait until the bot has posted its final message in every recorded room."""
     recorded = [room.name for room in rooms if room.recorded]
     with Ledger.open(database, create=False) as ledger:
         try:

@@ -48,7 +48,7 @@ from racebot.text.safe import printable
 
 @app.command()
 def run(database: Database = None) -> None:
-    """Watch the category's race rooms and keep the ratings, until stopped.
+    """Watch the category's race rooms and update the ratings, until stopped.
 
     Example: racebot run
     """
@@ -183,7 +183,7 @@ def import_file(
 
 @app.command()
 def verify(database: Database = None) -> None:
-    """Check the database file, and compare the stored ratings with a replay, to the last bit.
+    """Check the database file, and compare the stored ratings bit for bit with a replay.
 
     Example: racebot verify
     """
@@ -208,7 +208,7 @@ def verify(database: Database = None) -> None:
 
 @contextmanager
 def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar for races; yields a function that takes the number of races done."""
+    """Show a progress bar for races, and yield a function that takes the number of races done."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -222,10 +222,10 @@ def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @app.command()
 def rebuild(
-    name: Annotated[str | None, typer.Argument(help="One leaderboard; all of them if left out.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")] = None,
     database: Database = None,
 ) -> None:
-    """Rate the stored results again, with the model that is set now.
+    """Rate the stored results again, with the current model and settings.
 
     Example: racebot rebuild
     """
@@ -262,7 +262,7 @@ def back_up(
 
 @app.command()
 def doctor() -> None:
-    """Check settings, credentials, category, goals and database, and say how to fix what is wrong.
+    """Check settings, credentials, category, goals and database, and say how to fix any problem.
 
     Example: racebot doctor
     """
@@ -294,14 +294,14 @@ def health(database: Database = None) -> None:
     age = utc_now() - seen
     if age > health_timeout(settings.rooms_every):
         raise SiteError(
-            f"the bot last saw its category {age.total_seconds() / 60:.0f} minutes ago: look at its log"
+            f"the bot last saw its category {age.total_seconds() / 60:.0f} minutes ago: check its log"
         )
     console.print("healthy")
 
 
 @app.command("status")
 def show_status(database: Database = None, as_json: AsJson = False) -> None:
-    """Show the state of the running bot: rooms, races waiting for their record, messages to deliver.
+    """Show the state of the running bot: rooms, races waiting to be recorded, messages to deliver.
 
     Example: racebot status
     """

@@ -1,4 +1,4 @@
-"""Operators' orders: forget, hide and merge players, exclude races, and list all of it."""
+"""Commands that forget, hide and merge players, exclude races, and list all such orders."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 @app.command()
 def forget(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """Erase a player's name for good, and take the player off all lists. Ratings do not change.
+    """Erase a player's name permanently, and remove the player from all lists. Ratings do not change.
 
-    The player keeps their places in results, as "deleted account".
+    Results show the player as "deleted account".
 
     Example: racebot forget "Ann#0007" --reason "asked by mail"
     """
@@ -42,7 +42,7 @@ def forget(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
 @app.command()
 def hide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """Take a player off leaderboards and other lists. Their races still count.
+    """Remove a player from leaderboards and other lists. Their races still count.
 
     Example: racebot hide "Ann#0007"
     """
@@ -54,7 +54,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
 @app.command()
 def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """Put a hidden player back on the lists.
+    """List a hidden player again.
 
     Example: racebot unhide "Ann#0007"
     """
@@ -70,7 +70,7 @@ def exclude(
     reason: Annotated[str, typer.Option(help="Why; `racebot audit` shows it.", show_default=False)],
     database: Database = None,
 ) -> None:
-    """Take a race out of the ratings, and rate its leaderboards again.
+    """Exclude a race from the ratings, and rate its leaderboards again.
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
@@ -83,7 +83,7 @@ def exclude(
 
 @app.command()
 def include(race: Race, reason: Reason = "", database: Database = None) -> None:
-    """Take an excluded race back into the ratings, at its old place in the order.
+    """Include an excluded race again, at its original place in the order.
 
     Example: racebot include smr/curious-midfast-0534
     """
@@ -101,7 +101,7 @@ def merge(
     reason: Reason = "",
     database: Database = None,
 ) -> None:
-    """Join two accounts of one person: NEW gets all races of OLD. Only a backup can undo it.
+    """Merge two accounts of the same person: NEW gets all races of OLD. Only a backup can undo this.
 
     Example: racebot merge "Ann#0007" "Annika#0420"
     """
@@ -115,7 +115,7 @@ def merge(
 
 @app.command()
 def audit(database: Database = None, as_json: AsJson = False) -> None:
-    """List all orders ever given, with date and reason, the oldest first.
+    """List all orders with date and reason, oldest first.
 
     Example: racebot audit
     """

@@ -1,4 +1,4 @@
-"""Commands that read the ledger: leaderboards, players, races."""
+"""Commands that show leaderboards, players and races."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from racebot.standings import queries
 
 @app.command("leaderboard")
 def show_leaderboards(
-    name: Annotated[str | None, typer.Argument(help="A leaderboard's name; all of them if left out.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A leaderboard's name. Default: all.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -78,7 +78,7 @@ def show_race(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a race did to each rating, and why.
+    """Show how a race changed each rating, and why.
 
     Example: racebot race smr/curious-midfast-0534
     """

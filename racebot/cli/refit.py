@@ -1,4 +1,4 @@
-"""`racebot refit` and `racebot fit`: change how leaderboards are rated, after a preview and a yes."""
+"""`racebot refit` and `racebot fit`: change a leaderboard's parameters, after a preview."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from racebot.standings.plan import Proposal, proposals
 from racebot.standings.refit import preview
 from racebot.standings.settle import Settler
 
-# See racebot.cli.study_input for why.
+# Imported lazily for the reason given in racebot.cli.study_input.
 if TYPE_CHECKING:
     from racebot.study.fit import Fit
     from racebot.study.search import Progress as Generation
 
 FIT_FROM = 100
-"""Races from which a fit is offered; `racebot.study.fit.ODDS_FROM`, which takes long to import."""
+"""Fewest races for which to offer a fit. Copies `racebot.study.fit.ODDS_FROM`, which is slow to import."""
 
-BoardName = Annotated[str | None, typer.Argument(help="One leaderboard; by default all.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 @app.command()
 def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Bring a leaderboard to racebot's current defaults, after a preview, a backup and a yes.
+    """Rate a leaderboard with racebot's current defaults, after a preview, a confirmation and a backup.
 
     Example: racebot refit "Map Rando S4"
     """
@@ -62,9 +62,9 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
 
 @app.command()
 def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Fit a leaderboard's model to its own races, and use the fit if it predicts clearly better.
+    """Fit a leaderboard's model to its races, and use the fit if it predicts clearly better.
 
-    The parameters are written into racebot.toml, after a preview, a backup and a yes.
+    The parameters are written to racebot.toml, after a preview, a confirmation and a backup.
 
     Example: racebot fit "Map Rando S4"
     """
@@ -75,12 +75,14 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
-    """Offer a fit for each leaderboard with enough races: ask in a terminal, print the command otherwise.
+    """Offer to fit each leaderboard that has enough races.
+
+    Ask in a terminal; otherwise print the command to run.
 
     Args:
         settings: the operator's settings.
-        ledger: with the leaderboards' races.
-        boards: those that just got new races.
+        ledger: the ledger with the leaderboards' races.
+        boards: leaderboards that just got new races.
     """
     for board in boards:
         races = ledger.rated_count(board)
@@ -119,7 +121,7 @@ def _fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -
 
 
 def in_words(name: str, found: Fit) -> str:
-    """Return a fit's result in one or two plain sentences."""
+    """Describe the result of a fit in one or two sentences."""
     before, after = found.judged.start_pairs, found.judged.tuned_pairs
     if not found.kept:
         return (
@@ -174,7 +176,7 @@ def _agreed(question: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        tell("Nothing changed: run this in a terminal, or add --yes.", to=notices)
+        tell("Nothing changed. Run this in a terminal, or add --yes.", to=notices)
         return False
     return typer.confirm(question)
 

@@ -1,4 +1,4 @@
-"""Commands that need no site: the sandbox and the demo."""
+"""The `sandbox` and `demo` commands, which do not connect to racetime.gg."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def demo(
     model: Annotated[str, typer.Option(help="The rating model.")] = model.DEFAULT_MODEL,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
 ) -> None:
-    """Show the bot at work for a minute: the real worker, a sandbox and simulated racers.
+    """Show the bot at work for about a minute, with a sandbox site and simulated racers.
 
     Example: racebot demo --races 5 --speed 2
     """

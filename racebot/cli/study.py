@@ -1,4 +1,4 @@
-"""`racebot evaluate` and `racebot iterate`: which model predicts this category best."""
+"""`racebot evaluate` and `racebot iterate`: compare models on past races."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from racebot.ratings.model import Carries
 from racebot.study.presets import PRESETS, Preset
 from racebot.text.parse import did_you_mean
 
-# See racebot.cli.study_input for why.
+# Imported lazily for the reason given in racebot.cli.study_input.
 if TYPE_CHECKING:
     from racebot.study.evaluate import Entry, Evaluation, Report
     from racebot.study.history import History
@@ -43,7 +43,7 @@ ALL_PRESETS = "published"
 def evaluate(
     file: File = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="A rating model's key, or LABEL=KEY; may be given several times.")
+        list[str] | None, typer.Option(help="A rating model's key, or LABEL=KEY. Repeatable.")
     ] = None,
     param: Parameters = None,
     preset: Annotated[
@@ -60,24 +60,24 @@ def evaluate(
     ] = None,
     earlier: Annotated[
         Path | None,
-        typer.Option(help="A file of an earlier season, whose ratings the models carry over."),
+        typer.Option(help="File of an earlier season. Its final ratings carry over."),
     ] = None,
     carry: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=1,
-            help="How much of an earlier rating's distance to a newcomer's to keep; 0.9 by default.",
+            help="Share of the distance from a newcomer's rating to keep when carrying over. Default: 0.9.",
         ),
     ] = None,
     carry_races: Annotated[
-        float | None, typer.Option(min=0, help="The most earlier races to count; all by default.")
+        float | None, typer.Option(min=0, help="Most earlier races to count per player. Default: all.")
     ] = None,
     field: FieldSize = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Write plots beside this name: ratings and misordered pairs over time, and reliability."
+            help="Write plots named after this file: ratings and misordered pairs over time, and reliability."
         ),
     ] = None,
     predictions: Annotated[
@@ -89,7 +89,7 @@ def evaluate(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare models on past races: each race is predicted, then rated, in order.
+    """Compare models on past races. Each race is predicted before it is rated.
 
     Races before --since only train the models.
 
@@ -157,7 +157,7 @@ def iterate(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rate a whole history in several passes with iterated-elo, with the factors of a CSV file.
+    """Rate a whole history in several passes with iterated-elo, using the factors of a CSV file.
 
     Example: racebot iterate games.csv --param passes=3
     """
@@ -184,7 +184,7 @@ def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
 
 
 def _carrying(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries whose model can carry ratings over; the others are named and skipped."""
+    """Return the entries whose model can carry ratings over, and tell the user about the others."""
     kept = []
     for entry in entries:
         if isinstance(registry.create(entry.model, entry.parameters), Carries):
@@ -199,7 +199,7 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
 def _write_predictions(
     history: History, report: Report, earlier: Earlier | None, path: Path
 ) -> tuple[Path, Path]:
-    """Write each pair's and each entrant's forecast, and return the two files."""
+    """Write the forecasts of pairs and of entrants to two files, and return their paths."""
     from racebot.study.predictions import EntrantForecast, PairForecast, forecasts  # noqa: PLC0415
 
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
@@ -231,15 +231,15 @@ def _presets(names: Iterable[str]) -> dict[str, Preset]:
 
 
 def _check_folder(option: str, path: Path | None) -> None:
-    """Refuse a file in a folder that does not exist, before the work begins."""
+    """Fail early if the folder of an output file does not exist."""
     if path is not None and not path.parent.is_dir():
-        raise SettingsError(f"{option} {path}: there is no folder {path.parent}: create it")
+        raise SettingsError(f"{option} {path}: folder {path.parent} does not exist: create it")
 
 
 def _check_plot(path: Path | None) -> None:
     _check_folder("--plot", path)
     if path is not None and path.suffix.lower() not in {"", ".png", ".svg", ".pdf"}:
-        raise SettingsError(f"--plot {path}: name a .png, .svg or .pdf file")
+        raise SettingsError(f"--plot {path}: the name must end in .png, .svg or .pdf")
 
 
 def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -> dict[str, Any]:
@@ -264,7 +264,10 @@ def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -
 
 
 def _draw(history: History, report: Report, earlier: Earlier | None, path: Path) -> list[Path]:
-    """Ratings over time for each entry; misordered pairs and reliability of all; named after `path`."""
+    """Draw ratings over time for each entry, and misordered pairs and reliability for all.
+
+    Return the paths of the files, which are named after `path`.
+    """
     from racebot.study import plots  # noqa: PLC0415 - needs matplotlib, an extra of the package
 
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]

@@ -19,8 +19,8 @@ from racebot.settings.model import Settings
 from racebot.standings import backfill as past
 from racebot.text.parse import did_you_mean
 
-# What needs scipy's optimisation and statistics is imported where it is used: the worker shares this command
-# line, and would be half as large again.
+# Modules that need scipy.optimize and scipy.stats are imported where they are used. The worker shares this
+# command line, and they would increase its memory by half.
 if TYPE_CHECKING:
     from racebot.study.evaluate import Entry
     from racebot.study.history import History
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 File = Annotated[
     Path | None,
     typer.Argument(
-        help="An archive, JSON saved from the site, or a .csv file; by default the ledger is read.",
+        help="An archive, JSON saved from the site, or a .csv file. Default: the ledger.",
         show_default=False,
     ),
 ]
 BoardName = Annotated[
     str | None,
-    typer.Option("--leaderboard", help="The leaderboard of the ledger to study, if it has several."),
+    typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
 ]
 Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
 Parameters = Annotated[
@@ -59,17 +59,19 @@ DaskAddress = Annotated[
 def entries_of(
     settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
 ) -> list[Entry]:
-    """Return models with their parameters; the configured model starts from its configured parameters.
+    """Parse --model and --param options into models with parameters.
+
+    The configured model starts from its configured parameters.
 
     Args:
-        settings: for the configured model's parameters.
-        models: each a model's key, or LABEL=KEY.
-        assignments: name=value for every model that has it, LABEL:name=value for one.
-        taken: labels that are not free.
+        settings: the operator's settings, with the configured model's parameters.
+        models: model keys, or LABEL=KEY.
+        assignments: name=value for every model that has the parameter, or LABEL:name=value for one.
+        taken: labels that are already in use.
 
     Raises:
-        ModelError: an unknown model, a label given twice, an unreadable assignment, or one that no model
-            takes.
+        ModelError: a model is unknown, a label is used twice, an assignment is malformed, or no model has the
+            parameter.
     """
     from racebot.study.evaluate import Entry  # noqa: PLC0415
 
@@ -118,8 +120,8 @@ def history_of(
     """Return the recorded races to study, from a file or from the ledger.
 
     Raises:
-        NoSuchEntryError: the ledger has no such leaderboard, or several.
-        PayloadError: the file cannot be read, or no race is left.
+        NoSuchEntryError: the ledger does not have exactly one matching leaderboard.
+        PayloadError: the file cannot be read, or no race matches.
     """
     from racebot.study.history import History  # noqa: PLC0415
 
@@ -145,10 +147,10 @@ def history_of(
 
 
 def workers(jobs: int, dask: str | None) -> AbstractContextManager[None]:
-    """Return the context in which studies use these processes.
+    """Return a context in which studies run in `jobs` processes, or on a Dask cluster.
 
     Raises:
-        SettingsError: no Dask scheduler answers.
+        SettingsError: the Dask scheduler does not answer.
     """
     from racebot.study.cores import cores  # noqa: PLC0415
 
@@ -163,7 +165,5 @@ def _sizes(text: str) -> tuple[int, int]:
     except ValueError:
         least, most = 0, -1
     if not 2 <= least <= most:
-        raise SettingsError(
-            f"--field {text}: not a size of races: write a number such as 2, or a range such as 2-5"
-        )
+        raise SettingsError(f"--field {text}: must be a number such as 2, or a range such as 2-5")
     return least, most

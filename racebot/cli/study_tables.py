@@ -1,4 +1,4 @@
-"""Tables of evaluations and searches."""
+"""Print evaluations and searches as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from racebot.study.tuning import Candidate, Tuned
 from racebot.text.safe import printable
 
 MOST_COMPARED = 6
-"""With more models, only `--json` has the comparison of every two."""
+"""Most pairwise comparisons to print. `--json` always has all of them."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
@@ -40,11 +40,11 @@ COMPLAINTS = {
 
 
 def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
-    """Print an evaluation, with the best figure of each column marked."""
+    """Print an evaluation. The best figure in each column is marked."""
     document = report.as_json()
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
     console.print(
-        f"{report.races} races judged{since}, {report.players} players; predicted, then rated, in order"
+        f"{report.races} races judged{since}, {report.players} players. Each race is predicted, then rated."
     )
     entries = document["evaluations"]
     rows = {each["label"]: each["views"]["all"] for each in entries}
@@ -61,8 +61,8 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
     console.print(
         "DNF gains, Last gains: players who did not finish, or came last, and gained points. Winner "
         "loses: winners who lost points. Unequal: equal ratings, equal place, different changes. Order: "
-        "changes that depend on the listing order. Late losses: finishers who would have lost less by "
-        "giving up."
+        "changes that depend on the listing order. Late losses: finishers who would have lost less with "
+        "a forfeit."
     )
     views = [name for name in entries[0]["views"] if name != "all"]
     _figures(
@@ -87,7 +87,7 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
 
 
 def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None:
-    """Print what a search found, and the lines that put it to use."""
+    """Print the result of a search, and the settings that apply it."""
     table = _table(f"{result.model}, {result.objective.value}")
     table.add_column("Races")
     for heading in ("", "Before", "Tuned", "Difference", "Misordered", "Log loss"):
@@ -105,16 +105,13 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
         )
     console.print(table, end="\n\n")
     if not result.found_better:
-        console.print("The search found nothing better than the parameters it started from: keep them.")
+        console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
     if result.recommended:
-        verdict = (
-            "Better on races that the search did not see, by more than two standard errors: recommended."
-        )
+        verdict = "Better by more than two standard errors on races that the search did not see: recommended."
     elif result.later.difference < 0:
         verdict = (
-            "Better on races that the search did not see, but by less than two standard errors: "
-            "not recommended."
+            "Better by less than two standard errors on races that the search did not see: not recommended."
         )
     else:
         verdict = "Not better on races that the search did not see: not recommended."
@@ -124,12 +121,12 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
         ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={as_text(differing)}"),
         ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
     ):
-        console.print(title if result.recommended else f"{title[:-1]}, if you want them anyway:")
+        console.print(title if result.recommended else f"{title[:-1]}, to use them anyway:")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def ranking(console: Console, order: Sequence[Candidate]) -> None:
-    """Print tuned models, best first, and say which suits the category."""
+    """Print tuned models, best first, and say which one suits the category."""
     table = _table("Which model suits this category (later races, after tuning)")
     table.add_column("Model")
     for heading in ("Misordered", "Log loss", "Behind the best"):
@@ -198,7 +195,7 @@ def _published(console: Console, rows: Mapping[str, Any], presets: Mapping[str, 
             f"{round(here - preset.rerun, 4) + 0.0:+.4f}",
         )
     console.print(table, end="\n\n")
-    console.print("The published figures are of Super Metroid Map Rando, season 1.")
+    console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
 def _figures(

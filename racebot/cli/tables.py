@@ -1,4 +1,4 @@
-"""Reports as tables for people."""
+"""Print reports as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from racebot.text.format import signed
 from racebot.text.safe import printable
 
 STATUS_LINES = 20
-"""Entries of a kind that `status` shows."""
+"""Most entries that `status` lists per heading."""
 
 
 def print_leaderboard(console: Console, report: LeaderboardReport, listed: int | None = None) -> None:
@@ -27,8 +27,8 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
 
     Args:
         console: where to print.
-        report: the leaderboard, perhaps with its first players only.
-        listed: number of listed players; those of the report if None.
+        report: the leaderboard, with all or only its first players.
+        listed: number of listed players; by default, the number in the report.
     """
     table = Table(
         title=f"{_safe(report.leaderboard)} ({report.model})", title_justify="left", box=SIMPLE_HEAD
@@ -52,7 +52,7 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
 
 
 def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
-    """Print the biggest changes of points in the last days."""
+    """Print the largest changes in points over the last `days` days."""
     table = Table(
         title=f"Biggest movers of the last {days} days of races", title_justify="left", box=SIMPLE_HEAD
     )
@@ -65,7 +65,7 @@ def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
 
 
 def print_proposal(console: Console, wanted: Proposal, effect: Preview) -> None:
-    """Print which parameters a proposal changes, and what that does to the leaderboard."""
+    """Print the parameters that a proposal changes, and the effect on the leaderboard."""
     board, new = wanted.stored, wanted.proposed
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"
     console.print(f"{_safe(board.name)} ({model})", style="bold")
@@ -124,8 +124,8 @@ def print_status(console: Console, report: Status) -> None:
                 soft_wrap=True,
             )
     lines = {
-        "Rooms of races under way": [_safe(race) for race in report.rooms],
-        "Finished, waiting for their record": [
+        "Open race rooms": [_safe(race) for race in report.rooms],
+        "Finished, not recorded yet": [
             f"{_safe(each.race)}, finished {_minute(each.ended_at)} UTC" for each in report.pending
         ],
         "Messages to deliver": [
@@ -153,7 +153,7 @@ def print_player(console: Console, report: PlayerReport) -> None:
     """Print a player's standings and last races."""
     console.print(f"[bold]{_safe(report.name)}[/bold] ({_safe(report.id)})")
     if not report.leaderboards:
-        console.print("has raced, but none of these races has been rated yet")
+        console.print("none of this player's races has been rated yet")
     for board in report.leaderboards:
         place = f"place {board.place} of {board.listed}" if board.place else "not listed"
         console.print(
@@ -178,15 +178,15 @@ def print_player(console: Console, report: PlayerReport) -> None:
 
 
 def print_race(console: Console, report: RaceReport) -> None:
-    """Print what a race did to each rating, and why."""
+    """Print how a race changed each rating, and why."""
     ended = _minute(report.ended_at)
     console.print(f"[bold]{_safe(report.race)}[/bold]  {_safe(report.goal)}, ended {ended} UTC")
     if not report.leaderboards:
-        console.print("is stored, but counts on no leaderboard")
+        console.print("This race is stored, but counts on no leaderboard.")
     for board in report.leaderboards:
         console.print(f"\n{_safe(board.leaderboard)} ({board.model}), race {board.sequence}")
         if board.note:
-            console.print(f"changed nothing: {board.note}")
+            console.print(f"no rating changed: {board.note}")
             continue
         table = Table(box=SIMPLE_HEAD)
         table.add_column("", justify="right")
@@ -206,8 +206,8 @@ def print_race(console: Console, report: RaceReport) -> None:
             )
         console.print(table)
         console.print(
-            "Expected and actual are places among the rated entrants, and level entrants share their mean. "
-            "If the model rates finishing on its own, finishers are compared with finishers only."
+            "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
+            "If the model rates finishing separately, finishers are compared with finishers only."
         )
 
 
@@ -216,7 +216,7 @@ def _minute(moment: datetime) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return text from users without terminal control characters or markup."""
+    """Escape markup and terminal control characters in text from users."""
     return escape(printable(text))
 
 

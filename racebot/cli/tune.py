@@ -1,4 +1,4 @@
-"""`racebot tune`: search a model's parameters, and compare models that were tuned in the same way."""
+"""`racebot tune`: search a model's parameters, and compare tuned models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.study.objective import Objective
 
-# See racebot.cli.study_input for why.
+# Imported lazily for the reason given in racebot.cli.study_input.
 if TYPE_CHECKING:
     from racebot.study.evaluate import Entry
     from racebot.study.history import History
@@ -40,19 +40,18 @@ def tune(
     model: Annotated[str, typer.Argument(help="The rating model's key.")],
     file: File = None,
     param: Parameters = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Search only this parameter; may be given several times.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Search only this parameter. Repeatable.")] = None,
     compare: Annotated[
         list[str] | None,
-        typer.Option(help="Tune this model in the same way and compare; may be given several times."),
+        typer.Option(help="Also tune this model, and compare. Repeatable."),
     ] = None,
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     share: Annotated[
-        float, typer.Option(min=0.1, max=0.9, help="Share of the races that the search sees; the rest judge.")
+        float,
+        typer.Option(min=0.1, max=0.9, help="Share of the races to search on. The rest judge the result."),
     ] = 0.5,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
-    generations: Annotated[int, typer.Option(min=1, max=1000, help="Most generations.")] = 40,
+    generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
     write: Annotated[
         bool,
@@ -76,7 +75,9 @@ def tune(
 
     settings = load_settings(database=database)
     if only and compare:
-        raise SettingsError("--only and --compare exclude each other: models have different parameters")
+        raise SettingsError(
+            "--only cannot be combined with --compare, since models have different parameters"
+        )
     entries = entries_of(settings, [model, *(compare or [])], param or [])
     history = history_of(settings, file, leaderboard, goal, size=field)
     effort = Effort(candidates, generations, seed)
@@ -95,7 +96,7 @@ def tune(
             study_tables.ranking(console, order)
     best = order[0].tuned if compare else found[0]
     if write and not best.recommended:
-        tell("Nothing written: the search found nothing to recommend.", to=notices)
+        tell("Nothing written, since the search recommends no parameters.", to=notices)
     elif write:
         from racebot.settings.write import write_model  # noqa: PLC0415 - tomlkit takes long to import
 

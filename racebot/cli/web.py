@@ -1,4 +1,4 @@
-"""Commands for pages: serve them, or write them as files."""
+"""Commands that serve the pages or export them as files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def export_site(
     ] = False,
     database: Database = None,
 ) -> None:
-    """Write the pages as files, for any host that serves files. Later runs render what changed.
+    """Export the pages as files for a static host. Later runs render only what changed.
 
     Example: racebot export-site public
     """

@@ -14,13 +14,13 @@ from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus
 
 Frame = dict[str, Any]
-"""One JSON object as it goes over a room's socket."""
+"""A JSON object sent over a room's socket."""
 
 CHAT_AFTER_END = timedelta(hours=1)
-"""Time for which chat stays open in a race that is cancelled or not to be recorded."""
+"""How long chat stays open after a race is cancelled or set to not recorded."""
 
 META_LIMIT = 2048
-"""Largest `bot_meta`, in bytes of JSON."""
+"""Size limit of `bot_meta`, in bytes of JSON."""
 
 
 class Host(Protocol):
@@ -42,7 +42,7 @@ class Host(Protocol):
 
 
 class ChatRoom(RaceState):
-    """A race with its chat. Each frame that listeners get is a new value, unaffected by later changes."""
+    """A race with its chat. Listeners get frames that later changes do not affect."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ChatRoom(RaceState):
         )
         self.site = site
         self.refused: list[str] = []
-        """Why bots' actions were refused, one text for each."""
+        """The error messages that bots received."""
         self._listeners: list[Callable[[Frame], None]] = []
 
     @property
@@ -103,7 +103,7 @@ class ChatRoom(RaceState):
         direct_to: User | None = None,
         actions: Mapping[str, Any] | None = None,
     ) -> ChatLine:
-        """Post a bot's chat line, or send it to one user privately."""
+        """Post a bot's chat line, or send it privately to one user."""
         message = ChatLine(
             self.site.new_id(),
             self.site.clock(),
@@ -126,9 +126,9 @@ class ChatRoom(RaceState):
         self._publish()
 
     def merge_meta(self, meta: Mapping[str, Any]) -> bool:
-        """Merge keys into `bot_meta`. Return False, without a change, if it would grow too large.
+        """Merge keys into `bot_meta`. If it would grow too large, change nothing and return False.
 
-        The version goes up but nobody in the room is told.
+        The race's version increases, but no frame is sent.
         """
         merged = {**self.bot_meta, **meta}
         if len(json.dumps(merged).encode()) > META_LIMIT:
@@ -149,12 +149,12 @@ class ChatRoom(RaceState):
         return len(self._listeners)
 
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
-        """Send every frame from now on to `listener`. Call the returned function to stop."""
+        """Call `listener` with every frame from now on. Return a function that stops this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def frames(self) -> Sequence[Frame]:
-        """Return the two frames that show the race as it is."""
+        """Return the two frames that describe the current state of the race."""
         return render.race_frames(self, self.site.clock())
 
     def _send(self, *frames: Frame) -> None:

@@ -1,7 +1,7 @@
 """The sandbox's control API: the actions that people take on the site's pages, as JSON.
 
-`POST /sandbox/control/COMMAND` with a JSON object; the answer is JSON too. `GET /sandbox/control` tells the
-commands and the state of everything, `GET /sandbox/control/RACE` one race with its whole chat.
+`POST /sandbox/control/COMMAND` takes and returns a JSON object. `GET /sandbox/control` lists the commands and
+the state of the site, and `GET /sandbox/control/RACE` returns one race with its whole chat.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OPTIONS = ("custom_goal", "invitational", "unlisted", "hide_entrants", "team_ra
 
 
 class Control:
-    """The commands. Each removes its arguments from the request; any that remain are an error."""
+    """The commands. Each pops its arguments from the request; leftover arguments are an error."""
 
     def __init__(self, site: FakeSite, misbehaviour: Misbehaviour) -> None:
         self._site = site
@@ -96,9 +96,9 @@ class Control:
     async def command(self, request: Request) -> Response:
         do = self._commands.get(request.path_params["command"])
         if do is None:
-            return _refusal(404, f"no such command; there are: {', '.join(sorted(self._commands))}")
+            return _refusal(404, f"unknown command. Commands: {', '.join(sorted(self._commands))}")
         if not request.headers.get("content-type", "").startswith("application/json"):
-            # A page of another site, open in the same browser, cannot send this type.
+            # CSRF protection: a page of another site cannot send this content type.
             return _refusal(415, "the body must be application/json")
         try:
             given = await request.json()
@@ -111,11 +111,11 @@ class Control:
         except SandboxError as error:
             return _refusal(409, str(error))
         except KeyError as error:
-            return _refusal(400, f"missing: {error.args[0]}")
+            return _refusal(400, f"missing argument: {error.args[0]}")
         except (ValueError, TypeError, AttributeError) as error:
             return _refusal(400, str(error))
         if given:
-            return _refusal(400, f"done, but not understood: {', '.join(sorted(given))}")
+            return _refusal(400, f"done, but these arguments are unknown: {', '.join(sorted(given))}")
         if answer is None and isinstance(race, str) and race:
             answer = render.race(self._site.room(race))
         return JSONResponse({"ok": True} if answer is None else answer)
@@ -240,7 +240,7 @@ class Control:
 
 
 def _length(given: Arguments, name: str) -> timedelta | None:
-    """Return a length of time, given in seconds or as the site's duration."""
+    """Parse a length of time, given in seconds or in the site's duration format."""
     value = given.pop(name, None)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""The sandbox over HTTP and WebSocket, with the paths, headers and refusals of the site."""
+"""The sandbox's HTTP and WebSocket endpoints, with the site's paths, headers and errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Break:
 
 
 Outgoing = str | bytes | Break
-"""One item in a socket's send queue."""
+"""An item in a socket's send queue."""
 
 
 class SandboxServer:
@@ -51,9 +51,9 @@ class SandboxServer:
     Args:
         site: the state to serve.
         misbehaviour: the planned faults.
-        list_cache: seconds for which a category's data is cached, by default as long as on the site; 0
-            shows a new room at once. The list of past races is never cached.
-        race_cache: seconds for which a race's data is cached, by default as long as on the site.
+        list_cache: seconds to cache a category's data, by default as on the site; with 0 a new room shows
+            up at once. The list of past races is never cached.
+        race_cache: seconds to cache a race's data, by default as on the site.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class SandboxServer:
     def _cached_answer(
         self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
     ) -> Response:
-        """Answer from a cache that keeps answers for `seconds`."""
+        """Answer from a cache that keeps responses for `seconds`."""
         now = monotonic()
         path = request.url.path
         until, answer = self._cached.get(path, (now, {}))
@@ -188,11 +188,11 @@ class SandboxServer:
         refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
         if refusal is None and room is None:
-            # The site closes the connection without an answer, and its front proxy answers 502.
+            # The site closes the connection without a response, so its front proxy answers 502.
             refusal = 502
         if refusal is not None or room is None:
             await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
-            # uvicorn logs an unfinished handshake unless the connection is closed by now.
+            # Close the connection, or uvicorn logs an unfinished handshake.
             await asyncio.sleep(0)
             return
         await ws.accept()
@@ -244,7 +244,7 @@ async def _write(
             await stalled()
             match item:
                 case Break(code=None):
-                    # Returning without a close frame ends the TCP connection under the client.
+                    # Returning without a close frame drops the TCP connection.
                     return
                 case Break(code=int() as code):
                     await ws.close(code)
@@ -256,7 +256,7 @@ async def _write(
 
 
 class _Front:
-    """The front proxy: counts requests, and serves the planned faults."""
+    """The front proxy, which counts requests and injects the planned faults."""
 
     def __init__(self, app: ASGIApp, server: SandboxServer) -> None:
         self._app = app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SandboxError(Exception):
-    """A request that the sandbox cannot fulfil. The text says why."""
+    """The sandbox cannot fulfil a request."""
 
 
 class RuleError(SandboxError):
@@ -16,4 +16,4 @@ class UnknownError(SandboxError):
 
 
 class HistoryError(SandboxError):
-    """A file is not a history of races."""
+    """A file does not hold a history of races."""

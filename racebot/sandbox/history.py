@@ -1,7 +1,7 @@
-"""Load past races from a file, so that the sandbox serves them.
+"""Load past races from a file into the sandbox.
 
-Two forms are read: the site's own JSON (a page of its list of races with entrants, or just the list), and an
-archive that keeps places and the site's scores but neither times nor names.
+Two formats are supported: the site's JSON (a page of its race list with entrants, or just the list), and an
+archive with places and the site's scores, but without times and names.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 OUT = 9999
-"""The place of racers who did not finish, in an archive."""
+"""The place that an archive gives to racers who did not finish."""
 
 FASTEST = timedelta(hours=1)
-"""Base of invented times, for files without any: each place adds one second to it."""
+"""Winning time to invent for files without times. Each place adds one second."""
 
 _RESULTS = {"done": RacerStatus.DONE, "dnf": RacerStatus.DNF, "dq": RacerStatus.DQ}
 
 
 def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
-    """Add the races of a file to a site, and return their number.
+    """Add the races in a file to a site, and return how many there are.
 
-    `goal` names the goal of an archive, which has none of its own; by default it is the file's stem.
+    `goal` is the goal of an archive's races, since archives do not store one. The default is the file's stem.
 
     Raises:
-        HistoryError: the file is not in one of the two forms; the text names the race.
+        HistoryError: the file is in neither format. The message names the race.
         OSError: the file cannot be read.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise HistoryError(f"{path}: no JSON: {error}") from None
+        raise HistoryError(f"{path}: not valid JSON: {error}") from None
     races = content.get("races") if isinstance(content, dict) else content
     if not isinstance(races, list):
-        raise HistoryError(f"{path}: neither a list of races nor a page with one")
+        raise HistoryError(f"{path}: must hold a list of races, or an object with a list in `races`")
     rooms = []
     for index, race in enumerate(races):
         try:
@@ -117,7 +117,7 @@ def _entrant(site: FakeSite, one: Mapping[str, Any], number: int) -> FakeEntrant
 
 def _user(site: FakeSite, user_id: str | None, name: str | None) -> User:
     if user_id is None:
-        # Two deleted accounts can have run in one race, so each gets its own user.
+        # Two deleted accounts can be in the same race, so each gets a separate user.
         return User(site.new_id(), "Deleted", deleted=True)
     if user_id not in site.users:
         user = User(user_id, name or f"Racer {user_id}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")

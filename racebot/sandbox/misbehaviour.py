@@ -1,7 +1,7 @@
-"""The faults that the sandbox can show on purpose.
+"""Faults that the sandbox injects on request.
 
-Faults are planned ahead and used up one by one. Those that concern tokens, lost rooms and the clock belong
-to `FakeSite`: `revoke_tokens`, `token_seconds`, `forget_rooms`, `forget_guids`, `skew`.
+Each planned fault is used once. Faults that concern tokens, lost rooms and the clock belong to `FakeSite`:
+`revoke_tokens`, `token_seconds`, `forget_rooms`, `forget_guids`, `skew`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Drop = Callable[[int | None], None]
 
 
 class FrameFault(StrEnum):
-    """What the sandbox does to a frame."""
+    """A fault to apply to a frame."""
 
     MALFORMED = "malformed"
-    """Send text that is not JSON."""
+    """Send invalid JSON instead."""
     TRUNCATED = "truncated"
-    """Send its first half."""
+    """Send only its first half."""
     NOT_UTF8 = "not_utf8"
-    """Send a text frame that is not UTF-8, for which a client must close the connection."""
+    """Send a text frame with invalid UTF-8, on which a client must close the connection."""
     BINARY = "binary"
-    """Send a binary frame of arbitrary bytes."""
+    """Send a binary frame instead."""
     WRONG_SHAPE = "wrong_shape"
-    """Send valid JSON of the right type without content."""
+    """Send a frame of the right type, without content."""
     REPEATED = "repeated"
     """Send it twice."""
     LATE = "late"
@@ -47,12 +47,12 @@ class FrameFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """A wrong answer to a request."""
+    """A faulty response to a request."""
 
     status: int = 500
     retry_after: str | None = None
     body: str | None = None
-    """HTML by default. With status 200, a client gets HTML instead of JSON."""
+    """HTML by default, so that with status 200 a client gets HTML instead of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,17 @@ class _Planned:
 
 
 class Misbehaviour:
-    """The planned faults of a served site."""
+    """The planned faults of a sandbox server."""
 
     def __init__(self) -> None:
         self.delay = 0.0
-        """Seconds that every HTTP answer takes."""
+        """Seconds to delay every HTTP response."""
         self.handshake_delay = 0.0
-        """Seconds before a socket opens."""
+        """Seconds to delay every WebSocket handshake."""
         self._stalled_until = float("-inf")
         self._http: deque[_Planned] = deque()
         self._handshakes: deque[int] = deque()
         self._frames: deque[_Planned] = deque()
-        self._strange: deque[str | bytes] = deque()
         self._drops: dict[Drop, str] = {}
 
     def fail_http(
@@ -85,26 +84,22 @@ class Misbehaviour:
         body: str | None = None,
         path: str = "",
     ) -> None:
-        """Spoil the next answers to requests whose path contains `path`."""
+        """Fail the next requests whose path contains `path`."""
         planned = _Planned(HttpFault(status, retry_after, body), path)
         self._http.extend([planned] * times)
 
     def refuse_handshakes(self, times: int = 1, status: int = 502) -> None:
-        """Refuse the next attempts to open a socket."""
+        """Refuse the next WebSocket handshakes."""
         self._handshakes.extend([status] * times)
 
     def spoil_frames(self, fault: FrameFault, times: int = 1, *, kind: str = "") -> None:
-        """Spoil the next frames of this type (`race.data`, `chat.message` …) or of any."""
+        """Apply a fault to the next frames of type `kind` (`race.data`, `chat.message` …), or of any type."""
         self._frames.extend([_Planned(FrameFault(fault), kind)] * times)
 
-    def interject(self, *frames: str | bytes) -> None:
-        """Send these unchanged before the next frame of any room."""
-        self._strange.extend(frames)
-
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
-        """Break the open sockets of one race or of all, and return their number.
+        """Break the open sockets of one race or of all races, and return how many there were.
 
-        Without a `code` the connection just ends, as when the site's process dies.
+        Without a `code`, the TCP connection drops without a close frame, as when the site's process dies.
         """
         chosen = [drop for drop, slug in self._drops.items() if race is None or slug == race]
         for drop in chosen:
@@ -112,24 +107,23 @@ class Misbehaviour:
         return len(chosen)
 
     def stall(self, seconds: float) -> None:
-        """Freeze for a while: answer nothing, send nothing, read nothing."""
+        """Freeze for `seconds`: accept no requests, and send and read no frames."""
         self._stalled_until = time.monotonic() + seconds
 
     def relent(self) -> None:
-        """Forget every planned fault."""
+        """Cancel all planned faults."""
         self._stalled_until = float("-inf")
         self.delay = self.handshake_delay = 0.0
         self._http.clear()
         self._handshakes.clear()
         self._frames.clear()
-        self._strange.clear()
 
     @property
     def open_sockets(self) -> int:
         return len(self._drops)
 
     async def stalled(self) -> None:
-        """Wait until the site is no longer frozen."""
+        """Wait until `stall` is over."""
         while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `relent` may end it
             await asyncio.sleep(min(left, 0.1))
 
@@ -143,11 +137,6 @@ class Misbehaviour:
     def next_frame(self, kind: str) -> FrameFault | None:
         fault: FrameFault | None = _take(self._frames, lambda where: where in ("", kind))
         return fault
-
-    def strange_frames(self) -> list[str | bytes]:
-        strange = list(self._strange)
-        self._strange.clear()
-        return strange
 
     def opened(self, race: str, drop: Drop) -> None:
         self._drops[drop] = race
@@ -165,9 +154,9 @@ def _take(planned: deque[_Planned], matches: Callable[[str], bool]) -> Any:
 
 
 class FrameWriter:
-    """Turns a socket's frames into texts and bytes to send, with the planned faults.
+    """Encodes a socket's frames, with the planned faults.
 
-    Each answer is a list of texts and bytes to send; `None` in it means that the connection breaks there.
+    `write` returns a list of texts and bytes to send. A `None` in it means: break the connection here.
     """
 
     def __init__(self, misbehaviour: Misbehaviour) -> None:
@@ -187,11 +176,11 @@ class FrameWriter:
             return []
         sent = _spoil(fault, text, frame)
         held, self._held = self._held, []
-        return [*self._misbehaviour.strange_frames(), *sent, *held, *self._overtaken.pop(kind, [])]
+        return [*sent, *held, *self._overtaken.pop(kind, [])]
 
 
 class NotUtf8(str):
-    """A text that encodes to invalid UTF-8, since the server encodes it only on sending."""
+    """Text that encodes to invalid UTF-8 when the server sends it."""
 
     __slots__ = ()
 
@@ -200,7 +189,7 @@ class NotUtf8(str):
 
 
 class CutShort(str):
-    """A text after whose first half the connection breaks."""
+    """Text during which the connection breaks, after half of its bytes."""
 
     __slots__ = ()
 

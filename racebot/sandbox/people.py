@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False, slots=True)
 class User:
-    """An account. A deleted one stays an entrant of its races, shown without a user."""
+    """An account. After deletion its entrants stay in their races, without a user."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class Team:
 
 @dataclass(eq=False, slots=True)
 class FakeCategory:
-    """The one category of the sandbox."""
+    """The sandbox's only category."""
 
     slug: str
     name: str

@@ -1,4 +1,4 @@
-"""The state of one race and its chat: plain data that rules change and `render` shows."""
+"""The state of one race and its chat, as plain data. `room` changes it and `render` formats it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RacerStatus(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class FakeEntrant:
-    """One user in one race. `number` counts entrants in the order of joining."""
+    """A user in a race. `number` counts entrants in the order they joined."""
 
     user: User
     number: int
@@ -59,7 +59,7 @@ class FakeEntrant:
 
 @dataclass(eq=False, slots=True)
 class ChatLine:
-    """One line of chat, by a user, by a bot, or by the site if neither is set."""
+    """A line of chat from a user, a bot, or the site if neither is set."""
 
     id: str
     posted_at: datetime
@@ -121,11 +121,11 @@ class RaceState:
 
     @property
     def counted(self) -> list[FakeEntrant]:
-        """Entrants who have been let in."""
+        """The entrants who have been accepted."""
         return [e for e in self.entrants if e.status not in (RacerStatus.REQUESTED, RacerStatus.INVITED)]
 
     def entrant_name(self, entrant: FakeEntrant) -> str:
-        """Return the name that the site's own messages use for an entrant."""
+        """Return the name that the site's messages use for an entrant."""
         return entrant.alias if self.hide_entrants else entrant.user.full_name
 
     @property

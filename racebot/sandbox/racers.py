@@ -1,4 +1,4 @@
-"""Simulated racers, each with a skill, daily form and a chance of giving up."""
+"""Simulated racers, each with a skill, random form and a chance of forfeiting."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ PAR = timedelta(hours=1, minutes=20)
 """The time of a racer of average skill on an average day."""
 
 SKILL_SPREAD = 0.10
-"""Standard deviation of the log time between racers."""
+"""Standard deviation of log time across racers."""
 
 DAY_SPREAD = 0.06
-"""Standard deviation of the log time between runs of one racer."""
+"""Standard deviation of log time across runs of one racer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Racer:
-    """A user who races. `skill` is in standard deviations; a higher one is faster."""
+    """A simulated racer. `skill` is in standard deviations; higher is faster."""
 
     user: User
     skill: float
     dnf_chance: float
 
     def run(self, rng: random.Random) -> timedelta | None:
-        """Draw the time of one run, or None if the racer gives up."""
+        """Draw the time of one run, or None for a forfeit."""
         return None if rng.random() < self.dnf_chance else self.finish(rng)
 
     def finish(self, rng: random.Random) -> timedelta:
@@ -41,7 +41,7 @@ class Racer:
 
 
 def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
-    """Create accounts with racers. Weaker racers give up more often."""
+    """Create accounts for `count` racers. Weaker racers forfeit more often."""
     racers = []
     for number in range(count):
         lap, index = divmod(number, len(RACER_NAMES))

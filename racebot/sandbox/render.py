@@ -1,6 +1,6 @@
-"""The site's JSON: users, entrants, races, categories, lists, messages and frames.
+"""Render users, entrants, races, messages and frames as the site's JSON.
 
-Key order and types follow what the site sends. Every answer is a fresh value.
+Key order and types match the site. Every call returns new objects.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _RANK = {
     "dnf": 4,
     "dq": 5,
 }
-"""The order in which entrants are listed."""
+"""Sort order of entrants by status."""
 
 
 def user(account: User | None, category: FakeCategory) -> Json | None:
-    """Return an account, or None if it is missing or deleted."""
+    """Return an account as JSON, or None if it is missing or deleted."""
     if account is None or account.deleted:
         return None
     moderates = category.may_moderate(account)
@@ -70,7 +70,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
 
 
 def invented_user(name: str) -> Json:
-    """Return the placeholder for an entrant of a race that hides its entrants."""
+    """Return a placeholder user for an entrant of a race that hides its entrants."""
     return {
         "id": "",
         "full_name": name,
@@ -161,7 +161,7 @@ def _settings_duration(**length: int) -> str | None:
 
 
 def race(room: RaceState) -> Json:
-    """Return a race in full, as in `/CATEGORY/RACE/data` and the `race.data` frame."""
+    """Return a race in full, as in `/CATEGORY/RACE/data` and `race.data` frames."""
     category = room.category
     return {
         "version": room.version,
@@ -239,7 +239,7 @@ def message(room: RaceState, line: ChatLine) -> Json:
     """Return a line of chat."""
     author = user(line.user, room.category)
     if author is not None and room.hide_entrants:
-        # Entrants are hidden in chat too, which would give their names away.
+        # Chat hides entrants too, or it would reveal their names.
         hidden = [e.alias for e in room.entrants if e.user is line.user]
         author = invented_user(hidden[0]) if hidden else author
     return {
@@ -262,7 +262,7 @@ def message(room: RaceState, line: ChatLine) -> Json:
 
 
 def note(line: ChatLine) -> Json:
-    """Return a private message, for the sandbox's own pages. The site shows it to the recipient only."""
+    """Return a private message for the sandbox's pages. On the site, only the recipient sees it."""
     return {
         "id": line.id,
         "bot": None if line.bot is None else line.bot.name,
@@ -274,7 +274,7 @@ def note(line: ChatLine) -> Json:
 
 
 def frame(kind: str, now: datetime, **content: Any) -> Json:
-    """Return a socket frame: its type, the site's time, and its content."""
+    """Return a socket frame with its type, the site's time and its content."""
     return {"type": kind, "date": exact(now), **content}
 
 
@@ -287,7 +287,7 @@ def chat_frame(room: RaceState, line: ChatLine, now: datetime) -> Json:
 
 
 def note_frame(line: ChatLine, now: datetime) -> Json:
-    """Return the frame of a private message, which names sender, recipient and id, but has no text."""
+    """Return the frame of a private message. It has the sender, recipient and id, but not the text."""
     to = line.direct_to
     return frame(
         "chat.dm",
@@ -302,7 +302,7 @@ def note_frame(line: ChatLine, now: datetime) -> Json:
 
 
 def race_frames(room: RaceState, now: datetime) -> tuple[Json, Json]:
-    """Return the two frames that follow each change. The second one's markup is left empty."""
+    """Return the two frames that the site sends after each change. The second has no markup here."""
     renders = {"entrants": "", "intro": "", "status": "", "streams": ""}
     return (
         frame("race.data", now, race=race(room), version=room.version),

@@ -1,4 +1,4 @@
-"""The site's JSON about more than one race: the category with its open rooms, and the list of past races."""
+"""Render the category with its open races, and the list of past races, as the site's JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from racebot.sandbox.text import stamp
 
 
 def category(site: FakeSite, *, unlisted: bool) -> dict[str, Any]:
-    """Return the category with its open races. Only its bots see `unlisted` ones."""
+    """Return the category with its open races. Only its bots see `unlisted` races."""
     about = site.category
     current = [
         room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
@@ -37,7 +37,7 @@ def category(site: FakeSite, *, unlisted: bool) -> dict[str, Any]:
 def race_list(
     site: FakeSite, *, page: int = 1, per_page: int = 10, show_entrants: bool = False
 ) -> dict[str, Any]:
-    """Return a page of past races, latest end first."""
+    """Return a page of past races, most recently ended first."""
     past = site.past_races()
     chosen = past[(page - 1) * per_page : page * per_page]
     races = []

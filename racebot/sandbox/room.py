@@ -1,4 +1,4 @@
-"""The rules of a race's life, and the messages and frames that follow each action."""
+"""The rules of a race, and the messages and frames that each action causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from racebot.sandbox.text import ordinal, timer
 from racebot.sandbox.words import ALIASES
 
 UNDONE_WINDOW = timedelta(minutes=10)
-"""Time in which a racer can take back a finish."""
+"""How long a racer can undo a finish."""
 
 _RESULT_WORDS = {RacerStatus.DONE: "Done", RacerStatus.DNF: "DNF", RacerStatus.DQ: "DQ"}
 
@@ -30,13 +30,16 @@ class FakeRoom(ChatRoom):
         raise RuleError(f"{user.name} is not in {self.name}")
 
     def enter(self, user: User | str, team: str | None = None) -> FakeEntrant:
-        """Enter a user, who in an invitational race becomes a request to join."""
+        """Enter a user, or request to join an invitational race."""
         user = self.site.user(user)
         self._require(
-            self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race takes no more entrants"
+            self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race is closed to new entrants"
         )
         self._require(all(e.user is not user for e in self.entrants), f"{user.name} is in the race already")
-        self._require(self.team_race == (team is not None), "a team race, and no other, needs a team")
+        self._require(
+            self.team_race == (team is not None),
+            "a team is required in a team race, and not allowed otherwise",
+        )
         entrant = FakeEntrant(
             user=user,
             number=len(self.entrants),
@@ -68,7 +71,7 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def count_down(self) -> None:
-        """Go from open to pending, the seconds before the start."""
+        """Start the countdown: the race becomes pending."""
         self._require(self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race is not open")
         self._require(bool(self.counted), "the race has no entrants")
         self.status = RaceStatus.PENDING
@@ -91,7 +94,7 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def finish(self, user: User | str, time: timedelta | None = None) -> None:
-        """Finish an entrant, by the clock or with the given time. The last one ends the race."""
+        """Finish an entrant with the given time, or by the clock. The last finish ends the race."""
         entrant = self._entrant_who(user, RacerStatus.IN_PROGRESS)
         now = self.site.clock()
         entrant.status = RacerStatus.DONE
@@ -114,15 +117,15 @@ class FakeRoom(ChatRoom):
         self._end_if_all_are_out()
 
     def undone(self, user: User | str) -> None:
-        """Take an entrant's finish back, which restarts a finished race."""
+        """Undo an entrant's finish, which restarts a finished race."""
         entrant = self._entrant_who(user, RacerStatus.DONE)
         self._require_changeable()
         late = entrant.finished_at is None or self.site.clock() - entrant.finished_at > UNDONE_WINDOW
-        self._require(not late, "a finish can be taken back for ten minutes only")
+        self._require(not late, "a finish can only be undone for ten minutes")
         self._back_into_the_race(entrant, "is no longer done.")
 
     def unforfeit(self, user: User | str) -> None:
-        """Take an entrant's forfeit back, which restarts a finished race."""
+        """Undo an entrant's forfeit, which restarts a finished race."""
         entrant = self._entrant_who(user, RacerStatus.DNF)
         self._require_changeable()
         self._back_into_the_race(entrant, "is back in the race.")
@@ -132,9 +135,9 @@ class FakeRoom(ChatRoom):
         self._cancel("This race has been cancelled.", ended=self.started)
 
     def disqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Disqualify an entrant, whose finish time is kept.
+        """Disqualify an entrant but keep the finish time.
 
-        The frame that follows still has the old places. The other entrants move up after it, silently.
+        The next frame still has the old places. The other entrants move up without another frame.
         """
         moderator = self._moderator(by)
         entrant = self._entrant_who(
@@ -152,9 +155,9 @@ class FakeRoom(ChatRoom):
         self._end_if_all_are_out()
 
     def undisqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Reinstate a disqualified entrant while the race goes on; the places follow, as in `disqualify`.
+        """Reinstate a disqualified entrant during the race. Places are updated as in `disqualify`.
 
-        After the finish only `edit_result` can reinstate.
+        After the race, only `edit_result` can reinstate.
         """
         moderator = self._moderator(by)
         entrant = self._entrant_who(user, RacerStatus.DQ)
@@ -167,7 +170,7 @@ class FakeRoom(ChatRoom):
         self.version += 1
 
     def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
-        """Change the finish time of an entrant who is done, as `edit_result` does."""
+        """Change the finish time of a finisher, as `edit_result` does."""
         self._entrant_who(user, RacerStatus.DONE)
         self.edit_result(user, time=time, by=by)
 
@@ -181,8 +184,8 @@ class FakeRoom(ChatRoom):
     ) -> None:
         """Edit a result after the race ended, as the site does: announce it, show the old data, then save.
 
-        Nothing is broadcast after the save, so listeners keep the old data until something else happens. The
-        race's state is worked out afresh: finished with at least one finisher, cancelled with none.
+        Nothing is broadcast after the save, so listeners keep the old data until the next event. The race
+        becomes finished if it has a finisher, and cancelled otherwise.
         """
         moderator = self._moderator(by)
         entrant = self.entrant(user)
@@ -213,7 +216,7 @@ class FakeRoom(ChatRoom):
         self.version += 2
 
     def hold(self, by: User | str | None = None) -> None:
-        """Put the result on hold, which no field of the race shows."""
+        """Put the result on hold. No field of the race shows this."""
         moderator = self._moderator(by)
         self._require_recordable()
         self.held = True
@@ -221,7 +224,7 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def record(self, by: User | str | None = None) -> None:
-        """Record the result: the site's scores change and chat is closed for good."""
+        """Record the result, which updates the site's scores and closes chat."""
         moderator = self._moderator(by)
         self._require_recordable()
         before = {e.user.id: e.score for e in self.counted}
@@ -250,7 +253,7 @@ class FakeRoom(ChatRoom):
 
     def _require_recordable(self) -> None:
         self._require(self.status is RaceStatus.FINISHED, "the race is not finished")
-        self._require(self.recordable, "the race is not to be recorded")
+        self._require(self.recordable, "the race is set to not recorded")
         self._require(not self.recorded, "the race is recorded already")
 
     def _entrant_who(self, user: User | str, *standings: RacerStatus) -> FakeEntrant:

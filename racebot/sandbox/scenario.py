@@ -1,4 +1,4 @@
-"""Races played by simulated racers and a moderator."""
+"""Play races with simulated racers and a moderator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from racebot.sandbox.site import FakeSite
 Sleep = Callable[[float], Awaitable[None]]
 
 FIELD = 8
-"""Number of racers that `play` recruits if it gets none."""
+"""Number of racers that `play` recruits by default."""
 
 
 class Verdict(StrEnum):
@@ -29,21 +29,21 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """How one race goes. Times are in seconds and are divided by the speed."""
+    """The course of one race. Times are in seconds, divided by the speed."""
 
     entrants: int = 5
     dnfs: int | None = None
-    """Number of DNFs, or None to draw it."""
+    """Number of DNFs, or None for a random number."""
     disqualify_winner: bool = False
-    """Whether the winner is disqualified halfway between the finish and the verdict."""
+    """True to disqualify the winner halfway between the finish and the verdict."""
     verdict: Verdict = Verdict.RECORD
     verdict_after: float = 30.0
     joining: float = 1.0
     """Seconds between two entrants."""
     racing: float = 30.0
-    """Seconds from the start to the last finish, whatever the finish times say."""
+    """Seconds from the start to the last finish, independent of the finish times."""
     chat: tuple[str, ...] = ("gg", "!rating")
-    """Chat lines of the racers, in order, between finish and verdict."""
+    """Chat lines of the racers between finish and verdict, in order."""
 
 
 DEMO = (
@@ -51,7 +51,7 @@ DEMO = (
     Script(dnfs=0, disqualify_winner=True, verdict_after=45.0, chat=("!why", "gg")),
     Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD, chat=("!why", "!leaderboard 3")),
 )
-"""One race each with DNFs, a disqualification, and "do not record"."""
+"""Three races: one with DNFs, one with a disqualification, and one set to not recorded."""
 
 
 async def play(
@@ -64,9 +64,9 @@ async def play(
     pause: float = 5.0,
     sleep: Sleep = asyncio.sleep,
 ) -> list[FakeRoom]:
-    """Play races one after another: those of `DEMO` first, then ordinary ones.
+    """Play races one after another: those of `DEMO` first, then random ones.
 
-    `speed` divides every wait, including the `pause` seconds between two races.
+    `speed` divides every wait, including the `pause` seconds between races.
     """
     rng = random.Random() if rng is None else rng  # noqa: S311
     racers = recruit(site, FIELD, rng) if racers is None else racers
@@ -121,11 +121,11 @@ async def race(
 
 
 Run = tuple[timedelta, Racer, bool]
-"""The racer's time, the racer, and whether the run was finished."""
+"""Time, racer, and True if the racer finished."""
 
 
 def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Run]:
-    """Draw every racer's run, in the order of their ends. At least one racer finishes."""
+    """Draw every racer's run, ordered by time. At least one racer finishes."""
     if script.dnfs is None:
         times = {racer: racer.run(rng) for racer in field}
         if not any(times.values()):

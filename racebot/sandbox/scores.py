@@ -1,7 +1,7 @@
-"""The site's own scores, as far as a rating bot can see them: numbers before and changes after a race.
+"""Scores that resemble the site's: a number before each race and a change after it.
 
-This is not the site's formula. A pairwise expectation with a large step has the same look: newcomers gain
-most, and all racers who did not finish share the last place.
+This is not the site's formula. It is Elo over all pairs with a large step, which behaves alike: newcomers
+gain most, and all racers who did not finish share the last place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ STEP = 500
 
 
 def change(who: str, before: Mapping[str, int | None], places: Mapping[str, int | None]) -> int:
-    """Return the change of one entrant's score. A newcomer's starts from 0."""
+    """Return the change in one entrant's score. Newcomers start from 0."""
     own = _strength(before[who])
     won = sum(_won(places[who], places[other]) for other in places if other != who)
     expected = sum(1 / (1 + 10 ** ((_strength(before[o]) - own) / 800)) for o in places if o != who)

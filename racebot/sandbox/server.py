@@ -20,7 +20,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 
 
 class _Socket(WebSocketsSansIOProtocol):
-    """uvicorn's protocol with the ability to break the connection in the middle of a frame."""
+    """uvicorn's protocol, which can also break the connection in the middle of a frame."""
 
     async def send(self, message: Any) -> None:
         text = message.get("text")
@@ -55,16 +55,16 @@ async def serve(
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
-    Port 0 takes any free port. With a `certificate`, a PEM file that holds the key as well, it is served over
-    TLS. `list_cache` and `race_cache` are those of `SandboxServer`.
+    Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS.
+    `list_cache` and `race_cache` are those of `SandboxServer`.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the address is not available.
     """
     app = SandboxServer(
         site, misbehaviour or Misbehaviour(), list_cache=list_cache, race_cache=race_cache
     ).app()
-    # Bound here because uvicorn ends the whole program when it cannot bind.
+    # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     config = uvicorn.Config(
         app,
@@ -102,11 +102,11 @@ def run(
     list_cache: float = LIST_CACHE_SECONDS,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a sandbox until SIGINT or SIGTERM, with the past races of `races_file`.
+    """Serve a sandbox with the past races in `races_file`, until SIGINT or SIGTERM.
 
     Raises:
         OSError: the port is taken or the file cannot be read.
-        HistoryError: the file is not a history.
+        HistoryError: the file does not hold a history of races.
     """
     site = FakeSite(category=category)
     if races_file is not None:

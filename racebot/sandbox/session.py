@@ -1,4 +1,4 @@
-"""A bot's side of a room socket, without the socket: texts in, frames out."""
+"""The protocol of a bot's connection to a room, without I/O: texts in, frames out."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _GUID = re.compile(r"[0-9a-z-]+")
 
 
 class _RefusedError(Exception):
-    """The site refuses the action with an error frame."""
+    """The site answers the action with an error frame."""
 
 
 class BotSession:
-    """One connection of a bot to a room.
+    """A bot's connection to a room.
 
-    The site checks the token on actions, not on connecting, so a connection with a bad token opens and
-    receives every frame. `send` gets the frames. Call `close` at the end.
+    Like the site, it checks the token on each action and not on connecting, so a connection with a bad token
+    still receives every frame. Frames go to `send`. Call `close` at the end.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BotSession:
         self._stop()
 
     def receive(self, text: str) -> None:
-        """Carry out a bot's action, or refuse it with an error frame."""
+        """Perform a bot's action, or answer with an error frame."""
         try:
             self._perform(text)
         except _RefusedError as refusal:
@@ -96,8 +96,8 @@ class BotSession:
             raise _RefusedError(META_TOO_LARGE)
 
     def _repeat_race(self) -> None:
-        # The site repeats the last frame of this connection, so silent changes
-        # (an edited result, `setmeta`) are not in it.
+        # The site repeats the last frame of this connection, which lacks changes that were not
+        # broadcast (an edited result, `setmeta`).
         now = self._site.clock()
         self._send(render.frame("race.data", now, race=self._race["race"], version=self._race["version"]))
         renders, version = self._renders["renders"], self._renders["version"]

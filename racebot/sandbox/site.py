@@ -1,6 +1,6 @@
-"""The sandbox's state: one category, its people and its races, and the tokens of its bots.
+"""The sandbox's state: one category, its users, races and bots, and the bots' tokens.
 
-It does no I/O. The clock and the random generator are passed in, so that a run can be repeated.
+It does no I/O. The clock and the random generator are parameters, so runs are reproducible.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FakeSite:
         rng: random.Random | None = None,
     ) -> None:
         self.skew = timedelta(0)
-        """Error of the site's clock."""
+        """Offset of the site's clock from the given clock."""
         self._clock = clock
         self.rng = random.Random() if rng is None else rng  # noqa: S311
         self.category = FakeCategory(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
@@ -58,12 +58,12 @@ class FakeSite:
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
         self.scores: dict[tuple[str, str], int] = {}
-        """The site's own scores, by goal and user id."""
+        """The site's scores, by goal and user id."""
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
-        """Every HTTP request and handshake so far, except for the control API and the pages."""
+        """Every HTTP request and handshake so far, except those to the control API and the pages."""
         self.issued_tokens: list[str] = []
-        """Every token ever issued, expired and revoked ones included."""
+        """Every token ever issued, including expired and revoked ones."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
         self._guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
@@ -71,11 +71,11 @@ class FakeSite:
         self.category.owners.append(self.moderator)
 
     def clock(self) -> datetime:
-        """Return the time by the site's clock."""
+        """Return the current time on the site's clock."""
         return self._clock() + self.skew
 
     def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
-        """Add an account. Ids are unique, names need not be."""
+        """Add an account. Ids are unique; names need not be."""
         user = User(self.new_id() if id is None else id, name, f"{self.rng.randrange(10_000):04d}")
         self.users[user.id] = user
         if moderator:
@@ -83,7 +83,7 @@ class FakeSite:
         return user
 
     def user(self, who: User | str) -> User:
-        """Return the account with this id or, failing that, this name."""
+        """Return the account with this id, or else with this name."""
         if isinstance(who, User):
             return who
         if who in self.users:
@@ -97,7 +97,7 @@ class FakeSite:
         self.user(who).name = name
 
     def delete_user(self, who: User | str) -> None:
-        """Delete an account; its entrants stay in their races without a user."""
+        """Delete an account. Its entrants stay in their races, without a user."""
         self.user(who).deleted = True
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
@@ -123,7 +123,7 @@ class FakeSite:
         """Open a room.
 
         `options` are `custom_goal`, `invitational`, `unlisted`, `hide_entrants` and `team_race`. A goal that
-        the category does not have is a custom one.
+        the category does not have becomes a custom goal.
         """
         goal = self.category.goals[0] if goal is None else goal
         options.setdefault("custom_goal", goal not in self.category.goals)
@@ -136,14 +136,14 @@ class FakeSite:
         self.rooms[room.slug] = room
 
     def room(self, slug: str) -> FakeRoom:
-        """Return the room with this slug or this name (`category/slug`)."""
+        """Return the room with this slug or name (`category/slug`)."""
         slug = slug.removeprefix(f"{self.category.slug}/")
         if slug not in self.rooms:
             raise UnknownError(f"no race {slug!r}")
         return self.rooms[slug]
 
     def past_races(self) -> list[FakeRoom]:
-        """Return the listed past races, latest end first. Unlisted races appear once recorded."""
+        """Return the listed past races, most recently ended first. Unlisted races appear once recorded."""
         past = [
             room
             for room in self.rooms.values()
@@ -153,7 +153,7 @@ class FakeSite:
         return past
 
     def forget_rooms(self) -> None:
-        """Lose every race that is not over, as if the site were restored from an old backup."""
+        """Delete every unfinished race, as if the site had been restored from an old backup."""
         self.rooms = {slug: room for slug, room in self.rooms.items() if room.status.over}
 
     def issue_token(self, client_id: str, client_secret: str) -> str | None:
@@ -167,7 +167,7 @@ class FakeSite:
         return token
 
     def bot_for(self, token: str | None) -> Bot | None:
-        """Return the bot that a valid token belongs to, None for any other."""
+        """Return the bot that a token belongs to, or None if the token is invalid."""
         bot, expires = self._tokens.get(token or "", (None, self.clock()))
         return bot if expires > self.clock() else None
 
@@ -176,7 +176,7 @@ class FakeSite:
         self._tokens.clear()
 
     def use_guid(self, guid: str) -> bool:
-        """Return whether this guid was not used in the last five minutes, and remember it."""
+        """Record a guid. Return False if it was used in the last five minutes."""
         now = self.clock()
         self._guids = {known: at for known, at in self._guids.items() if now - at < GUID_WINDOW}
         if guid in self._guids:
@@ -185,7 +185,7 @@ class FakeSite:
         return True
 
     def forget_guids(self) -> None:
-        """Forget all guids, as if the site's cache were restarted."""
+        """Forget all guids, as if the site's cache had been restarted."""
         self._guids.clear()
 
     def new_id(self) -> str:
@@ -201,13 +201,13 @@ class FakeSite:
         return Team(name, f"{slugify(name) or 'team'}-{self.rng.randrange(10_000):04d}")
 
     def counts(self) -> Counter[str]:
-        """Return the number of requests by path, without the query."""
+        """Count the requests by path, ignoring the query."""
         return Counter(request.path for request in self.requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request as the site received it."""
+    """A request that the site received."""
 
     at: datetime
     method: str

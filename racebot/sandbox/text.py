@@ -1,4 +1,4 @@
-"""The site's formats of times, places and names."""
+"""The site's formats for times, places and names."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _MARKUP = re.compile(r"##\w+##(.*?)##")
 
 
 def utc_now() -> datetime:
-    """Return the current time in UTC, the sandbox's default clock."""
+    """Return the current time in UTC. This is the sandbox's default clock."""
     return datetime.now(UTC)
 
 
 def stamp(moment: datetime | None) -> str | None:
-    """Format a moment of a race: milliseconds, with a Z."""
+    """Format a time in a race, with milliseconds and a Z."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def exact(moment: datetime) -> str:
-    """Format a moment of a frame, message or HTTP header: microseconds, with an offset."""
+    """Format a time in a frame, message or HTTP header, with microseconds and an offset."""
     return exact_time(moment)
 
 
 def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
-    """Format an ISO 8601 duration such as `P0DT01H00M03.047053S`. Race settings have no fraction."""
+    """Format an ISO 8601 duration, such as `P0DT01H00M03.047053S`. Race settings have no fraction."""
     if length is None:
         return None
     minutes, seconds = divmod(length.seconds, 60)
@@ -40,16 +40,16 @@ def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
 
 
 def parse_length(text: str) -> timedelta:
-    """Parse the format of `duration`.
+    """Parse a duration in the format of `duration`.
 
     Raises:
-        ValueError: not a duration.
+        ValueError: the text is not a duration.
     """
     return timedelta(microseconds=parse_duration(text))
 
 
 def timer(length: timedelta, *, tenths: bool = False) -> str:
-    """Format a finish time for chat: `1:00:03`, truncated, or `1:00:03.7`, rounded."""
+    """Format a finish time for chat: `1:00:03` (truncated), or `1:00:03.7` (rounded) with `tenths`."""
     if tenths:
         total = round(length / timedelta(milliseconds=100))
         seconds, tenth = divmod(total, 10)
@@ -64,7 +64,7 @@ def _clock(seconds: int) -> str:
 
 
 def ordinal(place: int | None) -> str | None:
-    """Return a place as 1st, 2nd, 3rd, 4th … 11th."""
+    """Format a place as an ordinal: 1st, 2nd, 3rd, 4th … 11th."""
     if place is None:
         return None
     if place % 100 in (11, 12, 13):
@@ -73,10 +73,10 @@ def ordinal(place: int | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """Return a system message without its `##style##…##` markup."""
+    """Strip the `##style##…##` markup from a system message."""
     return _MARKUP.sub(r"\1", text)
 
 
 def slugify(text: str) -> str:
-    """Return the characters of a name that an address can hold, joined by hyphens."""
+    """Return a slug of a name: its URL-safe characters, joined by hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""Invented words to make names from."""
+"""Invented names for races, entrants and racers."""
 
 # fmt: off
 MOODS = (
@@ -15,7 +15,7 @@ ALIASES = (
     "Old Wellington", "Aunt Semaphore", "Brother Lantern", "Count Backwards", "The Quiet Tuba",
     "Major Detour",
 )
-"""Names of entrants in a race that hides its entrants."""
+"""Aliases for entrants in a race that hides its entrants."""
 
 RACER_NAMES = (
     "Ann", "Bo", "quickthorn", "Мира Лесная", "The Honourable Mrs. Vane", "dr.dashwood", "雪の介", "Ólöf",
@@ -23,5 +23,5 @@ RACER_NAMES = (
     "Little Fern", "박하늘", "n0_spaces", "Mr. T. Potts", "¡Olé!", "ليلى", "K.",
     "Two Words", "Bjørnar", "seven77",
 )
-"""Names of racers: long, short, with dots and spaces, in several scripts."""
+"""Names of simulated racers: long, short, with dots and spaces, in several scripts."""
 # fmt: on

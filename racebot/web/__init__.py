@@ -1,7 +1,8 @@
-"""Public pages and data, served or written as files by the same code. Needs the extra `web`.
+"""Public pages and a JSON API. The same code serves them over HTTP and exports them as files.
 
-Every document has one path, such as `races/smr/curious-midfast-0534.html`. `addresses` writes and reads
-paths, `pages` renders the document of one, `server` serves it, `export` writes all of them as files.
+Needs the extra `web`. Every document has a path, such as `races/smr/curious-midfast-0534.html`: `addresses`
+builds and parses paths, `pages` renders the document at a path, `server` serves it, and `export` writes every
+document to a folder.
 """
 
 from importlib.util import find_spec
@@ -10,7 +11,7 @@ _NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
 def missing() -> str | None:
-    """Return how to install the extra; None if it is installed."""
+    """Return how to install the `web` extra, or None if it is installed."""
     if all(find_spec(name) for name in _NEEDED):
         return None
     return "the pages are not installed: pip install 'racebot[web]' (in a clone: pip install -e '.[web]')"

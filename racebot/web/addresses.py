@@ -1,6 +1,6 @@
 """The address of every page: routes, paths relative to the pages' root, and links between pages.
 
-Every link is relative, so that the same pages work at any place of any host, and from a folder.
+All links are relative, so that the pages work under any URL prefix and when opened from a folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from racebot.ledger.rows import Leaderboard
 
 NO_JEKYLL = ".nojekyll"
-"""Tells GitHub Pages to publish the files as they are."""
+"""Stops GitHub Pages from processing the files with Jekyll."""
 PAGE_SIZE = 250
 """Players on one page of a leaderboard."""
 
@@ -26,17 +26,17 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 @lru_cache(maxsize=2**16)
 def segment(text: str) -> str:
-    """Encode any text as one segment of a path that every file system and host accepts."""
+    """Encode any text as one path segment that every file system and host accepts."""
     if _PLAIN.fullmatch(text):
         return text
     return "~" + base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
 
 
 def text_of(part: str) -> str:
-    """Decode the text that `segment` encoded.
+    """Decode a path segment that `segment` encoded.
 
     Raises:
-        ValueError: `segment` never returns this.
+        ValueError: the segment is not valid base64 or not UTF-8.
     """
     if not part.startswith("~"):
         return part
@@ -46,7 +46,7 @@ def text_of(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a route: the expression that matches it, and the functions that write and read it."""
+    """A field of a route: its regular expression, and the functions that format and parse it."""
 
     expression: str
     write: Callable[[Any], str]
@@ -67,12 +67,12 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Route:
-    """The addresses of one kind of page, such as `races/{race}.html`.
+    """The URL pattern of one kind of page, such as `races/{race}.html`.
 
     Attributes:
-        pattern: a path with fields: `board` is the stem of a `BoardAddress`, `player` an id, `race` a name,
-            `number` a page.
-        query: query parameters that the page understands; all others are ignored.
+        pattern: a path with fields: `board` is the stem of a `BoardAddress`, `player` a player id, `race` a
+            race name, and `number` a page number.
+        query: the query parameters that the page accepts. All others are ignored.
     """
 
     pattern: str
@@ -86,11 +86,11 @@ class Route:
         object.__setattr__(self, "_expression", re.compile("".join(parts)))
 
     def path(self, **values: Any) -> str:
-        """Return the path with these values in its fields."""
+        """Fill in the fields of the pattern and return the path."""
         return self.pattern.format(**{name: _FIELDS[name].write(value) for name, value in values.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
-        """Return the values of the fields in a path; None if it is not one of this route's."""
+        """Parse the fields of a path. Return None if the path does not match this route."""
         found = self._expression.fullmatch(path)
         if found is None:
             return None
@@ -100,7 +100,7 @@ class Route:
             return None
 
     def known(self, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of a query that the page understands, in a fixed order."""
+        """Return the query parameters that the page accepts, in a fixed order."""
         return {name: query[name] for name in sorted(self.query) if name in query}
 
 
@@ -131,7 +131,7 @@ DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 @dataclass(frozen=True, slots=True)
 class BoardAddress:
-    """Addresses of one leaderboard's pages. `stem` is its category and name as written in paths."""
+    """The addresses of one leaderboard's pages. `stem` is its category and name, encoded for a path."""
 
     stem: str
 
@@ -143,7 +143,7 @@ class BoardAddress:
         return EXPLAINED.path(board=self.stem)
 
     def races(self, number: int | None = None) -> str:
-        """Return the address of a page of older races; of the newest races if `number` is None."""
+        """Return the address of page `number` of the older races, or of the newest races if it is None."""
         if number is None:
             return RACES.path(board=self.stem)
         return RACES_PAGE.path(board=self.stem, number=number)
@@ -172,7 +172,7 @@ class BoardAddress:
 
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
-    """Return the addresses of leaderboards, in the same order. Equal names get a number."""
+    """Return the address of each leaderboard, in order. Leaderboards with the same name get a number."""
     taken: set[str] = set()
     addresses = []
     for board in boards:
@@ -185,7 +185,7 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 
 def link(source: str, target: str) -> str:
-    """Return a link to `target` for the page at `source`, both paths from the root."""
+    """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
     here, there = source.split("/")[:-1], target.split("/")
     same = 0
     while same < min(len(here), len(there) - 1) and here[same] == there[same]:

@@ -1,6 +1,6 @@
-"""The data API: the types that each address below `api/` returns, as JSON or CSV.
+"""The data API: the types that the addresses under `api/` return as JSON or CSV.
 
-A server returns parts of long lists; an export holds each list whole, in one file.
+The server pages long lists. An export writes each list to one file.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from racebot.web.view import Board, View
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
 MOST_FOUND = 50
-"""Players that a search by name returns at most."""
+"""The most players that a search by name returns."""
 RACES_IN_A_PIECE = 500
-"""Races whose changes are read at once for a CSV file."""
+"""Number of races to read at once while writing a CSV file of changes."""
 ROWS_IN_A_PIECE = 1000
 
 Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
 
 
 class BadQueryError(ValueError):
-    """A query that the API does not understand; the text says what is wrong."""
+    """The query string has an invalid or missing parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error, as problem details for HTTP APIs: https://www.rfc-editor.org/rfc/rfc9457."""
+    """An error, in the format of RFC 9457: https://www.rfc-editor.org/rfc/rfc9457."""
 
     title: str
     status: int
@@ -53,7 +53,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a list: `page` of `pages`, each of `per_page` items, `total` items in all."""
+    """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
 
     page: int
     per_page: int
@@ -67,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class BoardSummary:
-    """A leaderboard in short."""
+    """A summary of a leaderboard."""
 
     id: Id
     leaderboard: str
@@ -88,7 +88,7 @@ class Leaderboards:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardPart(LeaderboardReport):
-    """A leaderboard and a part of its listed players."""
+    """A leaderboard with one page of its listed players."""
 
     id: Id
     page: int
@@ -99,7 +99,7 @@ class LeaderboardPart(LeaderboardReport):
 
 @dataclass(frozen=True, slots=True)
 class RacesPart(Part):
-    """A part of a leaderboard's races, newest first."""
+    """One page of a leaderboard's races, newest first."""
 
     id: Id
     races: Sequence[RaceRow]
@@ -107,7 +107,7 @@ class RacesPart(Part):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes of ratings, in order. Ask again with `after` set to `next` to read on."""
+    """Rating changes, oldest first. To read on, repeat the request with `after` set to `next`."""
 
     id: Id
     after: int
@@ -124,7 +124,7 @@ class StandingOnBoard(PlayerStanding):
 
 @dataclass(frozen=True, slots=True)
 class PlayerOnBoard(StandingOnBoard):
-    """A player's standing on one leaderboard with all races, oldest first, and opponents, most met first."""
+    """A player's standing on one leaderboard, with every race, oldest first, and every opponent."""
 
     history: Sequence[PlayedRace]
     opponents: Sequence[OpponentRecord]
@@ -132,7 +132,7 @@ class PlayerOnBoard(StandingOnBoard):
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A player on every leaderboard, the last raced first."""
+    """A player's standing on every leaderboard, the most recently raced first."""
 
     id: str
     name: str
@@ -149,20 +149,20 @@ class FoundPlayers:
 
 @dataclass(frozen=True, slots=True)
 class RatedOnBoard(RaceOnBoard):
-    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did."""
+    """The rating changes of a race on one leaderboard. `note` says why, if no rating changed."""
 
     board: Id
 
 
 @dataclass(frozen=True, slots=True)
 class RatedRace(RaceReport):
-    """A race with its result and its changes on every leaderboard that it counts on."""
+    """A race with its result and its rating changes on every leaderboard that it counts on."""
 
     leaderboards: Sequence[RatedOnBoard]
 
 
 def all_leaderboards(view: View) -> Leaderboards:
-    """Return every leaderboard in short."""
+    """Return a summary of every leaderboard."""
     reports = [(board, view.report(board)) for board in view.boards]
     return Leaderboards(
         [
@@ -182,7 +182,7 @@ def all_leaderboards(view: View) -> Leaderboards:
 
 
 def leaderboard(view: View, board: Board, query: Mapping[str, str], *, served: bool) -> LeaderboardPart:
-    """Return a leaderboard and a part of its players."""
+    """Return a leaderboard with one page of its players."""
     report = view.report(board)
     part = _part(query, len(report.players), served=served)
     players = report.players[part.offset : part.offset + part.per_page]
@@ -191,14 +191,14 @@ def leaderboard(view: View, board: Board, query: Mapping[str, str], *, served: b
 
 
 def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool) -> RacesPart:
-    """Return a part of a leaderboard's races, newest first."""
+    """Return one page of a leaderboard's races, newest first."""
     part = _part(query, view.ledger.rated_count(board.stored), served=served)
     races = view.ledger.pages.races(board.key, part.per_page, part.offset)
     return extended(RacesPart, part, id=board.address.stem, races=races)
 
 
 def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
-    """Return the changes of the races after one of the leaderboard's sequence, in order."""
+    """Return rating changes in race order, starting after the sequence number `after` of the query."""
     after = _number(query, "after", 0, least=0)
     limit = _number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
     rows = list(view.ledger.pages.changes(board.key, after, limit))
@@ -206,7 +206,7 @@ def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
 
 
 def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | None:
-    """Return a player on one leaderboard, with all races and opponents."""
+    """Return a player's standing on one leaderboard, with every race and opponent."""
     standing = view.standing(board, player)
     if standing is None:
         return None
@@ -220,7 +220,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
 
 
 def player_on_boards(view: View, player_id: str) -> Player | None:
-    """Return a player on every leaderboard."""
+    """Return a player's standing on every leaderboard."""
     standings = view.standings(player_id)
     if not standings:
         return None
@@ -231,10 +231,10 @@ def player_on_boards(view: View, player_id: str) -> Player | None:
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
-    """Return players whose name contains a text, in any case.
+    """Return players whose name contains the query's `name`, ignoring case.
 
     Raises:
-        BadQueryError: the query has no such text.
+        BadQueryError: `name` is missing or empty.
     """
     wanted = query.get("name", "").strip().casefold()
     if not wanted:
@@ -250,7 +250,7 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
 
 
 def rated_race(view: View, name: str) -> RatedRace | None:
-    """Return a race with its result and its changes on each leaderboard."""
+    """Return a race with its result and its rating changes on each leaderboard."""
     report = view.race(name)
     if report is None:
         return None
@@ -262,19 +262,19 @@ def rated_race(view: View, name: str) -> RatedRace | None:
 
 
 def leaderboard_sheet(view: View, board: Board) -> Iterator[bytes]:
-    """Yield a leaderboard as CSV: one line for each listed player."""
+    """Yield a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
     rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
     return _sheet(columns, rows)
 
 
 def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterator[bytes]:
-    """Yield the changes of a leaderboard as CSV, in order, reading a few hundred races at a time.
+    """Yield the rating changes of a leaderboard as CSV, in race order.
 
     Args:
         view: the state of the ledger.
         board: the leaderboard.
-        after: leave out the headings and the races up to this one of the sequence.
+        after: skip the heading row and all races up to this sequence number.
     """
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before", "change"
@@ -291,7 +291,7 @@ def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterato
 
 
 def harmless(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs as a formula: text that could be one gets an apostrophe."""
+    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
         return f"'{value}"
     return value.isoformat() if isinstance(value, datetime) else value

@@ -1,7 +1,7 @@
-"""Graphs as inline SVG. Colours and fonts come from the style sheet, so that they follow light and dark.
+"""Draw charts as inline SVG. The style sheet sets colours and fonts, so charts follow light and dark mode.
 
-Coordinates are pixels of a drawing that is 760 wide; the page scales it. The margins leave room for
-the larger labels that the style sheet sets for phones.
+Coordinates are pixels in a drawing 760 pixels wide, which the page scales. The margins leave room for the
+larger labels that the style sheet sets on phones.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
 """Margins around the plot, in pixels."""
 
 MOST_POINTS = 200
-"""Longer histories are thinned to the highest and the lowest race of every few."""
+"""Histories with more races are thinned before drawing."""
 MOST_DOTS = 50
-"""Up to this number of races, each has a dot with its date and points."""
+"""With at most this many races, each gets a dot with its date and points."""
 MANY_DAYS = timedelta(days=75)
-"""A longer time has months below it, not days."""
+"""Time spans from this length on are labelled with months instead of days."""
 MOST_LABELS = 8
-"""Below bars."""
+"""Most labels below the bars."""
 _MARKS = 5
 _GRID_LINES = 5
 _BAR_SHARE = 0.72
-"""Share of its slot that a bar fills."""
+"""Width of a bar as a share of its slot."""
 
 
 def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> Markup:
-    """Draw points over time as a line that stays level between races.
+    """Draw points over time as a step line.
 
     Args:
-        moments: when each race ended, oldest first; at least two.
-        points: after each race.
-        label: description for readers who do not see the graph.
+        moments: end of each race, oldest first; at least two.
+        points: points after each race.
+        label: text alternative for screen readers.
     """
     races = _thinned(list(zip(moments, points, strict=True)))
     lines = _grid(min(points), max(points))
@@ -73,11 +73,11 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
 
 
 def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
-    """Draw counts as bars.
+    """Draw a bar chart of counts.
 
     Args:
-        counts: name and size of each bar.
-        label: description for readers who do not see the graph.
+        counts: label and count of each bar.
+        label: text alternative for screen readers.
     """
     svg = _drawing(label)
     y = _grid_lines(svg, _grid(0, max(count for _, count in counts)))
@@ -102,7 +102,7 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
 
 
 class _Scale:
-    """Turns values into vertical positions."""
+    """Maps values to vertical positions."""
 
     def __init__(self, low: float, high: float) -> None:
         self._low, self._high = low, high
@@ -113,7 +113,7 @@ class _Scale:
 
 
 def _grid(low: float, high: float) -> list[int]:
-    """Return round values for horizontal lines, from below `low` to above `high`."""
+    """Return round values for grid lines, from below `low` to above `high`."""
     rough = max((high - low) / _GRID_LINES, 1)
     size = 10 ** math.floor(math.log10(rough))
     step = int(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough))
@@ -134,7 +134,7 @@ def _grid_lines(svg: ET.Element, values: Sequence[int]) -> _Scale:
 
 
 def _thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
-    """Return few enough races to draw: the highest and the lowest of every few, the first and the last."""
+    """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
     size = -(-2 * len(races) // MOST_POINTS)
     if size <= 2:
         return races
@@ -146,7 +146,7 @@ def _thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
 
 
 def _marks(first: datetime, last: datetime) -> list[datetime]:
-    """Return moments to label below a time line: firsts of months, or days in a short one."""
+    """Return the moments to label on the time axis: the first of each month, or days for short spans."""
     span = last - first
     last -= span / 16  # a label closer to the end would be cut off
     if span < MANY_DAYS:

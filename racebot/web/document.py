@@ -1,4 +1,4 @@
-"""Documents: the body of a page or of data, whole or in pieces."""
+"""The body of a page or data file, in memory or streamed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CSV = "text/csv; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The content of one address."""
+    """The content at one address."""
 
     body: bytes
     media_type: str = HTML
@@ -20,11 +20,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Content of an address that may be too large to hold in memory.
+    """Content that may be too large to hold in memory.
 
     Attributes:
-        pieces: starts reading from the beginning.
-        media_type: of the whole.
+        pieces: return an iterator over the body; each call starts from the beginning.
+        media_type: the media type of the body.
     """
 
     pieces: Callable[[], Iterator[bytes]]

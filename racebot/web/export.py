@@ -1,7 +1,7 @@
-"""The pages as files for any host that serves files, or for opening from a folder.
+"""Write the pages to a folder, for a static host or for opening locally.
 
-An export renders the files whose token changed since the last one, and writes those whose content changed,
-each whole or not at all. Files that are no longer wanted are removed; files of others are never touched.
+An export renders the files whose token changed since the last export, and writes those whose content changed,
+each one atomically. It removes its own files that are no longer needed and never touches other files.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from racebot.web.pages import Pages
 from racebot.web.view import Publication, View
 
 MANIFEST = ".racebot-pages"
-"""Lists the files of the last export, one a line: path and token."""
+"""Manifest of the last export: one line per file, with its path and token."""
 FEW = 4000
-"""This number of files is rendered faster by one process than by several, which have to start first."""
+"""Up to this many files, one process is faster than the time it takes to start several."""
 AT_ONCE = 64
-"""Files that a process is given at a time."""
+"""Number of files handed to a process at a time."""
 
 Tokens = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Number of files that an export wrote, left as they were, and removed."""
+    """How many files an export wrote, left unchanged and removed."""
 
     written: int
     unchanged: int
@@ -59,14 +59,14 @@ class _Done:
 def export(
     ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False, processes: int = 0
 ) -> Exported:
-    """Write all pages into a folder.
+    """Write all pages to a folder.
 
     Args:
-        ledger: opened to read.
+        ledger: the ledger, opened for reading.
         publication: the operator's settings for pages.
         folder: created if it does not exist.
-        everything: render all files, not only those whose data changed.
-        processes: number of processes that render many files; 0 uses every core.
+        everything: render every file, not only those whose data changed.
+        processes: number of processes for a large export; 0 uses every core.
 
     Raises:
         ExportError: the folder cannot be written.
@@ -84,7 +84,7 @@ def export(
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
-    """Wait for another export into the same folder, and keep others waiting."""
+    """Hold the lock of the folder, so that only one export writes to it at a time."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -104,8 +104,8 @@ def _export(
         after = {file.path: file.token for file in wanted}
         if not changed and len(after) == len(before):
             return Exported(0, len(after), 0)
-        # Old and new names, without the tokens of files about to change: an export that is interrupted
-        # forgets none of its files, and the next one renders these again.
+        # List old and new names, but no tokens for files about to change. If this export is interrupted, the
+        # next one still knows every file and renders these again.
         _write_manifest(folder, before | after | dict.fromkeys((file.path for file in changed), ""))
         if processes > 1 and len(changed) > FEW:
             done = _render_in_processes(view, folder, changed, processes)
@@ -144,12 +144,12 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
 def _render_in_processes(view: View, folder: Path, changed: Sequence[File], processes: int) -> list[_Done]:
     """Render files in several processes, each with its own connection.
 
-    A race that is settled meanwhile may show on some pages already. Its token is new then, and the next
-    export renders these pages again.
+    A race settled during the export may appear on some pages and not on others. Its token has changed, so the
+    next export renders those pages again.
     """
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    # The largest documents, each on its own, come first: the processes end at about the same time.
+    # Start with the largest documents, one per task, so that all processes finish at about the same time.
     large = [file.path for file in changed if file.log is not None]
     others = [file.path for file in changed if file.log is None]
     parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
@@ -160,12 +160,14 @@ def _render_in_processes(view: View, folder: Path, changed: Sequence[File], proc
         with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=arguments) as pool:
             return [each for part in pool.map(_render_part, parts) for each in part]
     except BrokenProcessPool:
-        raise ExportError("a process that wrote pages was killed: is the memory full?") from None
+        raise ExportError(
+            "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Listings:
-    """The listings of all leaderboards, in a form that can be sent to a process."""
+    """The listings of all leaderboards, as a callable that can be pickled."""
 
     by_key: Mapping[int, Listing]
 
@@ -174,7 +176,7 @@ class _Listings:
 
 
 class _Worker:
-    """State of a process that renders files."""
+    """The state of a rendering process."""
 
     pages: Pages
     folder: Path
@@ -188,7 +190,7 @@ def _begin(database: Path, publication: Publication, folder: Path) -> None:
 
 
 def _exit_with_parent() -> None:
-    """End this process if the one that started it is killed, which would otherwise leave it behind."""
+    """End this process when its parent dies, so that a killed export leaves no process behind."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -200,7 +202,7 @@ def _render_part(paths: Sequence[str]) -> list[_Done]:
 
 
 def _write(path: Path, body: bytes) -> bool:
-    """Write a file, unless it has this content already."""
+    """Write a file unless it already has this content. Return whether it was written."""
     try:
         if path.stat().st_size == len(body) and path.read_bytes() == body:
             return False
@@ -214,7 +216,7 @@ def _write(path: Path, body: bytes) -> bool:
 
 
 def _extend(path: Path, pieces: Iterable[bytes]) -> None:
-    """Add to the end of a file, whole or not at all."""
+    """Append to a file atomically."""
     part = _part(path)
     shutil.copyfile(path, part)
     with part.open("ab") as file:
@@ -232,7 +234,7 @@ def _replace(part: Path, path: Path) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and its parents, readable by a web server whatever the umask."""
+    """Create a folder and its parents, readable by a web server whatever the umask."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
@@ -240,7 +242,7 @@ def _make(folder: Path) -> None:
 
 
 def _manifest(folder: Path) -> Tokens:
-    """Read the files of the last export with their tokens, which older manifests do not have."""
+    """Read the manifest of the last export. Older manifests have no tokens."""
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -250,7 +252,7 @@ def _manifest(folder: Path) -> Tokens:
 
 
 def _is_inside(path: str) -> bool:
-    """Return True for a relative path that stays inside its folder."""
+    """Return True if a relative path stays inside its folder."""
     return not path.startswith("/") and (".." not in path or ".." not in PurePosixPath(path).parts)
 
 
@@ -260,7 +262,7 @@ def _write_manifest(folder: Path, tokens: Tokens) -> None:
 
 
 def _remove(folder: Path, path: str) -> bool:
-    """Remove a file that an earlier export wrote, and the folders that it leaves empty."""
+    """Remove a file of an earlier export, and any folders left empty."""
     file = folder / path
     try:
         file.unlink()

@@ -1,6 +1,6 @@
-"""Figures of a leaderboard's own races: how ratings move, and how often they were right.
+"""Statistics of a leaderboard's races: how far ratings move, and how often they predicted correctly.
 
-Everything comes from the ledger: each race is compared with the ratings before it.
+Each race is compared with the stored ratings before it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.web.view import Board, View
 
 RACES = 1000
-"""Only the last races are looked at."""
+"""Number of recent races that the statistics cover."""
 EXPERIENCE = ((0, 0), (1, 4), (5, 9), (10, 29), (30, None))
-"""Groups by number of earlier races, for the size of changes."""
+"""Bounds of the groups by number of earlier races."""
 GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
-"""Groups of pairs by their difference in points."""
+"""Bounds of the groups by difference in points."""
 LEAST = 20
-"""Smaller groups are left out: chance would say more than they do."""
+"""Groups with fewer cases are left out as too noisy."""
 BAR = 100
-"""Points per bar of the distribution."""
+"""Width of a bar of the distribution, in points."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSizes:
-    """Sizes of changes in a player's races number `first` to `last`; `last` is None for all later ones.
+    """How far races number `first` to `last` of a player move the rating, in points.
 
-    `median` is the size that half of the changes exceed, `large` the one that a tenth exceeds.
+    `last` is None for the open-ended group. `median` and `large` are the 50th and 90th percentiles.
     """
 
     first: int
@@ -44,7 +44,7 @@ class ChangeSizes:
 
 @dataclass(frozen=True, slots=True)
 class LeadFigures:
-    """How often the higher rated of two racers was ahead, for leads of `low` to `high` points."""
+    """How often the higher-rated of two racers finished ahead, for leads of `low` to `high` points."""
 
     low: int
     high: int | None
@@ -55,9 +55,9 @@ class LeadFigures:
 
 @dataclass(frozen=True, slots=True)
 class FinishFigures:
-    """How often racers finished, for a quarter of all entries by predicted chance.
+    """How often racers finished, in one quartile of predicted finish probability.
 
-    `points` is the median rating of the group.
+    `points` is the median rating in the quartile.
     """
 
     cases: int
@@ -68,7 +68,7 @@ class FinishFigures:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Points of the listed players: quartiles, and the number of players in bars of `width` points."""
+    """The distribution of listed players' points: quartiles, and a histogram with bars of `width` points."""
 
     low: int
     median: int
@@ -79,21 +79,21 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class RaceFigures:
-    """Figures of the last `races` races with their `entries`.
+    """Statistics of the last `races` races.
 
     Attributes:
-        races: rated races looked at.
-        entries: entrants of these races.
-        changes: sizes of changes by experience.
+        races: number of rated races covered.
+        entries: number of entrants in these races.
+        changes: size of rating changes, by experience.
         finished: share of entries that finished.
         finishing: predicted and actual finishes, if the model predicts them.
-        unfinished: entries that did not finish.
-        gained_unfinished: of these, those that gained points.
-        winners: winning entries.
-        lost_winning: of these, those that lost points.
-        pairs: pairs of entrants of which one was ahead.
-        higher_ahead: share of pairs in which the higher rated was ahead; None without pairs.
-        gaps: the same by lead, of pairs without provisional ratings.
+        unfinished: number of entries that did not finish.
+        gained_unfinished: how many of those gained points.
+        winners: number of winning entries.
+        lost_winning: how many of those lost points.
+        pairs: number of pairs in which one entrant finished ahead.
+        higher_ahead: share of pairs in which the higher-rated entrant finished ahead; None without pairs.
+        gaps: the same share by lead, for pairs without a provisional rating.
     """
 
     races: int
@@ -112,7 +112,7 @@ class RaceFigures:
 
 @dataclass(frozen=True, slots=True)
 class BoardFigures:
-    """Figures of a leaderboard. `newcomer` is the rating before the first race, in points."""
+    """Statistics of a leaderboard. `newcomer` is the rating before the first race, in points."""
 
     newcomer: int
     distribution: Distribution | None
@@ -121,7 +121,7 @@ class BoardFigures:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Entrants of the races, in order: arrays of shape [entries], `states` [entries, k].
+    """The entrants of the races, in order: arrays of shape [entries], except `states` of [entries, k].
 
     `place` is infinite for unfinished entries.
     """
@@ -140,13 +140,13 @@ class _Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Pairs of entrants of which one was ahead: arrays of shape [pairs].
+    """Pairs in which one entrant finished ahead of the other: arrays of shape [pairs].
 
     Attributes:
-        gap: lead of the higher rated, in points.
-        right: 1 if the higher rated was ahead, 0 if not, ½ if both had equal points.
-        chance: the model's probability for the higher rated.
-        settled: neither rating was provisional.
+        gap: lead of the higher-rated entrant, in points.
+        right: 1 if the higher-rated entrant finished ahead, 0 if not, ½ for equal points.
+        chance: the model's probability that the higher-rated entrant finishes ahead.
+        settled: True if neither rating was provisional.
     """
 
     gap: FloatArray
@@ -156,7 +156,7 @@ class _Pairs:
 
 
 def board_figures(view: View, board: Board) -> BoardFigures:
-    """Work out the figures of a leaderboard."""
+    """Compute the statistics of a leaderboard."""
     model = registry.create(board.stored.model, board.stored.parameters)
     return BoardFigures(
         newcomer=int(model.points(model.initial()[np.newaxis, :])[0]),
@@ -211,7 +211,7 @@ def _change_sizes(races_before: NDArray[np.int64], size: NDArray[np.int64]) -> I
 
 
 def _finishing(entries: _Entries, model: RatingModel) -> Iterator[FinishFigures]:
-    """Compare predicted and actual finishes, from the lowest quarter of chances to the highest."""
+    """Yield predicted and actual finishes for each quartile of finish probability, lowest first."""
     if not isinstance(model, PredictsFinish):
         return
     chance = model.finish_probability(entries.states)

@@ -1,4 +1,4 @@
-"""All files of an export, each with a token that changes whenever its content may have changed.
+"""List the files of an export, each with a token that changes whenever its content may have changed.
 
 docs/pages.md lists the data that each page depends on.
 """
@@ -22,12 +22,12 @@ from racebot.web.view import Board, View
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of an export. Two exports with the same token would write the same content.
+    """A file of an export. As long as its token stays the same, so does its content.
 
     Attributes:
-        path: from the root of the export.
-        token: stands for everything that the content depends on.
-        log: set for a list of changes, which only grows while no race changes.
+        path: path from the root of the export.
+        token: hash of everything that the content depends on.
+        log: set for append-only lists of changes, which later exports can extend.
     """
 
     path: str
@@ -37,19 +37,19 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog:
-    """The races whose changes a file lists, in order."""
+    """The races in a file of rating changes, in order."""
 
     board: Board
     settings: str
     digests: Sequence[RaceDigest]
 
     def token(self, count: int | None = None) -> str:
-        """Return the token of the file when it lists the first `count` races, or all."""
+        """Return the token of a file with the first `count` races, or with all of them."""
         chosen = self.digests[:count]
         return f"{_token(self.settings, *(str(digest.value) for digest in chosen))}-{len(chosen)}"
 
     def listed_by(self, token: str) -> int | None:
-        """Return the sequence number up to which a file with an older token is right; None if it is not."""
+        """Return the last sequence number of a file with an older token, or None to rewrite the file."""
         count = token.rpartition("-")[2]
         if (
             not count.isdecimal()
@@ -62,7 +62,7 @@ class ChangeLog:
 
 @dataclass(frozen=True, slots=True)
 class _BoardTokens:
-    """Tokens of one leaderboard: of its settings, of everything on it, of each race and player."""
+    """The tokens of one leaderboard: for its settings, its whole content, each race and each player."""
 
     settings: str
     everything: str
@@ -71,7 +71,7 @@ class _BoardTokens:
 
 
 def files(view: View) -> Iterator[File]:
-    """Yield every file of an export. A page and the data of the same thing follow one another."""
+    """Yield every file of an export. A page is followed by its data file."""
     program = _token(
         __version__, _sources(), repr((view.publication.provisional_races, view.publication.site))
     )
@@ -157,7 +157,7 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
 
 @cache
 def _sources() -> str:
-    """Return a token of the code, templates and assets that make the pages."""
+    """Return a token of the code, templates and assets behind the pages."""
     return _token(*(f"{name} {body}" for name, body in _texts(resources.files("racebot.web"))))
 
 

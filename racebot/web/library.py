@@ -1,4 +1,4 @@
-"""Rendered documents, made in several threads and remembered while the ledger stays the same."""
+"""Render documents in several threads, and cache them until the ledger changes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from racebot.web.view import Publication, View
 
 CACHE_BYTES = 32 * 2**20
 LARGEST_SHARE = 8
-"""A document larger than the cache divided by this is not remembered."""
+"""A document larger than the cache size divided by this is not cached."""
 COMPRESSED_FROM = 1000
-"""Smaller documents are sent as they are."""
+"""Smaller documents are sent uncompressed."""
 _LEVEL = 6
 _GZIP = 31
 """`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
@@ -32,7 +32,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A document ready to send. `compressed` is its gzip form, None for a small one."""
+    """A document ready to send. `compressed` is its gzip form, or None for a small document."""
 
     document: Document
     compressed: bytes | None
@@ -44,10 +44,10 @@ class Rendered:
 
 
 class Cache:
-    """The documents used last, limited by their size in bytes. Safe to use from several threads.
+    """A thread-safe LRU cache of documents, bounded by their total size.
 
     Args:
-        limit: bytes of all documents together.
+        limit: total size in bytes.
     """
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
@@ -64,7 +64,7 @@ class Cache:
             return self._documents.get(key)
 
     def put(self, key: Key, rendered: Rendered, generation: int) -> None:
-        """Remember a document, unless it was rendered from an older generation or is too large."""
+        """Cache a document, unless it is from an older generation or too large."""
         with self._lock:
             if generation != self._generation or rendered.size > self._limit // LARGEST_SHARE:
                 return
@@ -76,14 +76,14 @@ class Cache:
                 self.size -= oldest.size
 
     def clear(self, generation: int) -> None:
-        """Forget all documents: from now on, only those of this generation are remembered."""
+        """Drop all documents. From now on, only documents of this generation are cached."""
         with self._lock:
             self._documents.clear()
             self._generation, self.size = generation, 0
 
 
 class Library:
-    """Renders the documents of the ledger at a path. Every method may be called from any thread.
+    """Renders and caches documents from the ledger. All methods are thread-safe, except `close`.
 
     Raises (all methods):
         LedgerError: the ledger cannot be read.
@@ -100,7 +100,7 @@ class Library:
         self.cache = Cache()
 
     def document(self, path: str, query: Mapping[str, str]) -> Rendered | Streamed | None:
-        """Return the content of a path now: from memory, if the ledger has not changed since."""
+        """Return the content at a path, from the cache if the ledger has not changed."""
         generation = self._current_generation()
         key = cache_key(path, query)
         known = self.cache.get(key) if key is not None else None
@@ -119,20 +119,20 @@ class Library:
         return rendered
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """Yield the pieces of a streamed document. Each call reads through its own connection."""
+        """Yield the pieces of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication)) as reader:
             content = reader.content(path)
             if isinstance(content, Streamed):
                 yield from content.pieces()
 
     def close(self) -> None:
-        """Close all connections. No other method may run at the same time or later."""
+        """Close all connections. Do not call any method during or after this."""
         for each in (*self._readers, self._watch):
             if each is not None:
                 each.close()
 
     def _current_generation(self) -> int:
-        """Return a number that grows whenever the database was written to or replaced."""
+        """Return a number that increases whenever the database has been written to or replaced."""
         with self._lock:
             try:
                 inode = self._database.stat().st_ino
@@ -166,11 +166,11 @@ class Library:
             if reader.inode == self._inode:
                 self._readers.append(reader)
                 return
-        reader.close()  # another file has taken the place of its database
+        reader.close()  # the database file has been replaced
 
 
 class _Reader:
-    """A connection to the ledger with the pages of one generation."""
+    """A connection to the ledger, with the pages of one generation."""
 
     def __init__(self, database: Path, publication: Publication, inode: int = 0) -> None:
         self.inode = inode
@@ -196,9 +196,9 @@ class _Reader:
 
 
 def cache_key(path: str, query: Mapping[str, str]) -> Key | None:
-    """Return the key of a page: its address with the query parameters that it understands.
+    """Return the cache key of a request: its route and the query parameters that the page accepts.
 
-    None for anything that is not rendered from the ledger.
+    Return None for documents that are not rendered from the ledger.
     """
     found = None if path in templating.ASSETS else route_of(path)
     if found is None:
@@ -208,7 +208,7 @@ def cache_key(path: str, query: Mapping[str, str]) -> Key | None:
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Compress a stream piece by piece."""
+    """Compress a stream with gzip, piece by piece."""
     stream = zlib.compressobj(_LEVEL, wbits=_GZIP)
     for piece in pieces:
         yield stream.compress(piece)

@@ -1,4 +1,4 @@
-"""The page of a leaderboard: search, order and pages of a list of players."""
+"""Render leaderboard pages, with search, sorting and paging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from racebot.web.view import Board
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table. `down` is True if its first order is from the highest to the lowest."""
+    """A column of the table. `down` is True if the first click sorts in descending order."""
 
     key: str
     label: str
@@ -50,7 +50,7 @@ _SORT_KEYS: dict[str, Callable[[ListedPlayer], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The search and order that a reader chose."""
+    """The search and sort order that a reader chose."""
 
     q: str
     sort: str
@@ -58,13 +58,13 @@ class Choice:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
-        """Read a choice from a query; anything missing or unknown gets its default."""
+        """Parse a query string. Missing and unknown values get their defaults."""
         column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
         down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
         return cls(query.get("q", "")[:100], column.key, down)
 
     def query(self, page: int = 1) -> str:
-        """Return the query that asks for this choice, as part of a link."""
+        """Return the query string for this choice and page."""
         pairs = {
             "q": self.q,
             "sort": "" if self.sort == "place" and not self.down else self.sort,
@@ -75,7 +75,7 @@ class Choice:
         return f"?{text}" if text else ""
 
     def sorted_by(self, column: Column) -> Choice:
-        """Return the choice after a click on a column's heading."""
+        """Return the choice after a click on a column heading."""
         return replace(self, sort=column.key, down=not self.down if column.key == self.sort else column.down)
 
     @property
@@ -99,14 +99,14 @@ def leaderboard_page(
 
     Args:
         board: the leaderboard.
-        report: its listed players.
-        path: where the page is.
-        number: of the page, from 1.
-        query: the reader's choice: `q`, `sort`, `order` and, if any of these is set, `page`.
+        report: the leaderboard's listed players.
+        path: the address of the page.
+        number: the page number, from 1.
+        query: the query string, with `q`, `sort`, `order` and, if any of these is set, `page`.
         served: True if a server can search and sort.
 
     Returns:
-        The page; None if there are not that many.
+        The page, or None if there is no page with that number.
     """
     choice = Choice.of(query)
     players = _chosen(report.players, choice)
@@ -138,7 +138,7 @@ def leaderboard_page(
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
-    """Return links to the first, the last and the neighbouring pages, with gaps between them."""
+    """Return links to the first, last and neighbouring pages, with gaps between them."""
     near = sorted({1, count, *range(max(1, number - 2), min(count, number + 2) + 1)})
     pages: list[PageLink] = []
     for previous, page in zip([0, *near], near, strict=False):

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the data API, derived from its types."""
+"""Derive the OpenAPI 3.1 description of the data API from its types."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ _SERVED_ONLY = {addresses.CHANGES_DATA, addresses.FIND_PLAYERS}
 
 _FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
 _FIELD_TEXTS = {
-    "board": "Second part of a leaderboard's `id`; `category` is the first",
+    "board": "The part of a leaderboard's `id` after the slash",
     "player": "The player's id on racetime.gg",
 }
 _QUERY: dict[str, Schema] = {
-    "page": {"schema": {"type": "integer", "minimum": 1, "default": 1}, "description": "Part of the list"},
+    "page": {"schema": {"type": "integer", "minimum": 1, "default": 1}, "description": "Page number"},
     "per_page": {
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
-        "description": "Items in a part",
+        "description": "Items per page",
     },
     "after": {
         "schema": {"type": "integer", "minimum": 0, "default": 0},
-        "description": "Return races after this one of the leaderboard's sequence",
+        "description": "Return races after this sequence number",
     },
     "limit": {
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
-        "description": "Races whose changes to return",
+        "description": "Number of races to return",
     },
     "name": {
         "schema": {"type": "string", "minLength": 1},
-        "description": "A part of the name, in any case",
+        "description": "Part of the name, in any case",
         "required": True,
     },
 }
 
 
 def description(*, served: bool) -> dict[str, Any]:
-    """Describe the API.
+    """Return the OpenAPI description of the API.
 
     Args:
-        served: True for a server; False for an export, with whole lists in files that end in `.json`.
+        served: True for a server; False for an export, whose `.json` files hold complete lists.
     """
     kinds = (*_ANSWERS.values(), api.Problem)
     adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
@@ -75,7 +75,7 @@ def description(*, served: bool) -> dict[str, Any]:
             answer = _answer(_summary(kind), "application/json", schemas[kind, "serialization"])
             paths[_path(route, served)] = _operation(route, _summary(kind), answer, problem, served)
     for route, summary in _SHEETS.items():
-        answer = _answer("A line of headings, then the rows", "text/csv", {"type": "string"})
+        answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
         paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {
         "openapi": "3.1.0",

@@ -1,4 +1,4 @@
-"""The content of every address: the one table that both the server and the export use."""
+"""Map every address to its content, for both the server and the export."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Content = Document | Streamed | None
 
 
 class Pages:
-    """All pages and data of one state of the ledger.
+    """Renders all pages and data from one snapshot of the ledger.
 
     Args:
-        view: the state.
-        served: True if a server answers, which can search, sort and return parts of lists; False for an
-            export, where each file holds a whole list.
+        view: the snapshot.
+        served: True for a server, which can search, sort and page lists; False for an export, whose files
+            hold complete lists.
     """
 
     def __init__(self, view: View, *, served: bool) -> None:
@@ -39,10 +39,10 @@ class Pages:
         self.served = served
 
     def document(self, path: str, query: Mapping[str, str]) -> Content:
-        """Return the content of a path; None if there is none.
+        """Return the content at a path, or None if there is none.
 
         Raises:
-            BadQueryError: the API does not understand the query.
+            BadQueryError: the query string is invalid.
         """
         if path in templating.ASSETS:
             return Document(templating.asset(path), templating.ASSETS[path])
@@ -247,9 +247,9 @@ class Pages:
 
 
 def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
-    """Return the route of a path and the values of its fields.
+    """Return the route that matches a path, and the values of its fields.
 
-    The front page may be asked for by an empty path, and data without `.json`.
+    An empty path means the front page, and `.json` may be left out.
     """
     path = path or addresses.FRONT.pattern
     if path.startswith("api/") and not path.endswith((".json", ".csv")):
@@ -261,14 +261,17 @@ def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
 def older_race_pages(total: int) -> int:
     """Return the number of pages of older races.
 
-    The newest page holds 100 to 199 races, so that the pages of older ones, numbered from the oldest,
-    never change.
+    Pages of older races are numbered from the oldest and never change, because the newest page holds 100 to
+    199 races.
     """
     return max(0, total // RACES_ON_A_PAGE - 1)
 
 
 def race_span(total: int, number: int | None) -> tuple[int, int]:
-    """Return the first and the last race on a page, counted from the oldest; None is the newest page."""
+    """Return the numbers of the first and last race on a page, counted from the oldest.
+
+    The newest page has the number None.
+    """
     if number is None:
         return older_race_pages(total) * RACES_ON_A_PAGE + 1, total
     return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
@@ -300,4 +303,4 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.SHEET: Pages._sheet,
     addresses.DATA: Pages._board_data,
 }
-"""Every route with the method that renders it; the first that matches a path counts."""
+"""Every route with its method. The first match wins."""

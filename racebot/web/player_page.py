@@ -1,4 +1,4 @@
-"""Figures on a player's page: peak, best and worst races, places taken, rating by month."""
+"""Compute a player's statistics: peak, best and worst races, places, and rating by month."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from racebot.ledger.history import PlayedRace
 from racebot.web.view import View
 
 LAST_PLACE = 10
-"""Places behind this one are counted together."""
+"""Places after this one are counted together."""
 RACES_NAMED = 5
-"""Best races, and as many worst ones."""
+"""Number of best races to show, and of worst races."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceCount:
-    """How often a player took a place."""
+    """How often a player finished in a place."""
 
     place: str
     races: int
@@ -27,7 +27,7 @@ class PlaceCount:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A player's races in one month, and the points after the last of them."""
+    """A player's races in one month, and the points after the last race."""
 
     first_day: date
     races: int
@@ -37,14 +37,14 @@ class Month:
 
 @dataclass(frozen=True, slots=True)
 class PlayerFigures:
-    """Figures worked out from a player's races.
+    """Statistics of a player's races.
 
     Attributes:
-        peak: the first race after which the points were highest.
+        peak: the race after which the points were highest; the first such race if there are several.
         only_settled: True if `best` and `worst` leave out races with a provisional rating.
-        best: the races that gained most.
-        worst: the races that cost most.
-        places: places taken, first to last, then unfinished races.
+        best: the races with the largest gains.
+        worst: the races with the largest losses.
+        places: count of each place, in order, then of unfinished races.
         months: rating by month, newest first.
     """
 
@@ -57,7 +57,7 @@ class PlayerFigures:
 
 
 def player_figures(view: View, races: Sequence[PlayedRace]) -> PlayerFigures:
-    """Work out the figures of a player's page from all of their races, oldest first."""
+    """Compute a player's statistics from all of their races, oldest first."""
     settled = [race for race in races if not view.provisional(race.races_before)]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
     return PlayerFigures(

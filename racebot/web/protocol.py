@@ -1,4 +1,4 @@
-"""HTTP connections that do not wait forever for slow clients."""
+"""An HTTP protocol with timeouts for slow clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS_TIMEOUT = 10.0
-"""Seconds until the headers of a request must have arrived."""
+"""Seconds within which the headers of a request must arrive."""
 WRITE_TIMEOUT = 30.0
 """Seconds that a client may stop reading a response."""
 
@@ -17,10 +17,10 @@ _END_OF_HEADERS = re.compile(rb"\n\r?\n")
 
 
 class ImpatientProtocol(H11Protocol):
-    """uvicorn's protocol, which closes connections that stall.
+    """uvicorn's HTTP protocol, with timeouts for reading headers and writing responses.
 
-    uvicorn itself limits the time between two requests (`timeout_keep_alive`), but neither the time before
-    the first one, nor that of incomplete headers, nor that of a response nobody reads.
+    uvicorn only limits the time between two requests (`timeout_keep_alive`). It waits forever for a first
+    request, for incomplete headers, and for clients that stop reading a response.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The pages over HTTP. Threads render and compress, so that a large page does not delay other requests."""
+"""Serve the pages over HTTP. Rendering runs in threads, so that a large page does not delay others."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ log = logging.getLogger(__name__)
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
 CONNECTIONS = 200
-"""Connections and requests at the same time; further ones are answered with 503."""
+"""Most concurrent connections and requests. Any more get a 503 response."""
 KEEP_ALIVE = 5
-"""Seconds that an idle connection stays open after a response."""
+"""Seconds to keep an idle connection open after a response."""
 SHUTDOWN_TIMEOUT = 5
-"""Seconds that open requests have to end when the server stops."""
+"""Seconds to wait for open requests when the server stops."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -49,7 +49,7 @@ Found = Rendered | Streamed | None
 
 
 class Desk:
-    """Gets documents from a library in threads. Requests for the same document wait for one rendering."""
+    """Renders documents in threads. Concurrent requests for the same document share one rendering."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -57,11 +57,11 @@ class Desk:
         self._under_way: dict[Key, asyncio.Future[Found]] = {}
 
     async def document(self, path: str, query: Mapping[str, str]) -> Found:
-        """Return the content of a path now.
+        """Return the content at a path.
 
         Raises:
             LedgerError: the ledger cannot be read.
-            BadQueryError: the API does not understand the query.
+            BadQueryError: the query string is invalid.
         """
         key = cache_key(path, query)
         if key in self._under_way:
@@ -78,7 +78,7 @@ class Desk:
 
 
 def application(database: Path, publication: Publication) -> Starlette:
-    """Return the pages of a ledger as an ASGI application."""
+    """Return an ASGI application that serves the pages of a ledger."""
     library = Library(database, publication)
     desk = Desk(library)
 
@@ -120,7 +120,7 @@ def application(database: Path, publication: Publication) -> Starlette:
 
 
 def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
-    """Return uvicorn's configuration: limits on connections, idle time and unfinished headers."""
+    """Return uvicorn's configuration, with limits on connections and slow clients."""
     return uvicorn.Config(
         app,
         http=ImpatientProtocol,
@@ -136,14 +136,14 @@ def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
 def serve(
     database: Path, publication: Publication, host: str, port: int, tell: Callable[[str], None]
 ) -> None:
-    """Serve until stopped.
+    """Serve the pages until stopped.
 
     Args:
         database: path of the ledger.
         publication: the operator's settings for pages.
         host: address to listen on.
         port: port to listen on; 0 takes any free one.
-        tell: called with a line for the operator once the port is open.
+        tell: called with the server's address once the port is open.
 
     Raises:
         OSError: the port cannot be opened.
@@ -189,12 +189,15 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _known(tags: str, tag: str) -> bool:
-    """Return True if a tag is one of `If-None-Match`, weak or not (RFC 9110, section 13.1.2)."""
+    """Return True if `If-None-Match` lists a tag, weak or strong.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
+    """
     return tags.strip() == "*" or tag.removeprefix("W/") in tags
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """Answer a request with a path or method that does not exist."""
+    """Return the response for an unknown path or method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
     answer = _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
     answer.headers.update(error.headers or {})
@@ -202,13 +205,13 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """Answer after an unexpected error. Its details go to the log only."""
+    """Return the response for an unexpected error. Only the log has its details."""
     del error
     return _error(request.url.path.lstrip("/"), 500, "Internal error.")
 
 
 def _error(path: str, status: int, text: str, detail: str = "") -> Response:
-    """Return an error as a page, or as problem details for programs."""
+    """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if path.startswith("api/"):
         body, media_type = to_json(api.Problem(text, status, detail)).encode(), "application/problem+json"
     else:

@@ -1,4 +1,4 @@
-"""Templates, and the filters that format names, numbers and dates. Jinja escapes all text."""
+"""Jinja templates and the filters that format names, numbers and dates. Jinja escapes all text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def render(template: str, path: str, **context: Any) -> bytes:
 
     Args:
         template: file name of the template.
-        path: address of the page, for the links on it.
+        path: address of the page, from which relative links are made.
         context: values that the template shows.
     """
     found = _environment().get_template(template)
@@ -39,42 +39,42 @@ def render(template: str, path: str, **context: Any) -> bytes:
 
 @cache
 def asset(path: str) -> bytes:
-    """Return a file of `ASSETS`."""
+    """Return the content of a file in `ASSETS`."""
     return resources.files("racebot.web").joinpath(path).read_bytes()
 
 
 @cache
 def fingerprint(path: str) -> str:
-    """Return a hash of an asset. Links contain it, so that browsers load a changed asset again."""
+    """Return a hash of an asset, which links contain so that browsers reload a changed asset."""
     return hashlib.sha256(asset(path)).hexdigest()[:10]
 
 
 def shown_name(name: str, limit: int = 60) -> str:
-    """Return a name from the site without invisible characters, shortened to `limit`."""
+    """Return a name from the site without invisible characters, cut to `limit` characters."""
     visible = printable(name).strip() or "?"
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
 
 
 def day(moment: str | datetime) -> str:
-    """Format a day: 3 May 2026."""
+    """Format a date, as in 3 May 2026."""
     parsed = _parsed(moment)
     return f"{parsed.day} {parsed:%b %Y}"
 
 
 def minute(moment: str | datetime) -> str:
-    """Format a day with its time in UTC."""
+    """Format a date with its time, as in 3 May 2026, 14:05 UTC."""
     return f"{day(moment)}, {_parsed(moment):%H:%M} UTC"
 
 
 def timer(length: float) -> str:
-    """Format a finish time in seconds: 1:02:03."""
+    """Format a finish time given in seconds, as in 1:02:03."""
     minutes, seconds = divmod(int(length), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
 def gap(seconds: float) -> str:
-    """Format the gap between two finish times: +0:07, +1:02:03."""
+    """Format the gap between two finish times, as in +0:07 or +1:02:03."""
     minutes, rest = divmod(int(seconds), 60)
     return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
 
@@ -97,7 +97,7 @@ def _counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def _slug(race: str) -> str:
-    """Return a race's name without its category."""
+    """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
 
 
@@ -106,7 +106,7 @@ def _host(address: str) -> str:
 
 
 def _sign(number: int) -> str:
-    """Return the CSS class of a change. The sign beside it says the same as the colour."""
+    """Return the CSS class that colours a change. The sign carries the same meaning as the colour."""
     return "gain" if number > 0 else "loss" if number < 0 else "same"
 
 

@@ -1,4 +1,4 @@
-"""The ledger as pages see it: leaderboards with their addresses, and a memory of expensive queries."""
+"""A snapshot of the ledger for the pages: leaderboards with their addresses, and cached queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding
 from racebot.web.addresses import BoardAddress, board_addresses
 
 _REMEMBERED = 32
-"""Races and players. Page and data of one are mostly asked for together."""
+"""Number of races and players to cache, since a page and its data are often requested together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Publication:
     """The operator's settings for pages.
 
     Attributes:
-        listing: which players a leaderboard lists.
-        provisional_races: ratings after fewer races are provisional.
+        listing: the rule that decides which players a leaderboard lists.
+        provisional_races: number of races below which a rating is provisional.
         site: address of the site, for links to race rooms and users.
     """
 
@@ -55,7 +55,7 @@ class Board:
 
 
 class View:
-    """One state of the ledger. Make a new one when the ledger has changed."""
+    """A snapshot of the ledger. Create a new one when the ledger has changed."""
 
     def __init__(self, ledger: Ledger, publication: Publication) -> None:
         self.ledger = ledger
@@ -68,7 +68,7 @@ class View:
 
     @cached_property
     def boards(self) -> list[Board]:
-        """All leaderboards, by category and name."""
+        """Every leaderboard, by category and name."""
         stored = self.ledger.leaderboards()
         addresses = board_addresses(stored)
         return [
@@ -92,11 +92,11 @@ class View:
         return self._reports[board.key]
 
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
-        """Return a player's standing on a leaderboard; None if they have not raced there."""
+        """Return a player's standing on a leaderboard, or None if they have not raced there."""
         return self._standing(board.key, player)
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
-        """Return a player's standing on each leaderboard they have raced on, the last raced first."""
+        """Return a player's standing on each of their leaderboards, the most recently raced first."""
         found = [
             (board, standing)
             for board in self.boards
@@ -109,11 +109,11 @@ class View:
         return self._history(board.key, player)
 
     def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
-        """Return everybody a player has raced on a leaderboard, the most met first."""
+        """Return a player's opponents on a leaderboard, the most frequent first."""
         return self._opponents(board.key, player)
 
     def race(self, name: str) -> RaceReport | None:
-        """Return a race by its full name; None if it counts on no leaderboard."""
+        """Return a race by its full name, or None if it counts on no leaderboard."""
         return self._race(name)
 
     def boards_of(self, report: RaceReport) -> list[Board]:
@@ -140,5 +140,5 @@ class View:
             report = queries.race_report(self.ledger, name)
         except NoSuchEntryError:
             return None
-        # A slug alone finds its race, too, but is not the race's address.
+        # The ledger also finds a race by its slug alone, which is not the race's address.
         return report if report.leaderboards and report.race == name else None

@@ -1,4 +1,4 @@
-"""The models in plain English, for racers."""
+"""Explain each model to racers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNFINISHED = """
 Racers who did not finish rank behind all finishers and are not ranked against each other.
 """
 _ORDER = f"""
-Your place is compared with the place that the ratings of all racers predict. {_UNFINISHED.strip()}
+Your place is compared with the place that everyone's ratings predict. {_UNFINISHED.strip()}
 """
 _PAIRS = f"""
 A race counts as one game against each other racer. You win against those behind you and lose against those
@@ -63,4 +63,4 @@ WORDS: dict[str, list[str]] = {
     model: [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
     for model, text in _TEXTS.items()
 }
-"""Paragraphs about each model, by its key."""
+"""Paragraphs that explain each model, by its key."""
