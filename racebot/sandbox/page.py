@@ -107,7 +107,7 @@ def _state(room: FakeRoom) -> str:
     state = str(room.status).replace("_", " ")
     if room.recorded:
         return f"{state}, recorded"
-    return state if room.recordable else f"{state}, not to be recorded"
+    return state if room.recordable else f"{state}, not recorded"
 
 
 def _entrant_row(room: FakeRoom, entrant: FakeEntrant) -> str:

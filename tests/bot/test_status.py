@@ -68,7 +68,7 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
     assert report.backfills == [UnfinishedBackfill(CATEGORY, 2)]
     text = shown(report)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
-    assert "Finished, waiting for their record: 1" in text
+    assert "Finished, not recorded yet: 1" in text
     assert "orb/b: chat, waiting since 0 seconds ago" in text
 
 
@@ -87,7 +87,7 @@ def test_many_are_counted_and_the_first_shown(ledger: Ledger) -> None:
         for number in range(25):
             ledger.pending.join(f"{CATEGORY}/r{number:02}", CATEGORY)
     text = shown(status(ledger, [CATEGORY], rooms_every=30, now=NOON))
-    assert "Rooms of races under way: 25" in text
+    assert "Open race rooms: 25" in text
     assert "orb/r19" in text
     assert "orb/r20" not in text
     assert "and 5 more" in text

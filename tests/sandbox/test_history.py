@@ -135,9 +135,9 @@ def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("{", "no JSON"),
-        ("7", "neither a list of races"),
-        ('{"races": 7}', "neither a list of races"),
+        ("{", "not valid JSON"),
+        ("7", "must hold a list of races"),
+        ('{"races": 7}', "must hold a list of races"),
         ("[7]", "race 0"),
         (
             '[{"slug": "a-1", "ended_at": "2025-05-01T10:00:00Z", "recorded": true}]',

@@ -297,7 +297,7 @@ def test_do_not_record(finished: Make) -> None:
     room = finished()
     room.do_not_record()
     assert (room.recordable, room.recorded) == (False, False)
-    with pytest.raises(RuleError, match="not to be recorded"):
+    with pytest.raises(RuleError, match="set to not recorded"):
         room.record()
 
 

@@ -298,7 +298,7 @@ def test_a_race_that_changed_nothing(ledger: Ledger, board: Leaderboard) -> None
     report = queries.race_report(ledger, "orb/d")
     (on,) = report.leaderboards
     assert (on.note, on.entrants) == ("fewer than two rated entrants to compare", [])
-    assert "changed nothing: fewer than two rated entrants" in shown(tables.print_race, report)
+    assert "no rating changed: fewer than two rated entrants" in shown(tables.print_race, report)
 
 
 def test_a_race_of_teams(ledger: Ledger) -> None:
