@@ -1,5 +1,6 @@
-"""Rating models: from players' states before a race and its outcome to their states after it.
+"""Rating models: compute players' new states from a race's outcome and their states before it.
 
 May import: errors, races.
-Invariant: pure. A model never sees a database, a name or a clock, and listing order changes nothing.
+Invariant: models are pure. They use no database, player names or clock, and do not depend on the order in
+which entrants are listed.
 """

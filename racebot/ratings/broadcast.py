@@ -1,4 +1,7 @@
-"""Broadcast parameters over candidates: a parameter is a number, or an array of shape [candidates]."""
+"""Broadcast parameters over the candidates of a sweep.
+
+A parameter is a number, or an array of shape [candidates].
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,25 @@ from racebot.ratings.model import FloatArray, Number
 
 
 def broadcast_to(parameter: Number, values: FloatArray) -> FloatArray:
-    """Return a parameter that broadcasts with `values`, whose first axis holds the candidates."""
+    """Reshape a parameter to broadcast with `values`, whose first axis is the candidates."""
     array = np.asarray(parameter, dtype=np.float64)
     return array.reshape(array.shape + (1,) * (values.ndim - array.ndim)) if array.ndim else array
 
 
 def per_entrant(parameter: Number) -> FloatArray:
-    """Return a parameter with an axis for the entrants: shape [1], or [candidates, 1] in a sweep."""
+    """Add an axis for entrants to a parameter: shape [1], or [candidates, 1] in a sweep."""
     return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]
 
 
 def candidate_shape(model: Any) -> tuple[int, ...]:
-    """Return the shape that a model's numeric parameters broadcast to: () for one parameter set."""
+    """Return the broadcast shape of a model's numeric parameters: () for a single parameter set."""
     values = [getattr(model, declaration.name) for declaration in fields(model)]
     flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return np.broadcast_shapes(*(np.shape(item) for item in flat if not isinstance(item, (str, bool))))
 
 
 def start_state(model: Any, *columns: Number) -> FloatArray:
-    """Stack these numbers into a newcomer's row: shape [k], or [candidates, k] in a sweep."""
+    """Stack numbers into a newcomer's state: shape [k], or [candidates, k] in a sweep."""
     shape = candidate_shape(model)
     return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
 

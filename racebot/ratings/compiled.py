@@ -1,7 +1,7 @@
-"""The kernels as machine code. Import this module through `racebot.ratings.fast` only: it needs Numba.
+"""Kernels compiled with Numba. Import this module only through `racebot.ratings.fast`.
 
-`register_jitable` lets compiled code call a plain Python function, which is compiled along. Where a function
-uses what Numba cannot compile, `overload` gives compiled code its own version
+`register_jitable` lets compiled code call a plain Python function. If Numba cannot compile a function,
+`overload` provides a version that it can
 (https://numba.readthedocs.io/en/stable/extending/overloading-guide.html).
 """
 
@@ -43,12 +43,12 @@ for _function in (
 
 _MOST = order_statistics.MOST_POINTS + 4
 _INTEGRATION: FloatArray = 0.5 + sici(np.pi * np.arange(-_MOST, _MOST + 1.0))[0] / np.pi
-"""The running integral of the sinc function by the distance of grid points, from `-_MOST`."""
+"""Running integral of the sinc function, indexed by distance in grid points from `-_MOST`."""
 
 
 @overload(order_statistics.posterior_moments)
 def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., Any]:
-    """Leave races with shared places to plain Python, and integrate surprising ones in logarithms."""
+    """Overload `posterior_moments`: leave ties to plain Python, and integrate upsets in log space."""
     complete_order_moments = order_statistics.complete_order_moments
 
     def moments(means: Any, scales: Any, places: Any) -> Any:
@@ -65,7 +65,7 @@ def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., An
 
 @register_jitable
 def _log_moments(means: Any, scales: Any) -> Any:
-    """Moments as `order_recursion` finds them, with the logarithms of the functions on a finer grid."""
+    """Return the moments as `order_recursion` does, in log space on a finer grid."""
     n = len(means)
     low, high, smallest = np.inf, -np.inf, np.inf
     for i in range(n):
@@ -101,7 +101,7 @@ def _log_moments(means: Any, scales: Any) -> Any:
 
 @register_jitable
 def _log_integral(values: Any, integral: Any) -> None:
-    """Fill with the logarithm of the running integral, in units of the step (`order_recursion`)."""
+    """Fill `integral` with the log of the running integral, in units of the step (see `order_recursion`)."""
     points = len(values)
     rise = values[1:] - values[:-1]
     integral[0] = values[0] - np.log(max(rise[0], 0.1))
@@ -124,7 +124,7 @@ def _tied_gradient(ratings: Any, race: Any) -> Callable[..., Any]:
 
 @overload(order_statistics.integrate)
 def _integrate(starts: Any, steps: Any, points: Any) -> Callable[..., Any]:
-    """The same sums with loops in place of matrix products, for the few points of one race."""
+    """Overload `integrate` with loops, which beat matrix products on the small grid of one race."""
     integration, most = _INTEGRATION, _MOST
 
     def integrate(starts: Any, steps: Any, points: Any) -> Any:
@@ -155,7 +155,7 @@ def _integrate(starts: Any, steps: Any, points: Any) -> Callable[..., Any]:
 
 @register_jitable
 def _fill_density(value: Any, start: Any, step: Any) -> None:
-    """Fill with exp(-z²/2) on a grid from `start`, by its recurrence to both sides of the largest value."""
+    """Fill `value` with exp(-z²/2) on a grid from `start`, by recurrence outward from the largest value."""
     points = value.shape[0]
     middle = min(max(int(np.rint(-start / step)), 0), points - 1)
     z = start + step * middle
@@ -174,7 +174,7 @@ def _fill_density(value: Any, start: Any, step: Any) -> None:
 
 @register_jitable
 def _running_integral(value: Any, level: Any, after: Any, integration: Any, most: Any, mirrored: Any) -> None:
-    """Fill `after` with the running integral of value·level, from the left or, mirrored, from the right."""
+    """Fill `after` with the running integral of value·level, from the left, or from the right if mirrored."""
     points = value.shape[0]
     after[:] = 0.0
     for j in range(points):
@@ -190,7 +190,7 @@ def _running_integral(value: Any, level: Any, after: Any, integration: Any, most
 
 @register_jitable
 def _arrange(group: Any, unfinished: Any, bounds: Any, lasts: Any) -> Any:
-    """Return per race the finishers, the worst placed first, their number, and which entrants are clamped."""
+    """Return for each race the finishers, worst placed first, their number, and the entrants to clamp."""
     order, counts = np.empty_like(group), np.zeros(len(lasts), dtype=np.int64)
     clamped = np.empty(len(group), dtype=np.bool_)
     for r in range(len(lasts)):
@@ -205,7 +205,7 @@ def _arrange(group: Any, unfinished: Any, bounds: Any, lasts: Any) -> Any:
 
 @register_jitable
 def _through(rate, table, p, players, group, unfinished, bounds, days, arranged, before, after, at):
-    """Rate races from `at` on with one candidate. Return the first that plain Python must rate."""
+    """Rate races from `at` on for one candidate. Return the first race that plain Python must rate."""
     order, counts, clamped = arranged
     for r in range(at, len(days)):
         a, b = bounds[r], bounds[r + 1]
@@ -364,4 +364,4 @@ KERNELS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
     "thurstone-filter": (thurstone_filter_one, thurstone_filter_many),
     "plackett-luce-hurdle": (plackett_luce_hurdle_one, plackett_luce_hurdle_many),
 }
-"""By model: for few candidates on one core, and for many on all cores."""
+"""For each model: the kernel for few candidates on one core, and for many on all cores."""

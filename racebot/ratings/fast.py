@@ -1,8 +1,8 @@
-"""Replay a history by compiled code: the extra `racebot[fast]`, for studies.
+"""Replay a history with compiled kernels, for studies. Needs the extra `racebot[fast]`.
 
-Without Numba everything here runs in plain Python. Compiled results may differ from plain ones in the last
-digits, so a ledger is always rated by `RatingModel.rate`. The first use of a model compiles its kernel,
-which takes seconds. Numba keeps the machine code on disk
+Without Numba, everything here runs in plain Python. Compiled results may differ in the last digits, so a
+ledger is always rated with `RatingModel.rate`. The first use of a model compiles its kernel, which takes
+seconds. Numba caches the machine code on disk
 (https://numba.readthedocs.io/en/stable/developer/caching.html).
 """
 
@@ -21,11 +21,11 @@ from racebot.ratings.kernel import KernelModel, Race
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
-"""Whether Numba is installed."""
+"""True if Numba is installed."""
 _MANY = 16
-"""From so many candidates on, the cores share them."""
+"""Fewest candidates to spread over several cores."""
 _BLOCK = 64
-"""Races that compiled code rates at a time. Threads wait for one another after each block."""
+"""Number of races that compiled code rates at a time. Threads synchronise after each block."""
 
 
 class Replayable(Protocol):
@@ -33,23 +33,23 @@ class Replayable(Protocol):
 
     @property
     def players(self) -> IntArray:
-        """Shape [n]: rows of the entrants in the table of states."""
+        """Return the entrants' rows in the table of states: shape [n]."""
         ...
 
     @property
     def outcome(self) -> Outcome:
-        """What happened; always `rateable`."""
+        """Return the outcome, which is always `rateable`."""
         ...
 
 
 def replay(
     model: RatingModel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Rate races one after another, and yield the states before and after each.
+    """Rate races in order, and yield the states before and after each.
 
     Args:
-        model: with single parameters, or with arrays of candidates.
-        races: in the order in which they are rated.
+        model: a model with single parameters, or with arrays of shape [candidates].
+        races: the races, in the order to rate them.
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
     kernel = _kernel(model)

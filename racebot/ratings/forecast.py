@@ -1,16 +1,16 @@
-"""Forecast a race: each entrant's chance to finish and to win, and their mean place.
+"""Forecast a race: each entrant's probability of finishing and of winning, and expected place.
 
-If performances are Gaussian (`PredictsPerformance`) and not all may finish (`PredictsFinish`), an entrant
-i finishes with probability p_i, independently of the others, and then performs with density f_i and
-cumulative function F_i. The chance to win is an integral over the winning performance,
+If performances are Gaussian (`PredictsPerformance`) and the model forecasts finishes (`PredictsFinish`),
+entrant i finishes with probability p_i, independently of the others, with a performance of density f_i and
+cumulative distribution function F_i. The win probability is an integral over the winning performance,
 
     p_i ∫ f_i(x) ∏_(j≠i) (1 - p_j (1 - F_j(x))) dx
 
-The chances sum to the probability that at least one entrant finishes.
+The win probabilities sum to the probability that at least one entrant finishes.
 
-Any other model only gives the probabilities P_ij that i is placed before j, DNFs included. The chance to win
-is then approximated by 1 / (1 + Σ_(j≠i) P_ji / P_ij), scaled to the sum 1. This is exact for two entrants,
-and if the odds of a pair are a quotient of strengths (Bradley-Terry, doi:10.2307/2334029).
+Other models only give the probability P_ij that i is placed before j, DNFs included. The win probability is
+then approximated by 1 / (1 + Σ_(j≠i) P_ji / P_ij), normalised to sum to 1. This is exact for two entrants,
+and for Bradley-Terry models, whose odds are ratios of strengths (https://doi.org/10.2307/2334029).
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ from scipy.special import ndtr
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
 
 REACH = 8.0
-"""Standard deviations beyond the outermost means to which performances are integrated."""
+"""Limits of integration, in standard deviations beyond the outermost means."""
 STEP = 0.1
-"""In units of the smallest standard deviation; the trapezoid rule then errs by less than 1e-9."""
+"""Step in units of the smallest standard deviation. The trapezoid rule is then accurate to 1e-9."""
 
 
 def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the probability that each entrant finishes, 1 without a finish forecast: shape [..., n].
+    """Return the probability that each entrant finishes: 1 if the model does not forecast finishes.
 
     Args:
-        model: any.
+        model: any model.
         states: shape [..., n, k].
+
+    Returns:
+        Shape [..., n].
     """
     if isinstance(model, PredictsFinish):
         return model.finish_probability(states)
@@ -42,7 +45,7 @@ def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that each entrant wins: shape [..., n].
 
     Args:
-        model: any.
+        model: any model.
         states: shape [..., n, k], n at least 1.
     """
     if isinstance(model, PredictsPerformance):
@@ -57,12 +60,12 @@ def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the mean place of each entrant, from 1: shape [..., n].
+    """Return the expected place of each entrant, from 1: shape [..., n].
 
-    Entrants who do not finish share the mean of the places left to them.
+    Entrants who do not finish share the mean of the remaining places.
 
     Args:
-        model: any.
+        model: any model.
         states: shape [..., n, k], n at least 1.
     """
     if isinstance(model, PredictsPerformance):
@@ -81,7 +84,7 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def _before(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the probability that the row's entrant is placed before the column's: shape [..., n, n]."""
+    """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n]."""
     return model.win_probability(states[..., :, np.newaxis, :], states[..., np.newaxis, :, :])
 
 

@@ -1,8 +1,8 @@
-"""Rate one race in plain floats: what the models share that can also be compiled.
+"""Base class for models that rate one race in plain floats, with a kernel that can also be compiled.
 
-A kernel is a function over one race and one parameter set. It reads columns of floats and fills columns
-that it is given. Plain Python passes lists, which is fast and gives the same bits everywhere a ledger is
-verified; `racebot.ratings.fast` compiles the same function and passes arrays.
+A kernel is a function of one race and one parameter set. It reads columns of floats and fills output columns.
+Plain Python passes lists, which is fast and bit-for-bit reproducible, as `racebot verify` requires.
+`racebot.ratings.fast` compiles the same function and passes arrays.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from racebot.ratings.broadcast import stack_parameters
 from racebot.ratings.model import FloatArray, Number
 
 Columns = list[list[float]]
-"""k columns of n numbers each; a two-dimensional array in compiled code."""
+"""k columns of n numbers each. In compiled code, a two-dimensional array."""
 
 
 class Race(NamedTuple):
-    """An outcome as lists of n entries, arrays in compiled code.
+    """An outcome as lists of n entries, or arrays in compiled code.
 
     Attributes:
-        group: of each entrant; a better group has a lower number.
-        unfinished: whether each did not finish.
-        last: whether each finished in the last place of a race that everybody finished.
-        worst_first: the finishers, the worst placed first.
-        day: when the race ended, in days since 1970-01-01 UTC.
+        group: group of each entrant; better groups have lower numbers.
+        unfinished: True for entrants who did not finish.
+        last: True for entrants in last place, if all entrants finished.
+        worst_first: indices of the finishers, worst placed first.
+        day: end of the race, in days since 1970-01-01 UTC.
     """
 
     group: list[int]
@@ -42,7 +42,7 @@ class Race(NamedTuple):
 
     @property
     def rateable(self) -> bool:
-        """Whether the race says anything, as `Outcome.rateable`."""
+        """Return True if the race can be rated; see `Outcome.rateable`."""
         return bool(self.worst_first) and min(self.group) != max(self.group)
 
     @classmethod
@@ -56,7 +56,7 @@ class Race(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Columns after the hurdle, after the order, and after the limits that no update may cross."""
+    """Columns after the hurdle update, after the order update, and after clamping to the limits."""
 
     finish: Columns
     place: Columns
@@ -64,20 +64,20 @@ class Steps(NamedTuple):
 
     @classmethod
     def like(cls, before: Columns) -> Steps:
-        """Make columns to be filled."""
+        """Allocate output columns of the shape of `before`."""
         return cls(*([column.copy() for column in before] for _ in cls._fields))
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelModel(ABC):
-    """Base of the models that rate a race by a kernel.
+    """Base class for models that rate a race with a kernel.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
     """
 
     key: ClassVar[str]
     kernel_parameters: ClassVar[tuple[str, ...]]
-    """Names of the parameters that the kernel needs, in the order of its settings."""
+    """Names of the kernel's parameters, in the order of its settings."""
 
     @abstractmethod
     def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
@@ -85,7 +85,7 @@ class KernelModel(ABC):
 
     @cached_property
     def settings(self) -> FloatArray:
-        """The kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
         values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
         return stack_parameters(values)
 
@@ -98,7 +98,7 @@ class KernelModel(ABC):
         return self._rate_each(states, race)
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """States of one race after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
+        """Return the states after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
         race = Race.of(outcome)
         if not race.rateable:
             return tuple((name, states.copy()) for name in Steps._fields)
@@ -118,7 +118,7 @@ class KernelModel(ABC):
         return after.reshape(shape)
 
     def rate_candidate(self, states: FloatArray, race: Race, settings: Sequence[float]) -> FloatArray:
-        """Rate one race with one candidate of a sweep: NaN if its ratings run away."""
+        """Rate one race with one candidate of a sweep. Return NaN if its ratings diverge."""
         try:
             return _to_rows(self.rate_race(states.T.tolist(), race, settings).limit)
         except (ArithmeticError, ValueError):
@@ -130,7 +130,7 @@ def per_candidate(states: FloatArray, settings: FloatArray) -> tuple[FloatArray,
 
     Args:
         states: shape [..., n, k].
-        settings: shape [p], or [candidates, p]; the candidates are the first of the leading axes.
+        settings: shape [p], or [candidates, p]; candidates are the first leading axis of the states.
 
     Returns:
         States of shape [c, n, k], settings of shape [c, p], and the shape of the result.

@@ -1,11 +1,10 @@
 """The interfaces of rating models.
 
-A model is an immutable value object with named parameters. A player's state is a row of k floats, and
-the model's one method takes the rows of a race's entrants and the outcome and returns new rows.
+A model is an immutable value object with named parameters. A player's state is a row of k floats. `rate`
+takes the states of a race's entrants and the outcome, and returns the new states.
 
-Shapes: states are [..., n, k] with n entrants. Leading axes are candidates: the same race rated for
-many parameter sets at once. A numeric parameter is then an array of shape [candidates], and broadcasts
-against the leading axis.
+States have shape [..., n, k] for n entrants. In a sweep, which rates the same race with many parameter sets
+at once, numeric parameters have shape [candidates] and broadcast against the leading axis.
 """
 
 from __future__ import annotations
@@ -24,39 +23,39 @@ Number = Any
 
 @runtime_checkable
 class RatingModel(Protocol):
-    """A rating system in the array interface. Implementations never mutate what they are given."""
+    """A rating model. Implementations never mutate their arguments."""
 
     key: ClassVar[str]
-    """Name in the registry, as written in settings and on the command line."""
+    """Key in the registry, in settings and on the command line."""
     rates_teams: ClassVar[bool]
-    """Whether `Outcome.team` is understood."""
+    """True if the model uses `Outcome.team`."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the k numbers of a player's state."""
+        """Return the names of the k numbers in a player's state."""
         ...
 
     def initial(self) -> FloatArray:
-        """State of a player without a race: shape [k], or [candidates, k] in a sweep."""
+        """Return the state of a player without races: shape [k], or [candidates, k] in a sweep."""
         ...
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        """States after the race: shape [..., n, k], like `states`.
+        """Return the states after a race: shape [..., n, k], like `states`.
 
-        An outcome that is not `rateable` returns the states unchanged.
+        The states are unchanged if the outcome is not `rateable`.
         """
         ...
 
     def rating(self, states: FloatArray) -> FloatArray:
-        """The number that ranks players, higher is better: shape [..., n]."""
+        """Return the rating by which players are ranked, higher is better: shape [..., n]."""
         ...
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        """The whole number that is shown: shape [..., n]."""
+        """Return the integer points that players see: shape [..., n]."""
         ...
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a player in state a is placed before one in state b: shape of the rows [...]."""
+        """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""
         ...
 
 
@@ -65,21 +64,21 @@ class Stepwise(Protocol):
     """A model that updates in steps: `finish`, `place`, and `limit`, which keeps every bound."""
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """Return the states after each named step, shaped like `states`; the last equal those of `rate`."""
+        """Return the states after each named step, shaped like `states`. The last equal those of `rate`."""
         ...
 
 
 @runtime_checkable
 class Carries(Protocol):
-    """A model that can start a season from the ratings of an earlier one."""
+    """A model whose ratings can carry over into a new season."""
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """States to start the next season from, shaped like `states`.
+        """Return the states at the start of the next season, shaped like `states`.
 
         Args:
-            states: at the end of a season, shape [..., n, k].
-            factor: share of a rating's distance to a newcomer's that is kept, from 0 to 1.
-            most_races: cap on the number of races that still count, if the model counts races.
+            states: states at the end of the last season, shape [..., n, k].
+            factor: share of the distance from a newcomer's rating to keep, from 0 to 1.
+            most_races: cap on the race count, if the model keeps one.
         """
         ...
 
@@ -89,16 +88,16 @@ class PredictsFinish(Protocol):
     """A model that forecasts finishes."""
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Probability that each player finishes their next race: shape [..., n]."""
+        """Return the probability that each player finishes their next race: shape [..., n]."""
         ...
 
 
 @runtime_checkable
 class PredictsPerformance(Protocol):
-    """A model in which the order of a race is that of independent Gaussian performances."""
+    """A model that orders a race by independent Gaussian performances."""
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance, should they finish: [..., n]."""
+        """Return mean and standard deviation of each player's next performance, given a finish: [..., n]."""
         ...
 
 

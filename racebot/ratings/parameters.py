@@ -1,4 +1,4 @@
-"""Named parameters of a model: declared as dataclass fields, read from text, written as JSON."""
+"""Declare a model's parameters as dataclass fields, and convert them from text and to JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from racebot.text.parse import did_you_mean
 def parameter(
     default: Any,
     *,
-    help: str,  # noqa: A002 - the word that argparse, click and pydantic users know
+    help: str,  # noqa: A002 - the usual name, as in argparse and click
     minimum: float | None = None,
     maximum: float | None = None,
     positive: bool = False,
@@ -29,13 +29,13 @@ def parameter(
 
     Args:
         default: a float, a bool, one of `choices`, or a tuple of floats.
-        help: one line for the operator who chooses the value.
+        help: one line that helps an operator choose the value.
         minimum: smallest value allowed.
         maximum: largest value allowed.
-        positive: the value must be greater than zero.
-        search: the range in which tuning searches; None if the number is not worth tuning.
-        choices: the words allowed, for a parameter that is a word.
-        optional: None (written `none`) is allowed and leaves the feature out.
+        positive: True if the value must be greater than zero.
+        search: the range that tuning searches; None to exclude the parameter from tuning.
+        choices: the allowed words, for a parameter that is a word.
+        optional: True if None (written `none`) is allowed, which switches the feature off.
     """
     metadata = {
         "help": help,
@@ -50,37 +50,37 @@ def parameter(
 
 
 def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> Any:
-    """Declare a base class's parameter again, with another default.
+    """Redeclare a base class's parameter with a different default.
 
     Args:
-        base: the class that declares it.
-        name: the parameter.
+        base: the class that declares the parameter.
+        name: the name of the parameter.
         default: the subclass's default.
-        changed: other differences of its declaration, such as `search`.
+        changed: other changes to the declaration, such as `search`.
     """
     return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})
 
 
 def declared(model: type[Any]) -> tuple[Field[Any], ...]:
-    """Return the declared parameters of a model class, in order."""
+    """Return the parameters that a model class declares, in order."""
     return tuple(f for f in fields(model) if "help" in f.metadata)
 
 
 def defaults(model: type[Any]) -> dict[str, Any]:
-    """Return each parameter's default, ready for JSON."""
+    """Return the default of each parameter, as JSON values."""
     return {f.name: _plain(f.default) for f in declared(model) if f.default is not MISSING}
 
 
 def as_json(model: Any) -> dict[str, Any]:
-    """Return a model's parameters by name, ready for JSON; `from_mapping` reads them back."""
+    """Return a model's parameters by name, as JSON values. `from_mapping` is the inverse."""
     return {f.name: _plain(getattr(model, f.name)) for f in declared(type(model))}
 
 
 def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Check and convert parameters given by name. Numbers may be text, as in the environment.
+    """Validate and convert parameters. Numbers may be text, as in environment variables.
 
     Raises:
-        ModelError: an unknown name (the valid ones are listed), or a value the parameter cannot take.
+        ModelError: a name is unknown or a value is invalid. The message lists the valid names.
     """
     known = {f.name: f for f in declared(model)}
     converted: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""All rating models by key. Make a model from its key and named parameters."""
+"""All rating models by key, and a function that creates one from its key and parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
     "use `racebot iterate`"
 }
-"""Models that cannot rate races one by one, and why."""
+"""Models that cannot rate races one by one, with the reason."""
 
 
 WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(
@@ -63,11 +63,10 @@ WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(
 
 
 def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel:
-    """Make a model from its key and any parameters that differ from its defaults.
+    """Create a model from its key and the parameters that differ from its defaults.
 
     Raises:
-        ModelError: an unknown key or parameter, or a value that a parameter cannot take; the text lists
-            what is valid.
+        ModelError: a key, parameter or value is invalid. The message lists the valid ones.
     """
     if key in OFFLINE:
         raise ModelError(f"{key} {OFFLINE[key]}")

@@ -177,7 +177,7 @@ async def test_errors_name_the_problem(control: Control) -> None:
     assert await control.refused("enter", race=race, user="Nobody") == (404, "no user 'Nobody'")
     assert await control.refused("enter", race=race) == (400, "missing argument: user")
     assert (await control.refused("record", race=race))[0] == 409
-    assert await control.refused("edit_time", race=race, user="Ann") == (400, "missing: time")
+    assert await control.refused("edit_time", race=race, user="Ann") == (400, "missing argument: time")
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
     assert (await control.refused("spoil_frames", fault="nosuch"))[0] == 400
     assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404

@@ -247,7 +247,7 @@ def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes:
 def test_a_player_whose_races_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.player_report(ledger, "Fay", everybody)
     assert report == PlayerReport("id-fay", "Fay", [])
-    assert "none of these races has been rated yet" in shown(tables.print_player, report)
+    assert "none of this player's races has been rated yet" in shown(tables.print_player, report)
 
 
 def test_nobody_of_that_name(ledger: Ledger, board: Leaderboard) -> None:

@@ -1,6 +1,7 @@
 """Two-player Elo, exponential and Gaussian.
 
-Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §3.1.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 3.1,
+https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 """
 
 from __future__ import annotations
@@ -20,46 +21,55 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
 Gain = Callable[[FloatArray], FloatArray]
-"""Points that move from the loser of a pair to the winner, by the winner's lead in rating."""
+"""Maps the winner's lead in rating to the update: the winner's gain and the loser's loss."""
 
 
 def exponential_gain(lead: FloatArray) -> FloatArray:
-    """Return 1 / (1 + e^lead) (§3.1.1): the likelihood gradient equals won minus expected."""
+    """Return the gain of a win for exponential performances: 1 / (1 + e^lead).
+
+    The gradient of the log-likelihood equals the actual score minus the expected score (section 3.1.1).
+    """
     gain: FloatArray = expit(-lead)
     return gain
 
 
 def gaussian_gain(lead: FloatArray) -> FloatArray:
-    """Return φ/Φ of lead/√2, over √2 (§3.1.2, by likelihood). It grows like -lead/2 for an upset."""
+    """Return the gain of a win for Gaussian performances: φ(z)/Φ(z)/√2 with z = lead/√2.
+
+    This is the gradient of the log-likelihood (section 3.1.2). For an upset it grows like -lead/2.
+    """
     z = lead / np.sqrt(2)
     gain: FloatArray = np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(4 * np.pi)
     return gain
 
 
 def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
-    """Return won minus expected (§3.1.2): the chance that the loser had, between 0 and 1."""
+    """Return the gain of a win under the original, bounded rule: the loser's win probability.
+
+    This is the actual score minus the expected score (section 3.1.2).
+    """
     gain: FloatArray = ndtr(-lead / np.sqrt(2))
     return gain
 
 
 def exponential_win(lead: FloatArray) -> FloatArray:
-    """Return the chance that an exponential performance beats another: logistic in the lead."""
+    """Return the win probability for exponential performances, which is logistic in the lead."""
     return exponential_gain(-lead)
 
 
 def gaussian_win(lead: FloatArray) -> FloatArray:
-    """Return the chance that a Gaussian performance of unit variance beats another: Φ(lead/√2)."""
+    """Return the win probability for Gaussian performances of unit variance: Φ(lead/√2)."""
     return bounded_gaussian_gain(-lead)
 
 
 def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -> FloatArray:
-    """Return how far each pair moves its first member: shape [..., n, n]; the sum over a row is the move.
+    """Return the update of entrant i (row) from the pair with entrant j (column): shape [..., n, n].
 
     Args:
         ratings: shape [..., n].
-        groups: the order; nothing is observed between two of a group.
-        gain: the value of a win.
-        ties: whether two of a group drew, half won and half lost, instead.
+        groups: the observed order. Members of the same group are not compared, unless `ties` is set.
+        gain: the gain of a win.
+        ties: True if members of the same group drew: half a win and half a loss each.
     """
     won = groups.before()
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
@@ -71,10 +81,10 @@ def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -
 
 @dataclass(frozen=True, kw_only=True)
 class TwoPlayerElo(SingleParameterModel):
-    """Base of the two versions.
+    """Base class of two-player Elo.
 
     Raises:
-        ModelError: from `rate`, for a race of more than two.
+        ModelError: from `rate`, for a race with more than two entrants.
     """
 
     rates: tuple[Number, ...] = inherited("rates", (0.2,))
@@ -82,7 +92,7 @@ class TwoPlayerElo(SingleParameterModel):
     @property
     @abstractmethod
     def gain(self) -> Gain:
-        """The value of a win."""
+        """Return the gain of a win."""
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         players = groups.label.size - (self.dummy is not None)
@@ -94,7 +104,7 @@ class TwoPlayerElo(SingleParameterModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialElo(TwoPlayerElo):
-    """The logistic version (§3.1.1)."""
+    """Elo with exponential performances, so that win probabilities are logistic (section 3.1.1)."""
 
     key: ClassVar[str] = "elo-exponential"
 
@@ -108,7 +118,7 @@ class ExponentialElo(TwoPlayerElo):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianElo(TwoPlayerElo):
-    """The Gaussian version (§3.1.2), by likelihood or by the original, bounded rule."""
+    """Elo with Gaussian performances, by likelihood or by the original, bounded rule (section 3.1.2)."""
 
     key: ClassVar[str] = "elo-gaussian"
 

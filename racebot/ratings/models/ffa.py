@@ -1,7 +1,7 @@
 """Elo and Glicko for free-for-all races, and a naive baseline.
 
 Source: A. Dehpanah et al., "The Evaluation of Rating Systems in Online Free-for-All Games",
-https://arxiv.org/abs/2008.06787, §III.
+https://arxiv.org/abs/2008.06787, section III. Section numbers below refer to it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ UNFINISHED_HELP = "whether players who share a place, such as those who did not 
 
 
 def normalised_results(groups: Groups) -> FloatArray:
-    """(N - rank) / C(N, 2), which sums to one; those who share ranks have the mean of them."""
+    """Return each entrant's share of the results, (N - rank) / C(N, 2), which sum to one.
+
+    Entrants who share ranks get the mean of those ranks.
+    """
     n = groups.label.size
     return (n - groups.places()) / (n * (n - 1) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EloFfa(SingleParameterModel):
-    """Elo over all pairs, results and expectations normalised to one (§III A).
+    """Elo over all pairs, with results and expectations normalised to one (section III A).
 
-    `rates` is the K of the source. Its odds are powers of e, not of ten. The defaults are those of its §V.
+    `rates` is K in the source. Odds are powers of e, not of ten. The defaults are those of section V.
     """
 
     key: ClassVar[str] = "elo-ffa"
@@ -59,17 +62,17 @@ class EloFfa(SingleParameterModel):
 
 
 def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return g of the source: how much a variance weakens a comparison; 1 without variance."""
+    """Return Glicko's g: the factor by which uncertainty weakens a comparison; 1 without variance."""
     factor: FloatArray = (1 + 3 * q**2 * variance / np.pi**2) ** -0.5
     return factor
 
 
 @dataclass(frozen=True, kw_only=True)
 class GlickoFfa:
-    """Glicko over all pairs, results and expectations normalised to one (§III B).
+    """Glicko over all pairs, with results and expectations normalised to one (section III B).
 
-    The source weighs the change with g(σ_j) without saying which of several opponents j is. Here it is the
-    mean over the opponents that the player was compared with, which for two players is what is printed.
+    The source multiplies the change by g(σ_j) without saying which opponent j is. This uses the mean over all
+    opponents the player was compared with, which agrees with the source for two players.
     """
 
     key: ClassVar[str] = "glicko-ffa"
@@ -120,10 +123,10 @@ class GlickoFfa:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousRank:
-    """Predict that every player repeats the place of their last race (§III D).
+    """Predict that every player repeats the rank of their last race (section III D).
 
-    The state is the last observed rank, 0 for a player without one. A naive baseline: it ignores
-    the opponents and their number.
+    This naive baseline ignores the opponents and their number. The state is the last observed rank, or 0 for
+    a player without one.
     """
 
     key: ClassVar[str] = "previous-rank"
@@ -141,7 +144,7 @@ class PreviousRank:
         return after
 
     def rating(self, states: FloatArray) -> FloatArray:
-        """Minus the predicted rank; for a newcomer that is half the number of the players given."""
+        """Return minus the predicted rank, which for a newcomer is half the number of players."""
         rank = states[..., 0]
         return -np.where(rank == 0, rank.shape[-1] / 2 if rank.ndim else 1.0, rank)
 
@@ -149,6 +152,6 @@ class PreviousRank:
         return to_points(self.rating(states))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return one or zero by the previous ranks; a half if they are equal or one is missing."""
+        """Return 1 or 0 by comparing previous ranks, or ½ if they are equal or one is missing."""
         known = (a[..., 0] > 0) & (b[..., 0] > 0)
         return np.where(known, (1 + np.sign(b[..., 0] - a[..., 0])) / 2, 0.5)

@@ -1,4 +1,7 @@
-"""The parameters, points and forecasts that the hurdle models with Gaussian skills share."""
+"""Shared parameters, points and forecasts of the hurdle models with Gaussian skills.
+
+docs/model.md derives them.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.parameters import parameter
 
 MOST_ODDS_DOUBT = 8.0
-"""Largest λ: without a bound, a fit to a few dozen races runs away."""
+"""Upper bound on λ. Without it, a fit to a few dozen races diverges."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianHurdleModel(KernelModel, ABC):
-    """Base of the hurdle models with Gaussian skills: their points and their forecasts.
+    """Base class of the hurdle models with Gaussian skills.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
 
     Raises:
-        ModelError: when made with a lapse of 1 or more.
+        ModelError: on creation, if the lapse is not below 1.
     """
 
     rates_teams: ClassVar[bool] = False
@@ -80,19 +83,19 @@ class GaussianHurdleModel(KernelModel, ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Names of the k numbers of a player's state."""
+        """Return the names of the k numbers in a player's state."""
 
     @abstractmethod
     def initial(self) -> FloatArray:
-        """Return the state of a player without a race: shape [k], or [candidates, k] in a sweep."""
+        """Return the state of a player without races: shape [k], or [candidates, k] in a sweep."""
 
     @abstractmethod
     def rating(self, states: FloatArray) -> FloatArray:
-        """Return the number that ranks players, higher is better: shape [..., n]."""
+        """Return the rating by which players are ranked, higher is better: shape [..., n]."""
 
     @abstractmethod
     def skill_variance(self, states: FloatArray) -> FloatArray:
-        """Return the variance of the belief about each skill: shape [..., n]."""
+        """Return the variance of each player's skill estimate: shape [..., n]."""
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
@@ -102,11 +105,11 @@ class GaussianHurdleModel(KernelModel, ABC):
         return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
+        """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].
 
-        Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating against the scatter of two performances and the
-        doubt about two skills. The ratings already hold what finishing says about skill, so the chances to
-        finish are left out (docs/model.md).
+        This is Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating, relative to the variance of two
+        performances and the uncertainty of two skills. Finish probabilities are left out, because the ratings
+        already reflect them (see docs/model.md).
         """
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
@@ -115,9 +118,9 @@ class GaussianHurdleModel(KernelModel, ABC):
         return probability
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Probability that each player finishes their next race: shape [..., n].
+        """Return the probability that each player finishes their next race: shape [..., n].
 
-        Has its own parameters: the hurdle parameters control how informative a finish is, not how likely.
+        It has separate parameters: those of the hurdle control how informative a finish is, not how likely.
         """
         rating = self.rating(states)
         width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
@@ -125,9 +128,9 @@ class GaussianHurdleModel(KernelModel, ABC):
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance, should they finish: [..., n].
+        """Return mean and standard deviation of each player's next performance, given a finish: [..., n].
 
-        Scaled as the odds of a pair are, so that the odds of a race agree with them.
+        They are scaled like the odds of a pair, so that the odds of a race agree with those of its pairs.
         """
         rating = self.rating(states)
         doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)

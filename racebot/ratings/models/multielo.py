@@ -1,6 +1,6 @@
-"""Multielo: Elo with scores shared out among all entrants.
+"""Multielo: Elo with scores by place, shared among all entrants.
 
-Source: D. Cunningham, https://github.com/djcunningham0/multielo, "Methodology".
+Source: D. Cunningham, "multielo", section "Methodology", https://github.com/djcunningham0/multielo.
 
 Actual and expected scores both sum to one over the entrants; the change is K(N-1)(actual - expected).
 """
@@ -23,13 +23,13 @@ LN10 = float(np.log(10))
 
 
 def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: bool) -> FloatArray:
-    """Share of the score that each entrant's chances of winning each pair promise: shape [..., n].
+    """Return the expected share of the score, from the win probabilities of all pairs: shape [..., n].
 
     Args:
         ratings: shape [..., n].
-        groups: the order; two members of a group were not compared, so each expects and gets a half.
-        unit: rating lead that makes the odds e to 1; a number or an array of shape [candidates].
-        ties: whether two of a group drew, which makes their chances count.
+        groups: the observed order. Members of a group were not compared, so each expects and scores a half.
+        unit: rating lead at which the odds are e to 1; a number, or an array of shape [candidates].
+        ties: True if members of a group drew, so that their win probabilities count.
     """
     n = ratings.shape[-1]
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
@@ -42,9 +42,10 @@ def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiElo(SingleParameterModel):
-    """Linear or exponential scores by place; those who share places share the mean of their scores.
+    """Multielo with linear or exponential scores by place.
 
-    `rates` is the K of the source. On the defaults, two players move as in chess.
+    Entrants who share places share the mean of their scores. `rates` is K in the source. With the defaults, a
+    two-player race is rated as in chess.
     """
 
     key: ClassVar[str] = "multielo"
@@ -75,11 +76,11 @@ class MultiElo(SingleParameterModel):
         return moves
 
     def scores(self, groups: Groups) -> FloatArray:
-        """Actual scores, which sum to one: shape [n], or [candidates, n] if the base is an array."""
+        """Return the actual scores, which sum to one: shape [n], or [candidates, n] in a sweep of the base."""
         stages = groups.stages(worst_first=False)
         behind = np.arange(groups.label.size - 1, -1, -1.0)
         power = np.log(per_entrant(self.score_base))
-        # The linear score is the limit of the exponential one as the base goes to 1.
+        # The linear score is the limit of the exponential score as the base approaches 1.
         curved = np.where(np.abs(power) < 1e-9, 1.0, power)
         by_place = np.where(np.abs(power) < 1e-9, behind, np.expm1(curved * behind) / curved)
         total = np.zeros((*by_place.shape[:-1], by_place.shape[-1] + 1))

@@ -1,6 +1,7 @@
-"""Pairwise Elo: a race as one game per pair of entrants.
+"""Pairwise Elo: treat a race as one game per pair of entrants.
 
-Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §3.2.1.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 3.2.1,
+https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from racebot.ratings.ranking import Groups
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseElo(SingleParameterModel):
-    """Sum or mean of the two-player updates; the defaults are the published ones (§5.1) for the sum."""
+    """Sum or mean of two-player updates. The defaults are the published ones for the sum (section 5.1)."""
 
     key: ClassVar[str] = "pairwise-elo"
 
@@ -53,7 +54,7 @@ class PairwiseElo(SingleParameterModel):
         ties = self.unfinished == "tie"
         moves: FloatArray = pair_moves(ratings, groups, gain, ties=ties).sum(-1)
         if self.combine == "mean":
-            # Over the pairs that were compared, which without ties are not all.
+            # Average over the pairs that were compared; without ties that is not every pair.
             moves /= ratings.shape[-1] - 1 if ties else np.abs(groups.before()).sum(-1)
         return moves
 

@@ -1,12 +1,12 @@
-"""Plackett-Luce: exponential performances.
+"""The Plackett-Luce model, with exponential performances.
 
-Source: "Multiplayer generalizations of Elo rating system",
-https://github.com/blkerby/MultiEloRating, §3.2.2, §4 and §5.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", sections 3.2.2, 4 and 5,
+https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
-A race is a sequence of eliminations. With rates λ = e^(-r) the entrant whose exponential clock rings
-first is placed last. In the reversed orientation, with λ = e^r, the entrant whose clock rings first wins.
-Entrants who are still racing share the loss of each entrant who leaves, in proportion to their rates, so
-the losses of those who leave describe a stage.
+A race is a sequence of eliminations. Each entrant has an exponential clock with rate λ = e^(-r), and the
+entrant whose clock rings first is placed last. In the reversed orientation, λ = e^r and the first clock to
+ring wins. At each elimination the eliminated entrant loses rating, and the remaining entrants gain it in
+proportion to their rates, so a stage is fully described by the losses.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
 PRECISION = 1e-11
-"""Relative error allowed in the integrals over time."""
+"""Relative error tolerance of the integrals over time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuce(SingleParameterModel):
-    """Gradient of the Plackett-Luce likelihood; the defaults are the published ones (§5.2).
+    """Follow the gradient of the Plackett-Luce log-likelihood. Defaults are as published (section 5.2).
 
-    `unfinished` says how to read a group of more than one (the unfinished, finishers with equal times, and
+    `unfinished` selects how to treat a group of several entrants (DNFs, finishers with equal times, or
     entrants who share the last place with the dummy):
 
-    - exact: the order inside the group is unobserved, and summed over.
-    - independent: as if each member had met the rest of the race alone.
-    - tie: every order of the group counts equally, so that two who tie have half a win each.
+    - exact: marginalise over the unobserved order within the group.
+    - independent: treat each member as if it had met the rest of the race alone.
+    - tie: average over every order of the group, so that two tied entrants get half a win each.
     """
 
     key: ClassVar[str] = "plackett-luce"
@@ -61,7 +61,7 @@ class PlackettLuce(SingleParameterModel):
         sign = -1.0 if self.orientation == "standard" else 1.0
         stages = groups.stages(worst_first=sign < 0)
         order, start, stop = stages.order, stages.start, stages.stop
-        # Only differences count; from the best down, ratings of any size fit.
+        # Only differences matter. Subtracting the best rating prevents overflow.
         rates = np.exp(sign * (ratings - ratings.max(-1, keepdims=True))[..., order])
         masses = np.zeros((*rates.shape[:-1], order.size + 1))
         masses[..., :-1] = rates[..., ::-1].cumsum(-1)[..., ::-1]
@@ -87,21 +87,21 @@ class PlackettLuce(SingleParameterModel):
 
 
 def unobserved_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the loss of each member of a group that leaves before the rest, in an unknown order.
+    """Return the loss of each member of a group that is eliminated before the rest, in an unknown order.
 
-    The probability is ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0, with M the rest's mass: every member's
-    clock has rung when the rest's first one rings. A loss is ∂ log P / ∂ log λ, the mean of y / (e^y - 1)
-    with y = tλ under the normalised integrand.
+    All members' clocks ring before the first of the rest's. With M the sum of the rest's rates, the
+    probability is P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0. A loss is ∂ log P / ∂ log λ, the mean of y /
+    (e^y - 1) with y = tλ under the normalised integrand.
 
     Args:
-        rates: shape [..., m].
-        mass: shape [...], greater than zero.
+        rates: rates of the group's members, shape [..., m].
+        mass: sum of the rest's rates, shape [...], greater than zero.
 
     Returns:
         Shape [..., m]; between 0 and 1.
     """
     x = _axis(rates.shape[-1])
-    # An entrant so much stronger than the rest that λ/M underflows still loses the whole stage.
+    # λ/M underflows for an entrant far stronger than the rest, who still loses the whole stage.
     y = np.maximum((rates / mass[..., np.newaxis])[..., np.newaxis] * np.exp(x), 1e-300)
     rung = -np.expm1(-y)
     log_weight = x - np.exp(x) + np.log(rung).sum(-2)
@@ -112,21 +112,21 @@ def unobserved_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the mean loss of each member over all orders of a group that leaves before the rest.
+    """Return the mean loss of each member over all orders of a group that is eliminated before the rest.
 
-    A set of s of the m members remains with probability 1 / C(m, s), which is (m+1) ∫ p^s (1-p)^(m-s) dp
-    over (0, 1), and the sum over all sets that hold member k becomes
+    Each set of s of the m members remains with probability 1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0,
+    1). The sum over all sets that contain member k becomes
 
         loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
 
-    the product being over the others. It is a polynomial in p, for which Gauss-Legendre is exact.
+    with the product over the other members. It is a polynomial in p, so Gauss-Legendre quadrature is exact.
 
     Args:
-        rates: shape [..., m].
-        mass: shape [...]; 0 for the last group.
+        rates: rates of the group's members, shape [..., m].
+        mass: sum of the rest's rates, shape [...]; 0 for the last group.
 
     Returns:
-        Shape [..., m]; negative where the ties are worth a gain.
+        Shape [..., m]; negative for members who gain from the tie.
     """
     m = rates.shape[-1]
     total = rates + mass[..., np.newaxis]
@@ -148,10 +148,10 @@ def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _axis(m: int, spread: int = 0) -> FloatArray:
-    """Return nodes of x = log t for the trapezoid rule, t in units of the slowest clock: shape [nodes].
+    """Return the nodes of the trapezoid rule in log t, with t in units of the slowest clock: shape [nodes].
 
-    The integrands are entire in t and decay towards both ends of the axis, so that the error falls
-    geometrically with the step; the hardest case for m members is that of the Gamma function, t^m e^(-t).
+    The integrands are entire in t and decay at both ends, so the rule converges geometrically. The hardest
+    case for m members is the integrand of the Gamma function, t^m e^(-t).
 
     Args:
         m: size of the group.

@@ -1,10 +1,11 @@
-"""The base of all single-parameter models.
+"""Base class of all single-parameter models.
 
-Source: "Multiplayer generalizations of Elo rating system", https://github.com/blkerby/MultiEloRating, §5.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 5,
+https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
-A single-parameter model keeps one number per player and adds one short function: the direction in which a
-race moves each entrant. The initial rating, the dummy player that anchors the scale, the learning rate, the
-floor and the points are the same for all.
+A single-parameter model keeps one rating per player. A subclass only defines `direction`, usually the
+gradient of the log-likelihood. The base class handles the initial rating, the dummy player that anchors the
+scale, the learning rate, the floor and the points.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from racebot.ratings.shrink import shrink_toward
 
 @dataclass(frozen=True, kw_only=True)
 class SingleParameterModel(ABC):
-    """Base of the models with one number per player.
+    """Base class of models with one rating per player.
 
     In a sweep each numeric parameter, and each entry of `knots` and `rates`, is a number or an array of
     shape [candidates].
 
     Raises:
-        ModelError: when made with knots that do not ascend or do not match the rates.
+        ModelError: on creation, if the knots do not ascend or do not match the rates.
     """
 
     key: ClassVar[str]
@@ -68,14 +69,14 @@ class SingleParameterModel(ABC):
 
     @abstractmethod
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """How a race moves each entrant at a learning rate of one: shape [..., n], like `ratings`.
+        """Return each entrant's rating change at a learning rate of one: shape [..., n], like `ratings`.
 
-        The dummy player, if there is one, is the last entrant. At least two groups are given.
+        There are at least two groups. The dummy player, if there is one, is the last entrant.
         """
 
     @abstractmethod
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a player in state a is placed before one in state b: shape of the rows [...]."""
+        """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""
 
     def initial(self) -> FloatArray:
         return start_state(self, self.initial_rating)
@@ -97,11 +98,14 @@ class SingleParameterModel(ABC):
         return updated[..., np.newaxis]
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Ratings for the start of a season; there are no races to count."""
+        """Return the ratings at the start of the next season. `most_races` has no effect."""
         return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
 
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
-        """Linear between the knots, flat outside (§5.2): broadcasts with `ratings` [..., n]."""
+        """Return the learning rate, linear between the knots and flat outside (section 5.2).
+
+        Broadcasts with `ratings` of shape [..., n].
+        """
         if len(self.rates) == 1:
             return per_entrant(self.rates[0])
         knots, rates = self._knots_and_rates
@@ -127,11 +131,11 @@ class SingleParameterModel(ABC):
 
 
 def inherited(name: str, default: Any, **changed: Any) -> Any:
-    """Declare a parameter of `SingleParameterModel` again, with another default.
+    """Redeclare a parameter of `SingleParameterModel` with a different default.
 
     Args:
-        name: the parameter.
+        name: the name of the parameter.
         default: the subclass's default.
-        changed: what else differs in its declaration, such as `search`.
+        changed: other changes to the declaration, such as `search`.
     """
     return inherited_from(SingleParameterModel, name, default, **changed)
