@@ -76,7 +76,7 @@ class MultiElo(SingleParameterModel):
         return moves
 
     def scores(self, groups: Groups) -> FloatArray:
-        """Return the actual scores, which sum to one: shape [n], or [candidates, n] in a sweep of the base."""
+        """Return the actual scores, which sum to one: shape [n], or [candidates, n] for an array of bases."""
         stages = groups.stages(worst_first=False)
         behind = np.arange(groups.label.size - 1, -1, -1.0)
         power = np.log(per_entrant(self.score_base))
