@@ -73,6 +73,7 @@ class Misbehaviour:
         self._http: deque[_Planned] = deque()
         self._handshakes: deque[int] = deque()
         self._frames: deque[_Planned] = deque()
+        self._extra: deque[str | bytes] = deque()
         self._drops: dict[Drop, str] = {}
 
     def fail_http(
@@ -96,6 +97,10 @@ class Misbehaviour:
         """Apply a fault to the next frames of type `kind` (`race.data`, `chat.message` …), or of any type."""
         self._frames.extend([_Planned(FrameFault(fault), kind)] * times)
 
+    def interject(self, *frames: str | bytes) -> None:
+        """Send extra frames as they are, before the next frame of any room."""
+        self._extra.extend(frames)
+
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
         """Break the open sockets of one race or of all races, and return how many there were.
 
@@ -117,6 +122,7 @@ class Misbehaviour:
         self._http.clear()
         self._handshakes.clear()
         self._frames.clear()
+        self._extra.clear()
 
     @property
     def open_sockets(self) -> int:
@@ -137,6 +143,11 @@ class Misbehaviour:
     def next_frame(self, kind: str) -> FrameFault | None:
         fault: FrameFault | None = _take(self._frames, lambda where: where in ("", kind))
         return fault
+
+    def extra_frames(self) -> list[str | bytes]:
+        extra = list(self._extra)
+        self._extra.clear()
+        return extra
 
     def opened(self, race: str, drop: Drop) -> None:
         self._drops[drop] = race
@@ -176,7 +187,7 @@ class FrameWriter:
             return []
         sent = _spoil(fault, text, frame)
         held, self._held = self._held, []
-        return [*sent, *held, *self._overtaken.pop(kind, [])]
+        return [*self._misbehaviour.extra_frames(), *sent, *held, *self._overtaken.pop(kind, [])]
 
 
 class NotUtf8(str):
