@@ -1,64 +1,75 @@
-"""The demo: a sandbox site, simulated racers and the real worker, all in one process."""
+"""The demo: a sandbox site, simulated racers, and the real worker beside them, all in one process."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
+from racebot.bot.heartbeat import utc_now
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
+from racebot.racetime.client import Site
+from racebot.sandbox import scenario
+from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.scenario import DEMO, play
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings
+from racebot.standings.backfill import Selection, backfill
+from racebot.standings.settle import Settler
 
-SPEED = 12.0
-"""How much faster than real time a demo race runs. One race takes about seven seconds."""
-QUIET_SECONDS = 0.5
+RACERS = 24
+PAST_RACES = 200
+QUIET_SECONDS = 0.3
 SETTLE_WITHIN = 10.0
+WIDEST = 100
+"""Columns that chat fills at most."""
 
 
 async def demo(
-    database: Path, *, races: int, seed: int, speed: float, console: Console, model: str = DEFAULT_MODEL
+    database: Path, *, seed: int, speed: float, console: Console, model: str = DEFAULT_MODEL
 ) -> None:
-    """Play races in a sandbox while the worker watches, printing each room's chat as it happens.
+    """Rate a season of past races, then show the chat of two live races as the worker follows them.
 
     Args:
         database: path of the worker's ledger, which should not exist yet.
-        races: number of races. The first three show DNFs, a disqualification, and a race not recorded.
         seed: the same seed gives the same races.
-        speed: playback speed, relative to the usual pace of the demo.
-        console: where to print the chat.
+        speed: divides every wait of the racers and the moderator; 1 is the usual pace.
+        console: where the chat goes.
         model: the rating model's key.
     """
     # The order of the site's draws depends on timing, so the races need a generator that nothing else uses.
     site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
     rng = random.Random(f"races {seed}")  # noqa: S311
-    async with serve(site, list_cache=0.0) as address:
-        worker = Worker(
-            Settings(
-                site=address,
-                category=CATEGORY,
-                client_id=CLIENT_ID,
-                client_secret=SecretStr(CLIENT_SECRET),
-                database=database,
-                model=model,
-                quiet_seconds=QUIET_SECONDS / speed,
-                rooms_every=max(0.1, 0.3 / speed),
-                request_interval=0.0,
-            )
+    racers = recruit(site, RACERS, rng)
+    scenario.play_past_races(site, racers, PAST_RACES, rng)
+    async with serve(site, list_cache=0.0, race_cache=0.0) as address:
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=database,
+            model=model,
+            quiet_seconds=QUIET_SECONDS,
+            rooms_every=0.2,
+            request_interval=0.0,
+            backups=0,
         )
+        await _rate_past_races(settings, console)
+        worker = Worker(settings)
         working = asyncio.create_task(worker.run())
         watching = asyncio.create_task(_show_rooms(site, console))
-        playing = asyncio.create_task(play(site, races=max(races, len(DEMO)), rng=rng, speed=SPEED * speed))
+        playing = asyncio.create_task(_play(site, _field(database, racers), rng, speed))
         await asyncio.wait({working, playing}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
             await _until_told(database, playing.result())
@@ -67,14 +78,40 @@ async def demo(
         watching.cancel()
 
 
+async def _rate_past_races(settings: Settings, console: Console) -> None:
+    began = time.perf_counter()
+    with Ledger.open(settings.database) as ledger:
+        settler = Settler(ledger, settings.plans())
+        settler.apply_plans()
+        async with Site(settings.site, interval=0.0) as site:
+            report = await backfill(site, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
+    took = time.perf_counter() - began
+    console.print(f"{report.new} past races rated in {took:.1f} s", highlight=False)
+
+
+def _field(database: Path, racers: Sequence[Racer]) -> list[Racer]:
+    """Return the racers of the live races: spread over the leaderboard, the best first."""
+    users = {racer.user.id: racer for racer in racers}
+    with Ledger.open_to_read(database) as ledger:
+        (board,) = ledger.leaderboards()
+        ranked = [users[standing.player] for standing in ledger.standings(board)]
+    return ranked[: 2 * scenario.FIELD : 2]
+
+
+async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, speed: float) -> list[FakeRoom]:
+    stage = scenario.Stage(site, rng, speed)
+    return [await scenario.upset(stage, racers), await scenario.silent_edit(stage, racers)]
+
+
 async def _show_rooms(site: FakeSite, console: Console) -> None:
-    """Print the chat of every room, from the moment it opens."""
-    known: set[str] = set()
+    """Print what is said in every new room."""
+    known = set(site.rooms)
     while True:
         for slug, room in list(site.rooms.items()):
             if slug not in known:
                 known.add(slug)
-                console.print(f"\n[bold]{escape(room.name)}[/bold]  ({escape(room.goal)})")
+                console.print()
+                _print_line(console, Text.assemble((room.name, "bold"), f"  {room.goal}"), indent=0)
                 show = _printer(room, console)
                 for message in room.history()["messages"]:
                     show({"type": "chat.message", "message": message})
@@ -83,27 +120,45 @@ async def _show_rooms(site: FakeSite, console: Console) -> None:
 
 
 def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], None]:
-    shown = {"info": ""}
+    shown = {"info": room.info_bot or ""}
 
     def show(frame: dict[str, Any]) -> None:
         if frame["type"] == "chat.message":
             message = frame["message"]
-            text = escape(message["message_plain"])
+            text = message["message_plain"]
             if message["bot"]:
-                console.print(f"  [cyan]{escape(message['bot'])}[/cyan]: {text}")
+                _print_line(console, Text.assemble((f"{message['bot']}:", "cyan"), f" {text}"))
             elif message["user"]:
-                console.print(f"  [green]{escape(message['user']['name'])}[/green]: {text}")
-            else:
-                console.print(f"  [dim]{text}[/dim]")
+                _print_line(console, Text.assemble((f"{message['user']['name']}:", "green"), f" {text}"))
+            elif not text.endswith("remaining)"):
+                _print_line(console, Text(text, "dim"))
         elif frame["type"] == "race.data" and (info := frame["race"]["info_bot"] or "") != shown["info"]:
             shown["info"] = info
-            console.print(f"  [magenta]race information:[/magenta] {escape(info)}")
+            _print_line(console, Text.assemble(("Race information:", "magenta"), f" {info}"))
 
     return show
 
 
+def _print_line(console: Console, line: Text, *, indent: int = 2) -> None:
+    """Print a chat line, wrapped at ordinary spaces only: entries of the bot hold no-break spaces."""
+    width = min(console.width, WIDEST)
+    left = " " * indent
+    rows: list[Text] = []
+    begin = end = 0
+    plain = line.plain
+    for cut in [at for at, sign in enumerate(plain) if sign == " "] + [len(plain)]:
+        margin = indent if not rows else 2 * indent
+        if end > begin and margin + cell_len(plain[begin:cut]) > width:
+            rows.append(line[begin:end])
+            begin = end + 1
+        end = cut
+    rows.append(line[begin:])
+    for number, row in enumerate(rows):
+        console.print(Text(left if number == 0 else 2 * left) + row, highlight=False, soft_wrap=True)
+
+
 async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
-    """Wait until the bot has posted its final message in every recorded room."""
+    """Wait until every recorded room has its final word, which comes a moment after the record."""
     recorded = [room.name for room in rooms if room.recorded]
     with Ledger.open(database, create=False) as ledger:
         try:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from racebot.cli import tables
-from racebot.cli.common import app, console
+from racebot.cli.asciicast import Recorder
+from racebot.cli.common import app, console, tell
+from racebot.cli.web import need_web
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.observe import logs
 from racebot.settings import model
+from racebot.settings.model import Settings
 from racebot.standings import queries
 
 DEMO_DATABASE = Path("state/demo.db")
+SHOWN_PLAYERS = 12
+RECORDED_WIDTH, RECORDED_HEIGHT = 90, 30
+"""Size of the terminal in a recording."""
 
 
 @app.command()
@@ -63,19 +71,24 @@ def sandbox(
 
 @app.command()
 def demo(
-    races: Annotated[int, typer.Option(min=3, help="Number of races.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same races.")] = 1,
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
     model: Annotated[str, typer.Option(help="The rating model.")] = model.DEFAULT_MODEL,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
+    open_pages: Annotated[
+        bool, typer.Option("--open", help="Then serve the pages and open them in a browser.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Also write the demo as an asciicast.", show_default=False)
+    ] = None,
 ) -> None:
-    """Show the bot at work for about a minute, with a sandbox site and simulated racers.
+    """Show the bot at work for half a minute: the real worker, a sandbox and simulated racers.
 
-    Example: racebot demo --races 5 --speed 2
+    Example: racebot demo --open
     """
     _need_sandbox()
-    from racebot.cli import demo as show  # noqa: PLC0415 - needs an extra of the package
-
+    if open_pages:
+        need_web()
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
         raise SettingsError(
@@ -83,13 +96,45 @@ def demo(
         )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
-    asyncio.run(show.demo(database, races=races, seed=seed, speed=speed, console=console, model=model))
-    console.print()
-    with Ledger.open(database, create=False) as ledger:
+    if record is None:
+        _show_demo(console, database, seed=seed, speed=speed, model=model)
+    else:
+        recorder = Recorder(sys.stdout, width=RECORDED_WIDTH, height=RECORDED_HEIGHT)
+        recorded = Console(file=recorder, force_terminal=True, width=RECORDED_WIDTH, emoji=False)
+        _show_demo(recorded, database, seed=seed, speed=speed, model=model)
+        try:
+            recorder.save(record, title="racebot demo")
+        except OSError as error:
+            raise SettingsError(f"--record {record}: {error.strerror}") from None
+    if open_pages:
+        _open_pages(database)
+
+
+def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model: str) -> None:
+    from racebot.cli import demo as show  # noqa: PLC0415 - needs an extra of the package
+
+    asyncio.run(show.demo(database, seed=seed, speed=speed, console=where, model=model))
+    where.print()
+    with Ledger.open_to_read(database) as ledger:
         for board in ledger.leaderboards():
-            report = queries.leaderboard_report(ledger, board, queries.Listing())
-            tables.print_leaderboard(console, report)
-    console.print(f"To see it again: {Path(sys.argv[0])} leaderboard --database {database}", markup=False)
+            report = queries.leaderboard_report(ledger, board, queries.Listing(), limit=SHOWN_PLAYERS)
+            tables.print_leaderboard(where, report, report.everybody)
+    command = f"{Path(sys.argv[0])} web --database {database}"
+    where.print(f"\nAll players and races as pages: {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _open_pages(database: Path) -> None:
+    from racebot.web import server  # noqa: PLC0415 - an extra of the package
+    from racebot.web.view import Publication  # noqa: PLC0415
+
+    settings = Settings(database=database)
+
+    def opened(address: str) -> None:
+        tell(f"{address} - press Ctrl-C to stop")
+        webbrowser.open(address)
+
+    publication = Publication(settings.listing, settings.provisional_races, settings.site)
+    server.serve(database, publication, "127.0.0.1", 0, opened)
 
 
 def _need_sandbox() -> None:

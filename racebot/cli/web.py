@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from racebot.cli.common import Database, app, console, load_settings
+from racebot.cli.common import Database, app, console, load_settings, tell
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
@@ -29,7 +29,7 @@ def web(
 
     Example: racebot web --port 8080
     """
-    _need_web()
+    need_web()
     from racebot.web import server  # noqa: PLC0415 - an extra of the package
 
     settings = load_settings(database=database)
@@ -40,7 +40,7 @@ def web(
             _publication(settings),
             host,
             port,
-            tell=lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True),
+            lambda address: tell(f"pages: {address}"),
         )
     except OSError as error:
         raise SettingsError(f"{host}, port {port}: {error.strerror}: choose another with --port") from None
@@ -58,7 +58,7 @@ def export_site(
 
     Example: racebot export-site public
     """
-    _need_web()
+    need_web()
     from racebot.web.export import export  # noqa: PLC0415 - an extra of the package
 
     settings = load_settings(database=database)
@@ -78,7 +78,12 @@ def _publication(settings: Settings) -> Publication:
     return Publication(settings.listing, settings.provisional_races, settings.site)
 
 
-def _need_web() -> None:
+def need_web() -> None:
+    """Check that the extra `web` is installed.
+
+    Raises:
+        SettingsError: it is not; says how to install it.
+    """
     problem = missing()
     if problem is not None:
         raise SettingsError(problem)

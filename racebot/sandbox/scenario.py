@@ -1,155 +1,175 @@
-"""Play races with simulated racers and a moderator."""
+"""The story that the demo tells: a season of past races, then two live races and a moderator's edits."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 
 from racebot.sandbox.race_state import RaceStatus
-from racebot.sandbox.racers import PAR, Racer, recruit
+from racebot.sandbox.racers import PAR, Racer
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
 Sleep = Callable[[float], Awaitable[None]]
 
-FIELD = 8
-"""Number of racers that `play` recruits by default."""
+BETWEEN_PAST_RACES = timedelta(hours=18)
+LEAST_FIELD, MOST_FIELD = 5, 10
+"""Entrants of a past race."""
+
+STEP = 0.05
+"""Seconds between two looks for the bot's answer."""
+PATIENCE = 15.0
+"""Most seconds to wait for the bot, which reads an edited result once the site's caches have expired."""
+
+JOINING = 0.2
+"""Seconds that the bot needs in a room before it answers."""
+BETWEEN_FINISHES = 0.4
+"""Seconds between two finishes, whatever the finish times say."""
+
+FIELD = 6
+"""Number of racers that a live race needs."""
 
 
-class Verdict(StrEnum):
-    """The moderator's decision on a finished race."""
-
-    RECORD = "record"
-    DO_NOT_RECORD = "do not record"
+def play_past_races(site: FakeSite, racers: Sequence[Racer], count: int, rng: random.Random) -> None:
+    """Play recorded races of the past at once, the last of them some hours ago."""
+    skew = site.skew
+    for number in range(count):
+        site.skew = skew - BETWEEN_PAST_RACES * (count - number)
+        entered = rng.sample(list(racers), min(rng.randint(LEAST_FIELD, MOST_FIELD), len(racers)))
+        room = site.open_race()
+        for racer in entered:
+            room.enter(racer.user)
+        times = {racer: racer.run(rng) for racer in entered}
+        if not any(times.values()):
+            times[entered[0]] = entered[0].finish(rng)
+        room.start(ago=max(time for time in times.values() if time is not None))
+        for racer, time in times.items():
+            if time is None:
+                room.forfeit(racer.user)
+            else:
+                room.finish(racer.user, time)
+        room.record()
+    site.skew = skew
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
-    """The course of one race. Times are in seconds, divided by the speed."""
+class Stage:
+    """The site and the pace at which a story is played. `speed` divides every wait."""
 
-    entrants: int = 5
-    dnfs: int | None = None
-    """Number of DNFs, or None for a random number."""
-    disqualify_winner: bool = False
-    """True to disqualify the winner halfway between the finish and the verdict."""
-    verdict: Verdict = Verdict.RECORD
-    verdict_after: float = 30.0
-    joining: float = 1.0
-    """Seconds between two entrants."""
-    racing: float = 30.0
-    """Seconds from the start to the last finish, independent of the finish times."""
-    chat: tuple[str, ...] = ("gg", "!rating")
-    """Chat lines of the racers between finish and verdict, in order."""
+    site: FakeSite
+    rng: random.Random
+    speed: float = 1.0
+    sleep: Sleep = field(default=asyncio.sleep)
 
+    async def wait(self, seconds: float) -> None:
+        await self.sleep(seconds / self.speed)
 
-DEMO = (
-    Script(dnfs=2),
-    Script(dnfs=0, disqualify_winner=True, verdict_after=45.0, chat=("!why", "gg")),
-    Script(dnfs=1, verdict=Verdict.DO_NOT_RECORD, chat=("!why", "!leaderboard 3")),
-)
-"""Three races: one with DNFs, one with a disqualification, and one set to not recorded."""
+    async def say(self, room: FakeRoom, racer: Racer, text: str) -> None:
+        """Post a racer's chat line, and wait for the bot if it is a command."""
+        await self.wait(0.8)
+        spoken = _spoken(room)
+        room.say(racer.user, text)
+        if text.startswith("!"):
+            await self.reply(room, spoken)
 
+    async def reply(self, room: FakeRoom, spoken: int) -> None:
+        """Wait until the bot has written more than `spoken` messages in a room, but not forever."""
+        await self._until(lambda: _spoken(room) > spoken)
 
-async def play(
-    site: FakeSite,
-    *,
-    races: int = len(DEMO),
-    racers: Sequence[Racer] | None = None,
-    rng: random.Random | None = None,
-    speed: float = 1.0,
-    pause: float = 5.0,
-    sleep: Sleep = asyncio.sleep,
-) -> list[FakeRoom]:
-    """Play races one after another: those of `DEMO` first, then random ones.
-
-    `speed` divides every wait, including the `pause` seconds between races.
-    """
-    rng = random.Random() if rng is None else rng  # noqa: S311
-    racers = recruit(site, FIELD, rng) if racers is None else racers
-    rooms = []
-    for number in range(races):
-        script = DEMO[number] if number < len(DEMO) else Script(entrants=rng.randint(3, max(3, len(racers))))
-        rooms.append(await race(site, racers, script, rng=rng, speed=speed, sleep=sleep))
-        if number + 1 < races:
-            await sleep(pause / speed)
-    return rooms
-
-
-async def race(
-    site: FakeSite,
-    racers: Sequence[Racer],
-    script: Script,
-    *,
-    rng: random.Random,
-    speed: float = 1.0,
-    sleep: Sleep = asyncio.sleep,
-) -> FakeRoom:
-    """Play one race from its opening to the moderator's verdict."""
-
-    async def wait(seconds: float) -> None:
-        await sleep(max(0.0, seconds) / speed)
-
-    room = site.open_race()
-    field = rng.sample(list(racers), min(script.entrants, len(racers)))
-    for racer in field:
-        await wait(script.joining)
-        room.enter(racer.user)
-        room.ready(racer.user)
-    room.count_down()
-    await wait(script.joining)
-    runs = _runs(field, script, rng)
-    room.start(ago=max(after for after, _, _ in runs) - timedelta(seconds=script.racing / speed))
-    await _run(room, runs, script, wait)
-    if room.status is not RaceStatus.FINISHED:
+    async def gather(self, racers: Sequence[Racer]) -> FakeRoom:
+        """Open a room that the racers enter."""
+        room = self.site.open_race()
+        for racer in racers:
+            await self.wait(0.1)
+            room.enter(racer.user)
+        for racer in racers:
+            room.ready(racer.user)
+        await self._until(lambda: any(room.slug in visit.path for visit in self.site.requests))
+        await self.sleep(JOINING)
         return room
-    await wait(script.verdict_after / 2)
-    if script.disqualify_winner:
-        winner = next(entrant.user for entrant in room.entrants if entrant.place == 1)
-        room.disqualify(winner)
-    for racer, line in zip(field, script.chat, strict=False):
-        room.say(racer.user, line)
-    await wait(script.verdict_after / 2)
-    if script.verdict is Verdict.RECORD:
+
+    async def run(self, room: FakeRoom, finishers: Sequence[Racer], quitters: Sequence[Racer] = ()) -> None:
+        """Run the race: the quitters forfeit, the finishers come in in this order."""
+        room.count_down()
+        await self.wait(0.5)
+        # Drawn anew for each racer, then sorted: the story decides the order, chance the gaps.
+        times = sorted(PAR * self.rng.uniform(0.93, 1.12) for _ in finishers)
+        racing = BETWEEN_FINISHES * (len(finishers) + len(quitters))
+        room.start(ago=times[-1] - timedelta(seconds=racing / self.speed))
+        for racer in quitters:
+            await self.wait(BETWEEN_FINISHES)
+            room.forfeit(racer.user)
+        spoken = _spoken(room)
+        for racer, time in zip(finishers, times, strict=True):
+            await self.wait(BETWEEN_FINISHES)
+            room.finish(racer.user, time)
+        await self.reply(room, spoken)
+
+    async def edit(self, room: FakeRoom, edit: Callable[[], None]) -> None:
+        """Let the moderator change the result, and wait for the correction."""
+        await self.wait(1.0)
+        spoken = _spoken(room)
+        edit()
+        await self.reply(room, spoken)
+
+    async def _until(self, happened: Callable[[], bool]) -> None:
+        waited = 0.0
+        while not happened() and waited < PATIENCE:
+            await self.sleep(STEP)
+            waited += STEP
+
+
+async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
+    """Play a race that an outsider wins and whose second is disqualified after the finish.
+
+    Args:
+        stage: where to play it.
+        racers: the entrants, the favourite first; at least `FIELD`.
+    """
+    favourite, second, third, fourth, outsider, last = racers[:FIELD]
+    room = await stage.gather(racers[:FIELD])
+    await stage.say(room, fourth, "!odds")
+    await stage.wait(1.5)
+    await stage.run(room, [outsider, second, third, favourite, last], [fourth])
+    await stage.say(room, outsider, "finally!!")
+    await stage.say(room, favourite, "!why")
+    await stage.edit(room, lambda: room.disqualify(second.user))
+    await stage.say(room, second, "fair, I skipped a gate")
+    return await _record(stage, room)
+
+
+async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
+    """Play a race in which the moderator corrects a time, which the site saves without telling the room.
+
+    Args:
+        stage: where to play it.
+        racers: as for `upset`.
+    """
+    favourite, second, third, fourth, outsider, last = racers[:FIELD]
+    room = await stage.gather(racers[:FIELD])
+    await stage.say(room, outsider, f"!vs {favourite.user.name}")
+    await stage.wait(1.5)
+    await stage.run(room, [favourite, third, outsider, second, fourth, last])
+    await stage.say(room, third, "my timer stopped late, the VOD shows it")
+    best = room.entrant(favourite.user).finish_time
+    assert best is not None  # noqa: S101 - the favourite finished
+    await stage.edit(room, lambda: room.edit_time(third.user, best - timedelta(seconds=7)))
+    await stage.say(room, third, "!why")
+    await stage.say(room, favourite, "!leaderboard")
+    return await _record(stage, room)
+
+
+async def _record(stage: Stage, room: FakeRoom) -> FakeRoom:
+    await stage.wait(1.5)
+    if room.status is RaceStatus.FINISHED:
         room.record()
-    else:
-        room.do_not_record()
+    await stage.wait(1.0)
     return room
 
 
-Run = tuple[timedelta, Racer, bool]
-"""Time, racer, and True if the racer finished."""
-
-
-def _runs(field: Sequence[Racer], script: Script, rng: random.Random) -> list[Run]:
-    """Draw every racer's run, ordered by time. At least one racer finishes."""
-    if script.dnfs is None:
-        times = {racer: racer.run(rng) for racer in field}
-        if not any(times.values()):
-            times[field[0]] = field[0].finish(rng)
-    else:
-        quitters = rng.sample(list(field), min(script.dnfs, len(field) - 1))
-        times = {racer: None if racer in quitters else racer.finish(rng) for racer in field}
-    runs = []
-    for racer, time in times.items():
-        through = PAR * rng.uniform(0.2, 1.0) if time is None else time
-        runs.append((through, racer, time is not None))
-    return sorted(runs, key=lambda run: run[0])
-
-
-async def _run(
-    room: FakeRoom, runs: Sequence[Run], script: Script, wait: Callable[[float], Awaitable[None]]
-) -> None:
-    last = runs[-1][0]
-    passed = 0.0
-    for through, racer, finishes in runs:
-        at = script.racing * (through / last)
-        await wait(at - passed)
-        passed = at
-        if finishes:
-            room.finish(racer.user, through)
-        else:
-            room.forfeit(racer.user)
+def _spoken(room: FakeRoom) -> int:
+    """Return the number of messages that bots have written in a room."""
+    return sum(line.bot is not None for line in room.chat)

@@ -134,7 +134,7 @@ def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
 
 
 def serve(
-    database: Path, publication: Publication, host: str, port: int, tell: Callable[[str], None]
+    database: Path, publication: Publication, host: str, port: int, opened: Callable[[str], object]
 ) -> None:
     """Serve the pages until stopped.
 
@@ -143,7 +143,7 @@ def serve(
         publication: the operator's settings for pages.
         host: address to listen on.
         port: port to listen on; 0 takes any free one.
-        tell: called with the server's address once the port is open.
+        opened: called with the server's address once the port is open.
 
     Raises:
         OSError: the port cannot be opened.
@@ -153,7 +153,7 @@ def serve(
         (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
     ) as bound:
         where = f"[{host}]" if ":" in host else host
-        tell(f"pages: http://{where}:{bound.getsockname()[1]}/")
+        opened(f"http://{where}:{bound.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[bound])
 
 

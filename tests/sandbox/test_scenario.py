@@ -1,4 +1,4 @@
-"""Simulated racers and the races that they play."""
+"""Simulated racers, past races and the story of the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.scenario import DEMO, Script, play, race
+from racebot.sandbox.scenario import FIELD, Stage, play_past_races, silent_edit, upset
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Clock, chat_texts
@@ -35,75 +35,92 @@ def sleep(clock: Clock) -> Sleeper:
     return Sleeper(clock)
 
 
-def standings(room: FakeRoom) -> list[str]:
-    return sorted(str(entrant.status) for entrant in room.entrants)
+@pytest.fixture
+def stage(site: FakeSite, sleep: Sleeper) -> Stage:
+    return Stage(site, random.Random(1), sleep=sleep)
 
 
-async def test_the_demo_shows_dnfs_a_disqualification_and_a_race_that_does_not_count(
-    site: FakeSite, sleep: Sleeper
-) -> None:
-    rooms = await play(site, rng=random.Random(1), sleep=sleep)
-    dnfs, disqualified, unrecorded = rooms
-    assert len(rooms) == len(DEMO)
-    assert standings(dnfs).count("dnf") == 2
-    assert dnfs.recorded
-    assert standings(disqualified) == ["done"] * 4 + ["dq"]
-    assert disqualified.recorded
-    (dq,) = [entrant for entrant in disqualified.entrants if entrant.status == "dq"]
-    assert all(
-        dq.finish_time < e.finish_time
-        for e in disqualified.entrants
-        if e.place and dq.finish_time and e.finish_time
-    )
-    texts = chat_texts(disqualified)
-    assert texts.index("!why") < len(texts) - 1
-    assert "recorded by" in texts[-1]
-    assert (unrecorded.recordable, unrecorded.recorded) == (False, False)
+@pytest.fixture
+def racers(site: FakeSite) -> list[Racer]:
+    return list(recruit(site, FIELD, random.Random(2)))
 
 
-async def test_more_races_follow_the_three(site: FakeSite, sleep: Sleeper) -> None:
-    rooms = await play(site, races=8, rng=random.Random(2), sleep=sleep)
-    assert len(rooms) == 8
-    assert all(room.recorded for room in rooms[3:])
-    assert all(3 <= len(room.entrants) <= 8 for room in rooms[3:])
+def order(room: FakeRoom) -> list[str]:
+    return [e.user.id for e in sorted(room.entrants, key=lambda e: e.place or 99) if e.place]
 
 
-async def test_the_same_seed_plays_the_same_races(clock: Clock, sleep: Sleeper) -> None:
-    def result(rooms: list[FakeRoom]) -> list[tuple[str, str, timedelta | None]]:
-        return [(room.slug, e.user.name, e.finish_time) for room in rooms for e in room.entrants]
-
-    runs = [
-        result(
-            await play(
-                FakeSite(clock=clock, rng=random.Random(3)), rng=random.Random(4), races=4, sleep=sleep
-            )
-        )
-        for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
+async def test_an_outsider_wins_and_the_second_is_disqualified(stage: Stage, racers: list[Racer]) -> None:
+    room = await upset(stage, racers)
+    ids = [racer.user.id for racer in racers]
+    assert order(room)[0] == ids[4]
+    assert order(room).index(ids[0]) >= 2
+    assert {e.user.id: str(e.status) for e in room.entrants if e.place is None} == {
+        ids[1]: "dq",
+        ids[3]: "dnf",
+    }
+    assert room.recorded
+    assert {"!odds", "!why"} <= set(chat_texts(room))
 
 
-async def test_speed_divides_every_wait(site: FakeSite, clock: Clock) -> None:
+async def test_the_moderator_changes_who_won(stage: Stage, racers: list[Racer]) -> None:
+    room = await silent_edit(stage, racers)
+    first, second = (racers[0].user, racers[2].user)
+    assert order(room)[:2] == [second.id, first.id]
+    texts = chat_texts(room)
+    edited = next(n for n, text in enumerate(texts) if "changed finish time" in text)
+    assert texts.index("!why") > edited
+    assert f"!vs {first.name}" in texts
+    assert room.recorded
+
+
+async def test_the_bot_is_not_awaited_forever(stage: Stage, racers: list[Racer], sleep: Sleeper) -> None:
+    await upset(stage, racers)
+    assert sleep.slept < 100
+
+
+async def test_speed_divides_the_waits_of_people(site: FakeSite, clock: Clock) -> None:
     slow, fast = Sleeper(clock), Sleeper(clock)
-    await play(site, races=4, rng=random.Random(5), sleep=slow)
-    await play(site, races=4, rng=random.Random(5), sleep=fast, speed=10)
-    assert fast.slept == pytest.approx(slow.slept / 10)
+    await Stage(site, random.Random(3), sleep=slow).wait(3)
+    await Stage(site, random.Random(3), speed=10, sleep=fast).wait(3)
+    assert slow.slept == 3
+    assert fast.slept == pytest.approx(0.3)
 
 
-async def test_the_race_ends_when_its_last_time_says(site: FakeSite, clock: Clock, sleep: Sleeper) -> None:
-    racers = recruit(site, 3, random.Random(6))
-    room = await race(site, racers, Script(dnfs=0), rng=random.Random(7), sleep=sleep)
-    times = [entrant.finish_time for entrant in room.entrants if entrant.finish_time is not None]
+async def test_a_live_race_ends_when_its_last_time_says(stage: Stage, racers: list[Racer]) -> None:
+    room = await silent_edit(stage, racers)
     assert room.started_at is not None
     assert room.ended_at is not None
-    assert abs(room.ended_at - room.started_at - max(times)) < timedelta(seconds=1)
+    longest = max(entrant.finish_time or timedelta(0) for entrant in room.entrants)
+    assert abs(room.ended_at - room.started_at - longest) < timedelta(seconds=1)
 
 
-async def test_somebody_always_finishes(site: FakeSite, sleep: Sleeper) -> None:
-    quitters = [Racer(racer.user, 0.0, 1.0) for racer in recruit(site, 3, random.Random(10))]
-    for script in (Script(), Script(dnfs=9)):
-        room = await race(site, quitters, script, rng=random.Random(11), sleep=sleep)
-        assert standings(room) == ["dnf", "dnf", "done"]
+def test_past_races_are_recorded_one_after_another(site: FakeSite, clock: Clock) -> None:
+    racers = recruit(site, 12, random.Random(4))
+    play_past_races(site, racers, 30, random.Random(5))
+    past = site.past_races()
+    assert len(past) == 30
+    assert all(room.recorded for room in past)
+    ends = [room.ended_at for room in past if room.ended_at is not None]
+    assert len(set(ends)) == 30
+    assert max(ends) < clock()
+    assert site.clock() == clock()
+    entrants = {entrant.user.id for room in past for entrant in room.entrants}
+    assert entrants == {racer.user.id for racer in racers}
+
+
+def test_the_same_seed_plays_the_same_past_races(clock: Clock) -> None:
+    def results() -> list[tuple[str, timedelta | None]]:
+        site, rng = FakeSite(clock=clock, rng=random.Random(6)), random.Random(7)
+        play_past_races(site, recruit(site, 8, rng), 10, rng)
+        return [(e.user.name, e.finish_time) for room in site.past_races() for e in room.entrants]
+
+    assert results() == results()
+
+
+def test_somebody_finishes_every_past_race(site: FakeSite) -> None:
+    quitters = [Racer(racer.user, 0.0, 1.0) for racer in recruit(site, 6, random.Random(8))]
+    play_past_races(site, quitters, 5, random.Random(9))
+    assert [sum(e.place == 1 for e in room.entrants) for room in site.past_races()] == [1] * 5
 
 
 def test_skilled_racers_are_faster() -> None:

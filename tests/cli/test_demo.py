@@ -1,0 +1,117 @@
+"""The demo, played once at high speed in a process of its own, and its recording."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from racebot.cli.asciicast import Recorder
+from racebot.ledger.store import Ledger
+
+PAST, LIVE = 200, 2
+
+
+@dataclass(frozen=True)
+class Shown:
+    out: str
+    err: str
+    database: Path
+    cast: list[Any]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    folder = tmp_path_factory.mktemp("demo")
+    database, cast = folder / "demo.db", folder / "demo.cast"
+    command = [sys.executable, "-m", "racebot", "demo", "--speed", "20"]
+    command += ["--database", str(database), "--record", str(cast)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=folder)
+    lines = [json.loads(line) for line in cast.read_text(encoding="utf-8").splitlines()]
+    return Shown(re.sub(r"\x1b\[[0-9;]*m", "", done.stdout), done.stderr, database, lines)
+
+
+def test_the_demo_rates_past_races_and_both_live_ones(shown: Shown) -> None:
+    with Ledger.open_to_read(shown.database) as ledger:
+        (board,) = ledger.leaderboards()
+        assert ledger.rated_count(board) == PAST + LIVE
+    assert shown.err == ""
+
+
+def test_settled_racers_gain_and_lose_tens(shown: Shown) -> None:
+    with Ledger.open_to_read(shown.database) as ledger:
+        (board,) = ledger.leaderboards()
+        races = ledger.latest_race(board)
+        assert races is not None
+        names = re.findall(r"^(sandbox/\S+)", shown.out, re.MULTILINE)
+        assert len(names) == LIVE
+        for name in names:
+            row = ledger.rated_race(board, name)
+            assert row is not None
+            assert 10 <= max(abs(change.points_change) for change in row.changes) < 100
+
+
+def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
+    names = re.findall(r"^(sandbox/\S+)", shown.out, re.MULTILINE)
+    with Ledger.open_to_read(shown.database) as ledger:
+        edits = [
+            [edit["edit"] for row in ledger.outbox.of(name) for edit in row.message.body.get("edits", [])]
+            for name in names
+        ]
+    assert edits == [["dq"], ["time"]]
+
+
+def test_every_command_of_the_story_is_answered(shown: Shown) -> None:
+    lines = [line for line in shown.out.splitlines() if re.match(r"  \S", line)]
+    asked = [number for number, line in enumerate(lines) if re.search(r": !\w+", line)]
+    assert {re.split(r"[: ]+", lines[number].partition(": !")[2])[0] for number in asked} == {
+        "odds",
+        "why",
+        "vs",
+        "leaderboard",
+    }
+    assert all(lines[number + 1].startswith("  Racebot: ") for number in asked)
+
+
+def test_the_demo_ends_with_the_leaderboard_and_the_command_for_pages(shown: Shown) -> None:
+    assert f"{PAST + LIVE} races rated" in shown.out
+    assert shown.out.rstrip().endswith(f"web --database {shown.database}")
+
+
+def test_chat_fits_the_terminal(shown: Shown) -> None:
+    width = shown.cast[0]["width"]
+    chat = shown.out.partition("(thurstone-hurdle)")[0]
+    assert all(cell_len(line) <= width for line in chat.splitlines())
+
+
+def test_the_recording_is_an_asciicast(shown: Shown) -> None:
+    header, *events = shown.cast
+    assert header["version"] == 2
+    assert {type(header["width"]), type(header["height"])} == {int}
+    times = [event[0] for event in events]
+    assert times == sorted(times)
+    assert {event[1] for event in events} == {"o"}
+    text = re.sub(r"\x1b\[[0-9;]*m", "", "".join(event[2] for event in events))
+    assert text.replace("\r\n", "\n") == shown.out
+
+
+def test_a_recording_keeps_the_time_of_each_write(tmp_path: Path) -> None:
+    times = iter([5.0, 5.5, 7.25])
+    terminal = io.StringIO()
+    recorder = Recorder(terminal, width=80, height=24, clock=lambda: next(times))
+    recorder.write("Ólöf\n")
+    recorder.write("")
+    recorder.write("gg")
+    recorder.save(tmp_path / "x.cast", title="x")
+    header, *events = map(json.loads, (tmp_path / "x.cast").read_text(encoding="utf-8").splitlines())
+    assert header == {"version": 2, "width": 80, "height": 24, "title": "x"}
+    assert events == [[0.5, "o", "Ólöf\r\n"], [2.25, "o", "gg"]]
+    assert terminal.getvalue() == "Ólöf\ngg"
