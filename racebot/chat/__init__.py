@@ -1,5 +1,5 @@
-"""The words of the bot: commands it understands, and messages, answers and info boxes it writes.
+"""The bot's language: the commands it understands, and the messages, answers and info boxes it writes.
 
 May import: standings and everything below it.
-Invariant: pure text. A player's stored name is the only text from a user that is ever repeated.
+Invariant: pure text. A player's stored name is the only text from a user that the bot repeats.
 """

@@ -1,12 +1,12 @@
 """Answers to commands, each one message.
 
-An answer is made in two steps. Reading the ledger happens on the ledger's thread and takes milliseconds. The
-slow part, rating the room's race and explaining it, is left to the `Draft`, which needs no ledger.
+An answer takes two steps. `Answers.draft` reads the ledger on its thread, in milliseconds. The `Draft` that
+it returns does the slow part without the ledger: it rates the room's race and explains it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
@@ -14,10 +14,10 @@ from typing import cast
 
 import numpy as np
 
-from racebot import __version__
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT
 from racebot.chat.people import Person, find_pair, find_person, known_as
+from racebot.chat.phrases import help_phrases, record_phrase
 from racebot.chat.templates import Texts
 from racebot.chat.why import why_phrases
 from racebot.chat.words import ordinal, percent, unbroken
@@ -40,10 +40,10 @@ from racebot.text.safe import plain
 LEADERBOARD_LENGTH = 5
 LONGEST_LEADERBOARD = 25
 RACES_KEPT = 8
-"""Previews and explanations to keep: after a finish, everyone asks for the same ones."""
+"""Previews and explanations to cache: after a finish, everyone asks for the same ones."""
 BEFORE_START = frozenset({"open", "invitational", "pending"})
 LEAST_ODDS = 0.01
-"""Chance to win below which entrants are counted, not named."""
+"""Entrants with a smaller chance to win are counted, not named."""
 
 Draft = Callable[[], str]
 """Composes an answer without the ledger, on any thread."""
@@ -78,22 +78,22 @@ class Answers:
         self._explain = lru_cache(RACES_KEPT)(_explain)
 
     def draft(self, asked: Asked, race: Race, asker: Person, *, moderator: bool) -> Draft:
-        """Read what the answer to a command needs. Ledger work.
+        """Read everything that the answer to a command needs. Ledger work.
 
         Args:
             asked: the command.
-            race: of the room.
-            asker: who asks.
+            race: the room's race.
+            asker: the player who asks.
             moderator: whether the asker moderates the category.
 
         Returns:
-            The draft. It composes an empty text if there is nothing to say.
+            The draft. It returns an empty string if there is no answer.
 
         Raises:
             LedgerError: the ledger cannot be read.
         """
         if asked.command is Command.HELP:
-            return _finished(self._help(moderator=moderator))
+            return _finished(self._one(help_phrases(self._words, self._texts, moderator=moderator)))
         race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self._ledger, asker)
         boards = self._boards(race, self._goal(asked, race))
@@ -186,7 +186,7 @@ class Answers:
         return compose
 
     def _shown(self, board: Leaderboard, standing: Standing) -> str:
-        """A player's points, marked while the player has too few finishes to be ranked."""
+        """Return a player's points, marked if the player has too few finishes to be ranked."""
         if standing.finishes >= self._listing(board).minimum_finishes:
             return str(standing.points)
         return self._texts.unranked_points.format(points=standing.points)
@@ -307,44 +307,12 @@ class Answers:
         name, other_name = (plain(person.name) for person in (one, other))
         return self._one(
             [
-                self._record(met) if met else texts.versus_never,
+                record_phrase(met, texts) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
                 texts.versus_chance.format(chance=percent(chance)),
             ],
             texts.versus.format(name=name, other=other_name, leaderboard=plain(board.name)),
         )
-
-    def _record(self, met: Sequence[tuple[int | None, int | None]]) -> str:
-        """Account for every race of two players, given their places in each."""
-        texts = self._texts
-        won = sum(_ahead(place, other) for place, other in met)
-        lost = sum(_ahead(other, place) for place, other in met)
-        unfinished = sum(place is None and other is None for place, other in met)
-        tied = len(met) - won - lost - unfinished
-        phrases = [
-            texts.versus_record.format(won=won, lost=lost, met=len(met)),
-            texts.versus_tied.format(tied=tied) if tied else "",
-            texts.versus_unfinished.format(unfinished=unfinished) if unfinished else "",
-        ]
-        return ", ".join(filter(None, phrases))
-
-    def _help(self, *, moderator: bool) -> str:
-        words, texts = self._words, self._texts
-        name = texts.help_name
-        arguments = {
-            Command.RATING: f" [{name}]",
-            Command.WHY: f" [{name}]",
-            Command.LEADERBOARD: "",
-            Command.VERSUS: f" {name}",
-        }
-        order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
-        listed = [words.line(c) + (arguments.get(c, "") if name else "") for c in order if words.line(c)]
-        pieces = [texts.help.format(version=__version__, commands=", ".join(listed))]
-        if moderator:
-            line = words.line(Command.HELP)
-            own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
-            pieces.append(texts.help_moderators.format(commands=own))
-        return self._one(pieces)
 
     def _unknown(self, board: Leaderboard, text: str) -> str:
         """Say that no player has this name, without repeating it."""
@@ -381,12 +349,14 @@ class Answers:
         for stored, _ in self._ledger.history(board, player, 1):
             row = self._ledger.rated_race(board, stored.result.name)
             if row is None:
-                raise LedgerError(f"race {stored.result.name}: changes without a race: run `racebot rebuild`")
+                raise LedgerError(
+                    f"race {stored.result.name}: has changes but is not rated: run `racebot rebuild`"
+                )
             return Rated(board, stored.result, row.changes)
         return None
 
     def _one(self, pieces: Iterable[str], opening: str = "") -> str:
-        """Join pieces to one message; the last are left out if it would be too long."""
+        """Join pieces to one message, leaving out the last ones if it would be too long."""
         text, between = opening, ""
         for piece in filter(None, pieces):
             longer = text + between + piece
@@ -408,7 +378,3 @@ def _explain(
     model: Hashable, teams: TeamPolicy, result: RaceResult, changes: tuple[Change, ...]
 ) -> dict[str, tuple[Entrant, Explanation]]:
     return explain_race(cast(RatingModel, model), teams, result, changes)
-
-
-def _ahead(place: int | None, other: int | None) -> bool:
-    return place is not None and (other is None or place < other)

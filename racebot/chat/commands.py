@@ -1,4 +1,4 @@
-"""Chat lines as commands. Pure."""
+"""Parses chat lines as commands. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 from racebot.text.safe import printable
 
 LONGEST_ARGUMENT = 100
-"""Characters to read of an argument. No name on the site is as long."""
+"""Characters of an argument to read. All names on the site are shorter."""
 
 OTHER_BOTS = frozenset(
     [
@@ -37,7 +37,7 @@ OTHER_BOTS = frozenset(
         "promote",
     ]
 )
-"""Command names that other bots on the site answer to."""
+"""Command names that other bots on the site use."""
 
 
 class Command(StrEnum):
@@ -57,7 +57,7 @@ ALIASES = {"rank": Command.RATING, "elo": Command.RATING, "lb": Command.LEADERBO
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A command with the rest of its line, in which spaces are single."""
+    """A command with the rest of its line, with single spaces."""
 
     command: Command
     argument: str = ""
@@ -67,7 +67,7 @@ class Asked:
 class Words:
     """The names of the commands in a category's chat.
 
-    `names` holds those that differ from the default. An empty name switches a command off.
+    `names` holds the names that differ from the defaults. An empty name switches a command off.
     """
 
     prefix: str = "!"
@@ -78,7 +78,7 @@ class Words:
         return self.names.get(command, command.value)
 
     def line(self, command: Command) -> str:
-        """Return what a player types; empty if the command is off."""
+        """Return the command as a player types it; empty if the command is off."""
         name = self.name(command)
         return self.prefix + name if name else ""
 
@@ -93,9 +93,9 @@ class Words:
             if not re.fullmatch(r"\w[\w-]*", name):
                 found.append(f"{command.value}={name}: a name has letters, digits and hyphens only")
             elif self.prefix == "!" and name in OTHER_BOTS:
-                found.append(f"{command.value}={name}: other bots answer to !{name}, choose another name")
+                found.append(f"{command.value}={name}: other bots use !{name}: choose another name")
             elif name in taken:
-                found.append(f"{taken[name].value} and {command.value} are both called {name}")
+                found.append(f"{taken[name].value} and {command.value} are both named {name}")
             taken.setdefault(name, command)
         return found
 
@@ -109,7 +109,7 @@ class Words:
         return None if command is None else Asked(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
 
     def _named(self, word: str) -> Command | None:
-        """Return the command of a name, or of an alias that no command is called by."""
+        """Return the command with a name, or with an alias that is no command's name."""
         for command in Command:
             if word and word == self.name(command).casefold():
                 return command

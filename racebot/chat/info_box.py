@@ -15,7 +15,7 @@ from racebot.text.safe import plain, visible, without_domains
 
 INFO_LIMIT = 1000
 MOST_ENTRIES = 8
-"""Entrants in the info box, which stands above every result."""
+"""Most entrants to list in the info box, which pushes the race's results down."""
 META_LIMIT = 2048
 META_KEY = "racebot"
 
@@ -24,7 +24,7 @@ class InfoPolicy(StrEnum):
     """How to use `info_bot`, which all bots of a category share."""
 
     WHEN_EMPTY = "when-empty"
-    """Write only if it is empty, or holds nothing but our own line."""
+    """Write only if it is empty or holds only our own line."""
     APPEND = "append"
     """Write below the lines of other bots, and keep them."""
     NEVER = "never"
@@ -38,7 +38,7 @@ def info_block(
     *,
     by_team: bool = False,
 ) -> str:
-    """Write the final changes for the race page. Players after the first 8 are counted."""
+    """Return the final changes for the race page. Players after the first 8 are counted, not named."""
     opening = texts.info.format(goal=plain(goal, bare_domains=True))
     parts = [without_domains(text) for text in players(result, changes, texts, by_team=by_team).values()]
     shown = min(len(parts), MOST_ENTRIES)
@@ -56,7 +56,7 @@ def merged_info(
 ) -> str | None:
     """Return what `info_bot` should hold, or None to leave it alone.
 
-    A line is ours if it begins as `texts.info` does, now or by default. Other lines are kept; blocks that do
+    A line is ours if it begins like `texts.info`, as set or by default. Other lines are kept. Blocks that do
     not fit below them are left out.
     """
     openings = tuple(own.info.partition("{")[0] for own in (texts, DEFAULT_TEXTS) if own.info)
@@ -74,13 +74,12 @@ def merged_info(
 
 
 def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return our key of `bot_meta`, as `setmeta` takes it.
+    """Return our key of `bot_meta` in the form for `setmeta`.
 
-    Changes that would take `bot_meta` past the site's limit are left out from the end and counted under
-    `omitted`.
+    Changes that exceed the site's limit are dropped from the end and counted in `omitted`.
 
     Args:
-        existing: `bot_meta` now. The site merges key by key, so other keys stay and count.
+        existing: the current `bot_meta`. The site merges key by key, so other keys stay and take up space.
         boards: one entry per leaderboard, from `meta_entry`.
     """
     entries = [{**board, "changes": dict(board["changes"])} for board in boards]

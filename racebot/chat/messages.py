@@ -19,7 +19,7 @@ from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
 MOST_EDITS = 2
-"""Edits that a correction names; more are summed up."""
+"""Most edits that a correction lists one by one."""
 
 Entries = Mapping[str, Mapping[str, str]]
 """The entries of an announcement: texts by user id, by leaderboard."""
@@ -31,7 +31,7 @@ def announcement(
     *,
     moves: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[str]:
-    """Write the messages that say what a finished race will do once it is recorded.
+    """Return the messages that announce the changes of a finished race.
 
     Args:
         rated: the changes on each leaderboard.
@@ -39,7 +39,7 @@ def announcement(
         moves: new places on the leaderboard, below zero for a player who fell, by user id, by leaderboard.
 
     Returns:
-        The messages; none if there is nothing to say, or the operator switched them off.
+        The messages; none if no rating changes, or if the operator switched them off.
     """
     told = [each for each in rated if each.changes]
     if not told:
@@ -60,7 +60,7 @@ def correction(
     *,
     moves: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[str]:
-    """Write the messages that correct an announcement: what was edited, and the entries that changed.
+    """Return the messages that correct an announcement: the edits, and the entries that changed.
 
     Args:
         rated: the changes on each leaderboard now.
@@ -85,7 +85,7 @@ def entries(
     texts: Texts = DEFAULT_TEXTS,
     moves: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Write each entrant's entry, by place, by user id, by leaderboard."""
+    """Return the entries by user id, in order of places, for each leaderboard."""
     return {
         each.leaderboard.name: players(
             each.result,
@@ -106,9 +106,9 @@ def players(
     *,
     by_team: bool = False,
 ) -> dict[str, str]:
-    """Write one entry for each rated entrant, by user id: finishers by place, then the others.
+    """Return one entry for each rated entrant, by user id: finishers by place, then the others.
 
-    Where teams are rated, the first entry of each team begins with the team's place and name.
+    If teams are rated, the first entry of each team begins with the team's place and name.
     """
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     shown = shown_names(result.entrants)
@@ -133,7 +133,7 @@ def players(
 def split(
     opening: str, parts: Sequence[str], texts: Texts = DEFAULT_TEXTS, limit: int = MESSAGE_LIMIT
 ) -> list[str]:
-    """Write messages of at most `limit` characters, broken between parts only."""
+    """Split a text into messages of at most `limit` characters, breaking between parts only."""
     messages = [opening[:limit]]
     fresh = True
     for part in parts:
@@ -175,12 +175,12 @@ def by_place(changes: Sequence[Change]) -> list[Change]:
 
 
 def _goal(rated: Sequence[Rated]) -> str:
-    """The race's leaderboard, or its goal where it counts on several."""
+    """Return the race's leaderboard, or its goal if it counts on several."""
     return plain(rated[0].leaderboard.name if len(rated) == 1 else rated[0].result.goal)
 
 
 def _joined(written: Entries, texts: Texts) -> list[str]:
-    """All entries in order. Where there are several leaderboards, the first entry of each bears its name."""
+    """Return all entries in order. If there are several leaderboards, each begins with its name."""
     parts: list[str] = []
     for board, of in written.items():
         heading = texts.board.format(leaderboard=plain(board)) if len(written) > 1 else ""

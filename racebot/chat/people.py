@@ -1,4 +1,4 @@
-"""The players that chat commands are from and about."""
+"""Finds the players that a chat command comes from and is about."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from racebot.racetime.payload import Race
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A player who asks or is asked about. `name` has a discriminator if another player shares it."""
+    """A player who gives a command or is named in one. `name` has a discriminator if it is shared."""
 
     id: str
     name: str
 
 
 def known_as(ledger: Ledger, person: Person) -> Person:
-    """Return a person as the ledger has them: merged accounts are one, and forgotten players have no name."""
+    """Return a person with the operators' orders applied: a merged account or forgotten name replaced."""
     account = ledger.orders.account(person.id)
     player = ledger.players.get(account)
     return Person(account, person.name if player is None else player.shown)
 
 
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
-    """Return the player meant by a name or a `name#1234`, or None.
+    """Return the player with a name or full name (`name#1234`), or None.
 
-    Several players may share a name. Those in the room come first, then those with the most races.
+    If several players share a name, the one in the room is chosen, otherwise the one with the most races.
     """
     name, full = text.casefold(), split_full_name(text.casefold())
     shown = shown_names(race.entrants)
@@ -52,9 +52,9 @@ def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
 def find_pair(
     ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person
 ) -> tuple[Person, Person] | None:
-    """Return the two players to compare, both named or the asker and one other; None if a name is unknown.
+    """Return the two players to compare: two named players, or the asker and one named player.
 
-    Names may hold spaces, so each space may be the one between the two names.
+    Names can contain spaces, so every space may separate the two names. Returns None if a name is unknown.
     """
     named = find_person(ledger, board, text, race)
     if named is not None:

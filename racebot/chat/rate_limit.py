@@ -1,15 +1,15 @@
-"""The limits on answers, per player and per room."""
+"""Limits answers per player and per room."""
 
 from __future__ import annotations
 
 from collections import deque
 
 WINDOW = 60.0
-"""Seconds that an answer counts."""
+"""Seconds for which an answer counts toward the limits."""
 
 
 class Limiter:
-    """Limits answers per player and per room within `WINDOW` seconds of any monotonic clock."""
+    """Limits answers per player and per room in any `WINDOW` seconds of a monotonic clock."""
 
     def __init__(self, per_person: int, per_room: int) -> None:
         self._per_person = per_person
@@ -38,7 +38,7 @@ class Limiter:
         return times
 
     def _sweep(self, now: float) -> None:
-        """Drop old entries, at most once in a window."""
+        """Drop old entries, at most once per window."""
         if now - self._swept >= WINDOW:
             self._swept = now
             self._allowed = {key: times for key, times in self._allowed.items() if self._recent(key, now)}

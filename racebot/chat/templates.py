@@ -1,7 +1,7 @@
 """Everything the bot writes in a room, as templates. Operators change them in `racebot.toml`, `[texts]`.
 
-A template names its fields in braces, `{goal}`, and may leave out any of them. An empty template switches off
-its message, or its piece of a message.
+A template contains fields in braces, such as `{goal}`, and may leave out any of them. An empty template
+switches off its message or its part of a message.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 LONGEST = 500
-"""Characters of a template. A message on the site has at most 1,000."""
+"""Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
-"""Characters of a button. The site refuses a message with a longer one."""
+"""Most characters on a button. The site refuses a message with a longer one."""
 OWN_LINE = 5
-"""Characters that `info` must begin with, so that we recognise our own line in the info box."""
+"""Characters that `info` must begin with, so that the bot recognises its own line in the info box."""
 
 
 def _text(default: str, about: str, *fields: str) -> Any:
@@ -34,7 +34,7 @@ class Texts(BaseModel):
     )
     correction: str = _text(
         "Correction ({edits}): ",
-        "opens it after the announced result changed; only changed entries follow",
+        "opens a correction of the rating message; only changed entries follow",
         "goal",
         "edits",
     )
@@ -279,7 +279,7 @@ class Texts(BaseModel):
         try:
             pieces = list(Formatter().parse(value))
         except ValueError as error:
-            raise ValueError(f"{error}; write a brace that is not a field twice") from None
+            raise ValueError(f"{error}; double a brace that does not enclose a field") from None
         for _, field, form, conversion in pieces:
             if field is None:
                 continue
@@ -316,13 +316,13 @@ class Texts(BaseModel):
     def _recognisable(cls, value: str) -> str:
         if value and len(value.partition("{")[0].strip()) < OWN_LINE:
             raise ValueError(
-                f"must begin with {OWN_LINE} characters of its own: the bot recognises its line by them"
+                f"must begin with {OWN_LINE} characters before the first field, to mark our line"
             )
         return value
 
 
 def fields_of(name: str) -> tuple[str, ...]:
-    """Return the fields that a template may name, in the order of the documentation."""
+    """Return a template's fields, in the order of the documentation."""
     extra = Texts.model_fields[name].json_schema_extra
     assert isinstance(extra, dict)  # noqa: S101 - `_text` sets it
     fields = extra["fields"]

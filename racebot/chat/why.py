@@ -15,8 +15,8 @@ def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts
     """Put an explanation into phrases: the place, the parts of the change, then the opponents.
 
     Args:
-        explanation: of one entrant.
-        names: of the race's entrants by user id, safe to show.
+        explanation: the explanation of one entrant's change.
+        names: the names of the race's entrants by user id, safe to show.
         texts: the templates.
     """
     return [
@@ -42,7 +42,7 @@ def _expectation(explanation: Explanation, texts: Texts) -> str:
 
 
 def _parts(explanation: Explanation, texts: Texts) -> list[str]:
-    """Phrases for the parts of a change. They add up to it, unless one of them is the whole change."""
+    """Return a phrase for each part of a change. A part that is the whole change gets none."""
     match explanation.unchanged:
         case Unchanged.EVEN:
             return [texts.why_even.format(points=signed(explanation.finish_points or 0))]

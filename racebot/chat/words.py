@@ -1,10 +1,10 @@
-"""Numbers and entries as chat shows them."""
+"""Formats numbers and entries for chat."""
 
 from __future__ import annotations
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 WIDEST_ENTRY = 40
-"""Characters up to which an entry is kept on one line; a column of chat is about 45 wide."""
+"""Longest entry, in characters, to keep on one line; a column of chat is about 45 wide."""
 
 
 def percent(chance: float) -> str:
@@ -21,5 +21,5 @@ def ordinal(number: int) -> str:
 
 
 def unbroken(entry: str) -> str:
-    """Keep an entry on one line of chat, unless it would not fit on one."""
+    """Keep an entry on one line of chat, if it fits."""
     return entry.replace(" ", NO_BREAK) if len(entry) <= WIDEST_ENTRY else entry

@@ -37,7 +37,7 @@ from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
 LONGEST_SPAN = 36_500
-"""Days; more would exceed the years that `datetime` supports."""
+"""Days. A longer span would exceed the years that `datetime` supports."""
 DEFAULT_MODEL = "thurstone-hurdle"
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -124,7 +124,7 @@ class CarryOver(BaseModel):
     most_races: float | None = Field(default=None, ge=0)
 
     def carry(self) -> Carry:
-        """Return it in the form of `Leaderboard.carry`."""
+        """Return this carry-over as the ledger's `Carry`."""
         return Carry(self.source, self.factor, self.most_races)
 
 
@@ -147,7 +147,7 @@ class LeaderboardSettings(BaseModel):
 
 
 class Settings(BaseSettings):
-    """All settings. Error messages quote the descriptions, which say what to write."""
+    """All settings. Error messages quote the descriptions, so each one names a valid value."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
@@ -183,11 +183,11 @@ class Settings(BaseSettings):
     )
     commands: bool = Field(True, description="true or false: whether to answer commands in race chat")
     command_prefix: str = Field(
-        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three signs, for example !"
+        "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
     command_names: Annotated[dict[str, str], NoDecode] = Field(
         {},
-        description=f"your names for any of {', '.join(Command)}: `name=yours; name=yours`; "
+        description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",
     )
     private_answers: bool = Field(
@@ -199,16 +199,19 @@ class Settings(BaseSettings):
     rooms_every: float = Field(30.0, ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
     list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
     request_interval: float = Field(1.0, ge=0, le=60, description="a number of seconds from 0 to 60")
-    minimum_finishes: int = Field(5, ge=0, description="a number of finishes, 0 to list everybody")
+    minimum_finishes: int = Field(5, ge=0, description="a number of finishes, 0 to list all players")
     inactive_days: int = Field(
-        0, ge=0, le=LONGEST_SPAN, description=f"a number of days up to {LONGEST_SPAN}, 0 to hide nobody"
+        0,
+        ge=0,
+        le=LONGEST_SPAN,
+        description=f"a number of days up to {LONGEST_SPAN}, 0 to keep inactive players listed",
     )
     backups: int = Field(7, ge=0, le=1000, description="how many nightly backups to keep, 0 for none")
     keep_days: int = Field(
         90,
         ge=1,
         le=36500,
-        description="for how many days to keep delivered messages and unfinished backfills",
+        description="number of days to keep delivered messages and unfinished backfills",
     )
     provisional_races: int = Field(
         5, ge=0, description="a number of races below which a rating is marked as provisional, 0 to mark none"

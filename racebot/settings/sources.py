@@ -59,7 +59,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
             *problems, f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"
         ) from None
     if written.get(f"{PREFIX}CONFIG") and not there:
-        problems.append(f"{PREFIX}CONFIG={str(path)!r}: there is no such file: correct the path or unset it")
+        problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
     if folder:
         problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
     origins = _Origins(given, written, path)
@@ -117,7 +117,7 @@ def _written(env_file: Path) -> dict[str, str]:
 
 
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield variables with our prefix that are not settings, each with a hint at the nearest setting."""
+    """Yield variables with our prefix that are not settings, each with a hint naming the nearest setting."""
     known = {name.upper() for name in Settings.model_fields}
     for name in written:
         word = name.removeprefix(PREFIX)
@@ -166,7 +166,7 @@ class _Origins:
     path: Path
 
     def place(self, name: str) -> str:
-        """Return the name of a setting in the place where it was set."""
+        """Return the place where a setting was set, with its name there."""
         variable = PREFIX + name.upper()
         if name in self.given:
             return f"--{name}"
@@ -206,7 +206,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
-    """Yield parameters that their model does not have, and team races that it cannot rate."""
+    """Yield a problem for each unknown parameter, and for team races that the model cannot rate."""
     default = settings.plans().default
     yield from _plan_problems(
         default, origins.place("parameters"), f"{origins.place('team_races')}={default.teams.value!r}"
@@ -231,7 +231,7 @@ def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterat
 
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:
-    """Yield tables that describe the same thing twice."""
+    """Yield a problem for each goal, category or leaderboard that is set twice."""
     if settings.categories and settings.goals:
         yield f"{path}: goals outside [[categories]] have no effect: move them into its tables"
     slugs = Counter(each.slug for each in settings.categories)

@@ -18,7 +18,7 @@ MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
 
 
 def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str, Any]) -> Path:
-    """Write the model and parameters of all leaderboards where the settings are read from.
+    """Write the model and parameters of all leaderboards to `.env` or racebot.toml.
 
     They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`.
 
@@ -26,7 +26,7 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str
         directory: the folder of `.env`.
         toml: the path of racebot.toml.
         model: key of the model.
-        parameters: those that differ from the model's defaults.
+        parameters: the parameters that differ from the model's defaults.
 
     Returns:
         The file that was written.
@@ -37,7 +37,7 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str
     env = directory / ".env"
     for name in (MODEL, PARAMETERS):
         if os.environ.get(name):
-            raise SettingsError(f"{name} is set in the environment, which beats {env}: unset it first")
+            raise SettingsError(f"{name} is set in the environment and overrides {env}: unset it first")
     document = _read(toml)
     if document is not None and _prefers_toml(env):
         _put(document, model, parameters)
@@ -63,7 +63,7 @@ def write_leaderboard(
         category: slug of its category.
         goals: its goals.
         model: key of the model.
-        parameters: those that differ from the model's defaults.
+        parameters: the parameters that differ from the model's defaults.
 
     Returns:
         The file that was written.
@@ -91,7 +91,7 @@ def write_leaderboard(
 
 
 def as_text(parameters: Mapping[str, Any]) -> str:
-    """Return parameters as RACEBOT_PARAMETERS takes them: `name=value; name=value`."""
+    """Return parameters in the format of RACEBOT_PARAMETERS: `name=value; name=value`."""
     return "; ".join(f"{name}={_word(value)}" for name, value in parameters.items())
 
 
@@ -126,6 +126,6 @@ def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
 
 
 def _prefers_toml(env: Path) -> bool:
-    """Whether racebot.toml takes effect: `.env` is absent, or sets neither model nor parameters."""
+    """Return whether to write to racebot.toml: `.env` is missing, or sets neither model nor parameters."""
     written = {name.upper() for name in dotenv_values(env)} if env.exists() else set()
     return not written & {MODEL, PARAMETERS}

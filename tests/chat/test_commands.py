@@ -45,9 +45,9 @@ def test_own_names_and_prefix() -> None:
 
 def test_names_that_clash_are_problems() -> None:
     assert WORDS.problems() == []
-    assert Words(names={Command.WHY: "rating"}).problems() == ["rating and why are both called rating"]
+    assert Words(names={Command.WHY: "rating"}).problems() == ["rating and why are both named rating"]
     assert Words(names={Command.WHY: "SEED"}).problems() == [
-        "why=seed: other bots answer to !seed, choose another name"
+        "why=seed: other bots use !seed: choose another name"
     ]
     assert Words("~", {Command.WHY: "seed"}).problems() == []
     assert Words(names={Command.WHY: "a b"}).problems() == [

@@ -532,7 +532,7 @@ def test_one_category_in_two_tables(folder: Path) -> None:
 def test_a_toml_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch, CONFIG="nosuch.toml")
     (problem,) = problems()
-    assert problem.startswith("RACEBOT_CONFIG='nosuch.toml': there is no such file")
+    assert problem.startswith("RACEBOT_CONFIG='nosuch.toml': no such file")
 
 
 @pytest.mark.parametrize("name", [".env", "racebot.toml"])
@@ -683,11 +683,11 @@ def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch)
     ("name", "value", "problem"),
     [
         ("COMMAND_NAMES", "ratng=elo", "ratng is not a command (did you mean 'rating'?)"),
-        ("COMMAND_NAMES", "rating=seed", "other bots answer to !seed, choose another name"),
-        ("COMMAND_NAMES", "rating=why", "rating and why are both called why"),
+        ("COMMAND_NAMES", "rating=seed", "other bots use !seed"),
+        ("COMMAND_NAMES", "rating=why", "rating and why are both named why"),
         ("COMMAND_NAMES", "rating", "not of the form name=value"),
-        ("COMMAND_PREFIX", "a", "one to three signs"),
-        ("COMMAND_PREFIX", "@", "one to three signs"),
+        ("COMMAND_PREFIX", "a", "one to three punctuation marks"),
+        ("COMMAND_PREFIX", "@", "one to three punctuation marks"),
         ("ANSWERS_PER_PERSON", "0", "a number of answers a minute"),
     ],
 )
