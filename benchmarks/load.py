@@ -1,12 +1,15 @@
-"""The worker under load: races that finish and are recorded at once, and rooms in which nothing happens.
+"""The worker under load: races that finish and are recorded at once, questions, and idle rooms.
 
     python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10] [--ledger FILE] [--plain]
+    python benchmarks/load.py why [--rooms 30] [--entrants 20] [--crowd 150] [--window 60] [--plain]
     python benchmarks/load.py idle [--rooms 1000] [--seconds 120] [--drops 1]
 
 `racebot run` is a process of its own with its default settings, and so is the sandbox, so that the processor
 time of each is known. `finish` lets all entrants of all rooms finish within the window, and measures the time
 from the frame that finishes a race to the bot's chat message, less the quiet time for which a result must
 stand; then it records all races within the window and measures the time to the final word on the race page.
+`why` lets each racer of a finished race of 150 press "Why?" within the window, with the limits on answers
+raised, and measures the same two times in the other rooms, which finish and are recorded meanwhile.
 `idle` joins the rooms, waits, and then breaks all sockets at once, as often as told. --ledger is where to
 start from, as `ledger_size.py` leaves one.
 """
@@ -24,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -66,6 +69,7 @@ class Stage:
             "joined": self.joined,
             "finish": self.finish,
             "record": self.record,
+            "why": self.why,
             "drop": self.drop,
         }
         served = serve(self._site, misbehaviour=self._misbehaviour, list_cache=0.0, certificate=certificate)
@@ -77,8 +81,9 @@ class Stage:
 
     async def open(self, rooms: int, entrants: int) -> None:
         """Open so many races, each with its own entrants, and start them."""
-        skill = people(rooms * entrants, self._rng)
-        users = iter([self._site.add_user(f"Racer {p.removeprefix('player-')}", id=p) for p in skill])
+        known = len(self._site.users)
+        ids = list(people(known + rooms * entrants, self._rng))[known:]
+        users = iter([self._site.add_user(f"Racer {p.removeprefix('player-')}", id=p) for p in ids])
         for _ in range(rooms):
             room = self._site.open_race()
             for _ in range(entrants):
@@ -114,8 +119,48 @@ class Stage:
         recorded = time.monotonic()
         return await heard - recorded
 
+    async def why(self, window: float, quiet: float) -> tuple[list[float], list[float], list[float]]:
+        """Let everybody in the first room ask `!why`, while the other rooms finish and are recorded.
+
+        Returns:
+            Seconds from each finish to its announcement, from each record to the final word on the page, and
+            from each question to its answer.
+        """
+        crowd, *others = self._rooms
+        await self._finish(crowd, 5.0, quiet)
+        asking = [
+            self._ask(crowd, entrant.user.id, moment)
+            for moment, entrant in zip(
+                sorted(self._rng.uniform(0, window) for _ in crowd.entrants), crowd.entrants, strict=True
+            )
+        ]
+        answers = asyncio.gather(*asking)
+        lasting = max(1.0, window - quiet - 10)
+        done = await asyncio.gather(
+            *(self._finish_and_record(room, self._rng.uniform(1, lasting), quiet) for room in others)
+        )
+        return [finished for finished, _ in done], [recorded for _, recorded in done], await answers
+
+    async def _ask(self, room: FakeRoom, user: str, moment: float) -> float:
+        await asyncio.sleep(moment)
+        name = self._site.users[user].name
+        heard = _heard(room, lambda frame: _answers(frame, name))
+        asked = time.monotonic()
+        room.say(user, "!why")
+        return await heard - asked
+
+    async def _finish_and_record(self, room: FakeRoom, window: float, quiet: float) -> tuple[float, float]:
+        finished = await self._finish(room, window, quiet)
+        return finished, await self._record(room, 5.0)
+
     async def drop(self) -> int:
         return self._misbehaviour.drop_sockets()
+
+
+def _answers(frame: Frame, name: str) -> bool:
+    """Whether a frame is the bot's answer to the `!why` of a racer, who is named first."""
+    message = frame.get("message", {})
+    return bool(message.get("bot")) and message["message_plain"].startswith(name)
 
 
 def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:
@@ -154,7 +199,14 @@ def _stage(pipe: Connection, certificate: Path | None) -> None:
 class Worker:
     """`racebot run`, and what it has used up between two looks."""
 
-    def __init__(self, folder: Path, address: str, quiet: float, certificate: Path | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        address: str,
+        quiet: float,
+        certificate: Path | None,
+        extra: Mapping[str, str],
+    ) -> None:
         self._log = folder / "worker.log"
         with self._log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -170,6 +222,7 @@ class Worker:
                     "RACEBOT_QUIET_SECONDS": str(quiet),
                     "RACEBOT_LOG_LEVEL": "warning",
                     **({"SSL_CERT_FILE": str(folder / TRUSTED)} if certificate else {}),
+                    **extra,
                 },
                 stdout=output,
                 stderr=output,
@@ -197,10 +250,11 @@ class Worker:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["finish", "idle"])
+    parser.add_argument("what", choices=["finish", "why", "idle"])
     parser.add_argument("--rooms", type=int)
     parser.add_argument("--entrants", type=int, default=20)
-    parser.add_argument("--window", type=float, default=10.0)
+    parser.add_argument("--crowd", type=int, default=150)
+    parser.add_argument("--window", type=float)
     parser.add_argument("--quiet", type=float, default=10.0)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--drops", type=int, default=1)
@@ -228,21 +282,25 @@ def main() -> None:
 def _measure(
     given: argparse.Namespace, folder: Path, certificate: Path | None, pipe: Connection, sandbox: int
 ) -> None:
-    rooms = given.rooms or {"finish": 200, "idle": 1000}[given.what]
+    rooms = given.rooms or {"finish": 200, "why": 30, "idle": 1000}[given.what]
+    window = given.window or {"finish": 10.0, "why": 60.0, "idle": 0.0}[given.what]
+    crowds = 1 if given.what == "why" else 0
 
     def order(name: str, *arguments: Any) -> Any:
         pipe.send((name, arguments))
         return pipe.recv()
 
     def all_joined() -> None:
-        while order("joined") < rooms:
+        while order("joined") < crowds + rooms:
             assert worker.process.poll() is None
             time.sleep(0.05)
 
     address = pipe.recv()
+    order("open", crowds, given.crowd)
     order("open", rooms, given.entrants)
     print(f"{rooms} rooms of {given.entrants} at {address}; load average before {os.getloadavg()[0]:.1f}")
-    worker = Worker(folder, address, given.quiet, certificate)
+    limits = {"RACEBOT_ANSWERS_PER_ROOM": "1000", "RACEBOT_ANSWERS_PER_PERSON": "100"}
+    worker = Worker(folder, address, given.quiet, certificate, limits if given.what == "why" else {})
     try:
         all_joined()
         worker.tell("started, all rooms joined")
@@ -250,11 +308,15 @@ def _measure(
         worker.tell("settled down")
         if given.what == "finish":
             busy = cpu_seconds(sandbox)
-            delays = order("finish", given.window, given.quiet)
+            delays = order("finish", window, given.quiet)
             worker.tell("finished and announced", f"finish to chat {_spread(delays)}")
-            delays = order("record", given.window)
+            delays = order("record", window)
             worker.tell("recorded and settled", f"record to page {_spread(delays)}")
             print(f"the sandbox needed {cpu_seconds(sandbox) - busy:.1f} s of processor time for it")
+        elif given.what == "why":
+            finishes, records, answers = order("why", window, given.quiet)
+            worker.tell("asked why", f"finish to chat {_spread(finishes)}")
+            print(f"record to page {_spread(records)}", f"question to answer {_spread(answers)}", sep="\n")
         else:
             time.sleep(given.seconds)
             worker.tell("nothing happened")

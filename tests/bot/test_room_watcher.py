@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,16 +20,21 @@ from pydantic import SecretStr
 from racebot.bot import room_watcher
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
+from racebot.chat import answers
+from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.info_box import InfoPolicy
+from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import P, RunOnLedger, T
+from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import ChatMessage, Event, RaceUpdate
 from racebot.racetime.tokens import TokenSource
+from racebot.standings import explain
 from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
@@ -189,6 +195,49 @@ async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_
             running.cancel()
     expected = [Command.LEADERBOARD] if was_edited else [Command.RATING, Command.LEADERBOARD]
     assert questions.answered == expected
+
+
+async def test_an_explanation_does_not_hold_up_the_ledger_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    explain_race = explain.explain_race
+
+    def noted(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return explain_race(*arguments)
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield SilentSocket([RaceUpdate(seen(result("r", "ann bo", recorded=False))), _line("!why")])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    monkeypatch.setattr(answers, "explain_race", noted)
+    ledger_thread = LedgerThread()
+    ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    handler = CommandHandler(
+        Lifecycle(settler, lambda: datetime.now(UTC)),
+        Answers(settler, DEFAULT_TEXTS, Words(), lambda _: Listing(), lambda _: None),
+        DEFAULT_TEXTS,
+        Words(),
+        Limiter(1, 1),
+        private=False,
+    )
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        running = asyncio.create_task(watching(ledger, site, ledger_thread.run, handler).run())
+        try:
+            async with asyncio.timeout(10):
+                while not threads:  # noqa: ASYNC110 - the room tells nobody
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+            await ledger_thread.run(ledger.close)
+            ledger_thread.close()
+    assert not threads[0].startswith("ledger")
 
 
 class _Questions:
