@@ -1,11 +1,12 @@
-"""The two updates of a hurdle model: finished or not, then the order among the finishers.
+"""The two updates of a hurdle model: finished or not, then the order among finishers.
 
-Whether a player finishes is a probit function of skill. Places are compared among finishers only, so a
-player who did not finish is never compared with anybody. Hurdle (two-part) models: J. G. Cragg, "Some
-statistical models for limited dependent variables", Econometrica 39 (1971), doi:10.2307/1909582.
+The probability of finishing is a probit function of skill. Places are compared among finishers only, so
+players who did not finish are not ranked against anyone. Source for hurdle (two-part) models: J. G. Cragg,
+"Some statistical models for limited dependent variables", Econometrica 39 (1971),
+https://doi.org/10.2307/1909582.
 
-The functions work on one race in plain floats and write their results into the lists they are given. They
-use only what Numba can compile (`racebot.ratings.fast`).
+The functions rate one race in plain floats and write their results into output lists. They only use features
+that Numba can compile (see `racebot.ratings.fast`).
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
 
 LONGEST_ABSENCE = 365.0
-"""Days away beyond which doubt grows no more."""
+"""Days of absence after which uncertainty stops growing."""
 
 
 class Hurdle(NamedTuple):
     """A player of skill s finishes with probability (1 - q)·Φ((s - a)/b).
 
     Attributes:
-        level: a, the skill at which half of the players finish, lapses aside.
+        level: a, the skill at which half of the players finish, apart from lapses.
         noise: b², greater than zero.
-        lapse: q, the chance not to finish for reasons unrelated to skill; below 1.
+        lapse: q, the probability of a DNF for reasons unrelated to skill; below 1.
     """
 
     level: float
@@ -36,13 +37,13 @@ class Hurdle(NamedTuple):
 
 
 def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
-    """Update the belief N(mean, variance) about a skill by a finish, or by a DNF, matching moments.
+    """Update a skill estimate N(mean, variance) after a finish or a DNF, by moment matching.
 
-    The belief is multiplied by Φ((s - a)/b) for a finisher, and by q + (1 - q)·Φ((a - s)/b) otherwise. With
+    The density is multiplied by Φ((s - a)/b) for a finisher, and by q + (1 - q)·Φ((a - s)/b) otherwise. With
     t = (m - a)/√(b² + v), and V and W of `truncated_normal`, a finisher's m rises by v/√(b² + v)·V(t) and v
-    falls by v²/(b² + v)·W(t). A DNF is the mirror image, reduced by the posterior chance of a lapse.
+    falls by v²/(b² + v)·W(t). A DNF is the mirror image, reduced by the posterior probability of a lapse.
 
-    No finisher falls and no unfinished player rises; the variance stays above v·b²/(b² + v).
+    A finish never lowers the mean and a DNF never raises it. The variance stays above v·b²/(b² + v).
     """
     root = math.sqrt(hurdle.noise + variance)
     t = (hurdle.level - mean) / root if unfinished else (mean - hurdle.level) / root
@@ -63,20 +64,20 @@ def after_order(
     new_means: list[float],
     new_variances: list[float],
 ) -> bool:
-    """Update beliefs about skills by the order of the finishers' performances, s + N(0, 1) each.
+    """Update skill estimates by the order of the finishers' performances, s + N(0, 1) each.
 
-    A skill follows its performance by the share v/(v + 1). The best finisher never falls, the worst never
-    rises, no variance grows, and players who did not finish stay the same.
+    A skill moves by the share v/(v + 1) of its performance's update. The best finisher never falls, the worst
+    never rises, no variance grows, and players who did not finish are unchanged.
 
     Args:
-        means: of the beliefs about n players.
-        variances: likewise, greater than zero.
-        race: the order.
-        new_means: filled with the means afterwards.
-        new_variances: filled with the variances afterwards.
+        means: means of n skills.
+        variances: variances of n skills, greater than zero.
+        race: the outcome.
+        new_means: output, the updated means.
+        new_variances: output, the updated variances.
 
     Returns:
-        False if compiled code cannot integrate this order; plain Python always can.
+        False if compiled code cannot integrate this order. Plain Python always returns True.
     """
     for i in range(len(means)):
         new_means[i] = means[i]
@@ -102,10 +103,10 @@ def after_order(
 
 
 def days_away(last: float, day: float) -> float:
-    """Return the days between two races: 0 to `LONGEST_ABSENCE`, and 0 if there was none before.
+    """Return the days between two races, capped at `LONGEST_ABSENCE`, or 0 for a first race.
 
     Args:
-        last: the day of the last race, 0 for none.
-        day: that of this race.
+        last: day of the last race, 0 for none.
+        day: day of this race.
     """
     return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0

@@ -1,7 +1,7 @@
-"""Iterated Elo with a co-rated factor, in several passes over a whole history.
+"""Iterated Elo, which rates a whole history in several passes, along with a factor such as a faction.
 
 Source: J. Snellman's ratings of online Terra Mystica, "The rating system", https://www.snellman.net/blog/.
-Offline only: a rating also depends on later races, so this is not a `RatingModel`.
+It is not a `RatingModel`, because ratings also depend on later races.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Match(NamedTuple):
     """One race of a history.
 
     Attributes:
-        players: shape [n]; number of each entrant.
-        outcome: of the n entrants.
-        factors: shape [n]; number of each entrant's factor (a faction, a character, a seed's setting), if
+        players: shape [n]; index of each entrant.
+        outcome: the outcome for the n entrants.
+        factors: shape [n]; index of each entrant's factor (a faction, a character, a seed's setting), if
             factors are rated.
     """
 
@@ -34,7 +34,7 @@ class Match(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """Ratings at the end of a history: of players, shape [players], and of factors, shape [factors]."""
+    """Ratings at the end of a history: players, shape [players], and factors, shape [factors]."""
 
     players: FloatArray
     factors: FloatArray
@@ -49,12 +49,12 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class IteratedElo:
-    """Elo over the pairs of each race, each applied before the next; a pass starts where the last ended.
+    """Elo over the pairs of each race, one pair at a time. Each pass starts where the last one ended.
 
-    A player with fewer than `minimum_games` races moves nobody but others of that kind, and no factor. The
-    source does not say how races are counted over the passes: here the count runs during the first and is
-    complete in the later ones. Pairs are taken from the best placed down, and among equals by number, so
-    that the listing order does not matter.
+    Players with fewer than `minimum_games` races only affect each other, and no factors. The source does not
+    say how races are counted over the passes; here the count grows during the first pass and is complete in
+    later ones. Pairs are processed from the best place down, and by index among equals, so that the listing
+    order does not matter.
     """
 
     key: ClassVar[str] = "iterated-elo"
@@ -84,18 +84,18 @@ class IteratedElo:
     )
 
     def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> Ratings:
-        """Ratings after all passes.
+        """Return the ratings after all passes.
 
         Args:
             matches: the history, oldest first.
-            players: how many there are.
-            factors: likewise.
+            players: number of players.
+            factors: number of factors.
 
         Raises:
-            ModelError: a match names its factors and `factors` is 0.
+            ModelError: a match has factors although `factors` is 0.
         """
         if factors == 0 and any(match.factors is not None for match in matches):
-            raise ModelError(f"{self.key}: matches name factors, but there are none to rate")
+            raise ModelError(f"{self.key}: a match has factors, but the number of factors is 0")
         history = [(match, list(self._pairs(match))) for match in matches]
         rating, strength = [self.initial_rating] * players, [self.initial_factor] * factors
         games = [0] * players
@@ -132,7 +132,7 @@ class IteratedElo:
         rating: list[float],
         strength: list[float],
     ) -> None:
-        """Apply one pair to the ratings and strengths, in place."""
+        """Update the ratings and strengths by one pair, in place."""
         a, b = who[pair.a], who[pair.b]
         weight = 0.0 if pair.dropped or what is None else self.factor_weight
         lead = rating[a] - rating[b]
@@ -150,6 +150,9 @@ class IteratedElo:
             strength[what[pair.b]] -= step
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a is placed before b, each the rating of a player plus that of its factor."""
+        """Return the probability that `a` is placed before `b`.
+
+        Each is the sum of a player's and their factor's rating.
+        """
         chance: FloatArray = 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))
         return chance

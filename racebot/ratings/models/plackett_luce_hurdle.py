@@ -1,9 +1,9 @@
 """Plackett-Luce with a logistic hurdle, in closed form.
 
-Whether a player finishes is logistic in the rating, the order among the finishers is Plackett-Luce
-(R. L. Plackett, "The analysis of permutations", doi:10.2307/2346567). A rating moves along the gradient of
-the likelihood of both, at a learning rate that depends on it. There is no dummy player: the hurdle anchors
-the scale.
+The probability of finishing is logistic in the rating, and the order among finishers is Plackett-Luce
+(R. L. Plackett, "The analysis of permutations", https://doi.org/10.2307/2346567). Ratings follow the gradient
+of the joint log-likelihood, with a learning rate that depends on the rating. There is no dummy player: the
+hurdle anchors the scale.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from racebot.ratings.ranking import Groups
 
 
 class Settings(NamedTuple):
-    """The parameters that `update` needs; `spare_finishers` is 0 or 1, no floor is minus infinity.
+    """The parameters of `update`. `spare_finishers` is 0 or 1, and the floor is -inf if there is none.
 
-    `bends` holds the learning rates, then the knots.
+    `bends` holds the learning rates, followed by the knots.
     """
 
     level: float
@@ -46,15 +46,15 @@ def update(
     """Rate one race.
 
     Args:
-        before: ratings.
-        race: what happened.
+        before: ratings of the entrants.
+        race: the outcome.
         settings: the parameters.
-        finish: filled with the ratings after the hurdle.
-        place: filled with the ratings after the order.
-        limit: filled with the ratings after the limits: the floors and the clamp.
+        finish: output, the ratings after the hurdle.
+        place: output, the ratings after the order.
+        limit: output, the ratings after the limits: the floors and the clamp.
 
     Returns:
-        False if compiled code cannot rate this race; plain Python always can.
+        False if compiled code cannot rate this race. Plain Python always returns True.
     """
     ratings = before[0]
     gradient, sound = order_gradient(ratings, race)
@@ -66,9 +66,9 @@ def update(
         moved = place[0][i] = rating + rate * (hurdle + gradient[i])
         if settings.spare_finishers > 0.0:
             moved = max(moved, rating + rate * hurdle_gradient(rating, True, settings.level, settings.width))
-        # A rating already below the floor, from an older setting, may stay there.
+        # A rating that an older setting left below the floor may stay there.
         moved = max(moved, min(rating, settings.floor))
-        # The clamp: the last of a race that all entrants finished gains nothing.
+        # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
     return sound
 
@@ -80,11 +80,11 @@ def logistic(x: float) -> float:
 
 
 def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float) -> float:
-    """Return the gradient of log P(finished, or not), where P(finish) = logistic((r - a)/b).
+    """Return the gradient of the log-likelihood of a finish or DNF, where P(finish) = logistic((r - a)/b).
 
     Args:
         rating: r.
-        unfinished: what happened.
+        unfinished: True for a DNF.
         level: a, the rating at which half of the players finish.
         width: b, greater than zero.
     """
@@ -93,11 +93,11 @@ def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float)
 
 
 def learning_rate(rating: float, bends: Sequence[float]) -> float:
-    """Return the learning rate: linear between the knots, flat outside.
+    """Return the learning rate, linear between the knots and flat outside.
 
     Args:
-        rating: of the player.
-        bends: as many rates, then as many knots.
+        rating: the player's rating.
+        bends: the learning rates, followed by the same number of knots.
     """
     count = max(len(bends) // 2, 1)
     i = 0
@@ -112,13 +112,13 @@ def learning_rate(rating: float, bends: Sequence[float]) -> float:
 
 
 def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
-    """Return the gradient of the log-probability of the finishers' order, 0 for all others.
+    """Return the gradient of the log-likelihood of the finishers' order, 0 for unfinished players.
 
-    Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over all that
-    are left. The order of those who share a place is unobserved (`PlackettLuce`, exact).
+    Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
+    remaining finishers. The order within a shared place is marginalised, as in `PlackettLuce` with `exact`.
 
     Returns:
-        The gradient, and False if compiled code cannot work it out.
+        The gradient, and False if compiled code cannot compute it.
     """
     moves = [0.0 for _ in ratings]
     order = race.worst_first
@@ -144,7 +144,7 @@ def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]
 
 
 def tied_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
-    """Return the same where finishers share places; compiled code leaves it to plain Python."""
+    """Return the gradient of `order_gradient` for finishers who share places. Not compiled."""
     moves = [0.0] * len(ratings)
     best_first = sorted(sorted(race.worst_first), key=race.group.__getitem__)
     labels = np.array([race.group[i] for i in best_first])
@@ -158,7 +158,7 @@ def tied_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuceHurdle(KernelModel, SingleParameterModel):
-    """A hurdle model with one number per player. The last of a race that all finished never gains."""
+    """A hurdle model with one rating per player. If all entrants finish, last place never gains."""
 
     key: ClassVar[str] = "plackett-luce-hurdle"
 
@@ -202,7 +202,7 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         return steps
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """Gradient of the log-likelihood at a learning rate of one: shape [n], like `ratings`."""
+        """Return the gradient of the log-likelihood: shape [n], like `ratings`."""
         finishers = np.flatnonzero(~groups.unfinished)
         worst_first = finishers[np.argsort(-groups.label[finishers], kind="stable")]
         unfinished = groups.unfinished.tolist()
@@ -225,9 +225,9 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         return probability
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Probability that each player finishes their next race: shape [..., n].
+        """Return the probability that each player finishes their next race: shape [..., n].
 
-        Has its own parameters: the hurdle parameters control how informative a finish is, not how likely.
+        It has separate parameters: those of the hurdle control how informative a finish is, not how likely.
         """
         ratings = states[..., 0]
         level, width = broadcast_to(self.finish_level, ratings), broadcast_to(self.finish_width, ratings)

@@ -1,7 +1,7 @@
-"""Thurstone's model: performances around the rating.
+"""Thurstone's model, with independent performances around the rating.
 
-Source: "Multiplayer generalizations of Elo rating system",
-https://github.com/blkerby/MultiEloRating, §3.2.3, §4 and §5.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", sections 3.2.3, 4 and 5,
+https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from racebot.ratings.ranking import Groups
 
 @dataclass(frozen=True, kw_only=True)
 class Thurstone(SingleParameterModel):
-    """Gradient of the likelihood of independent performances of unit variance.
+    """Follow the gradient of the log-likelihood of independent performances of unit variance.
 
-    The defaults are the published ones (§5.2). The order of a group is unobserved, and summed over.
+    The defaults are the published ones (section 5.2). The order within a group is marginalised.
     """
 
     key: ClassVar[str] = "thurstone"
@@ -62,7 +62,7 @@ class Thurstone(SingleParameterModel):
         return gaussian_win(lead) if self.density == "gaussian" else logistic_win(lead)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance: [..., n].
+        """Return mean and standard deviation of each player's next performance: [..., n].
 
         Logistic performances are approximated by Gaussian ones of the same variance.
         """
@@ -70,7 +70,7 @@ class Thurstone(SingleParameterModel):
 
 
 def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
-    """Return posterior means of Gaussian performances if no place is shared: shape [..., n]."""
+    """Return posterior means of Gaussian performances for an order without ties: shape [..., n]."""
     worst_first = (-groups.label).argsort()
     places = groups.label[worst_first].tolist()
     flat = ratings.reshape(-1, ratings.shape[-1])
@@ -83,9 +83,9 @@ def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
 
 
 def logistic_win(lead: FloatArray) -> FloatArray:
-    """Return the chance that a logistic performance of unit variance beats another, by the lead in rating.
+    """Return the win probability for logistic performances of unit variance, given the lead in rating.
 
-    With d the lead in units of the logistic scale it is e^d (e^d - 1 - d) / (e^d - 1)².
+    With d the lead in units of the logistic scale, it is e^d (e^d - 1 - d) / (e^d - 1)².
     """
     d = np.abs(lead) * np.pi / np.sqrt(3)
     apart = np.maximum(d, 1e-2)

@@ -1,10 +1,10 @@
-"""A hurdle model that keeps its doubt: mean, variance and the day of the last race.
+"""A hurdle model that tracks uncertainty: mean, variance and the day of the last race.
 
-A player's skill is believed to be N(μ, σ²). Before a race σ² grows by τ², and by τ_day² for each day since
-the last one, at most a year. The race updates both by the hurdle and by the order among the finishers
-(`hurdle`). The rating is μ - k·σ, so losing doubt is worth points. The limits: an unfinished player and the
-last of a race that everybody finished get no smaller σ than they had and no higher rating, a winner no
-lower one.
+A player's skill is N(μ, σ²). Before a race, σ² grows by τ², and by τ_day² for each day since the last race,
+for at most a year. The race updates both by the hurdle and by the order among finishers (see `hurdle`, which
+links the source). The rating is μ - k·σ, so it rises as uncertainty falls. Limits: players who did not
+finish, and those in last place if everyone finished, never gain rating or certainty, and winners never lose
+rating. docs/model.md derives the model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 
 class Settings(NamedTuple):
-    """The parameters that `update` needs; `spare_finishers` is 0 or 1."""
+    """The parameters of `update`. `spare_finishers` is 0 or 1."""
 
     race_drift: float
     daily_drift: float
@@ -49,14 +49,14 @@ def update(
 
     Args:
         before: means, variances and days of the last race.
-        race: what happened.
+        race: the outcome.
         settings: the parameters.
-        finish: filled with the columns after the hurdle.
-        place: filled with the columns after the order.
-        limit: filled with the columns after the limits on gains, losses and doubt.
+        finish: output, the columns after the hurdle.
+        place: output, the columns after the order.
+        limit: output, the columns after the limits on gains, losses and doubt.
 
     Returns:
-        False if compiled code cannot rate this race; plain Python always can.
+        False if compiled code cannot rate this race. Plain Python always returns True.
     """
     drift, daily = settings.race_drift, settings.daily_drift
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
@@ -89,13 +89,16 @@ def update(
 
 
 def same_rating(mean: float, variance: float, doubt: float, conservative: float) -> float:
-    """Return the mean that with variance `doubt` gives the same rating μ - k·σ."""
+    """Return the mean that, with variance `doubt`, gives the same rating μ - k·σ."""
     return mean + conservative * (math.sqrt(doubt) - math.sqrt(variance))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThurstoneFilter(GaussianHurdleModel):
-    """The state's day is that of the last race, in days since 1970, or 0 before the first one."""
+    """A hurdle model whose state is mean, variance and day of the last race.
+
+    The day counts from 1970-01-01 UTC and is 0 before the first race.
+    """
 
     key: ClassVar[str] = "thurstone-filter"
     kernel_parameters: ClassVar[tuple[str, ...]] = Settings._fields
@@ -135,7 +138,7 @@ class ThurstoneFilter(GaussianHurdleModel):
         return states[..., 1]
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Beliefs for the start of a season; days are kept, since doubt goes on growing."""
+        """Return the states at the start of the next season. Days are kept, so uncertainty keeps growing."""
         newcomer = self.initial()[..., np.newaxis, :]
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)

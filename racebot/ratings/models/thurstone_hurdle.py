@@ -1,12 +1,12 @@
-"""The default model: a rating and a number of races. docs/model.md derives it.
+"""The default model, with a rating and a race count. docs/model.md derives it.
 
-A player's skill is believed to be N(μ, v). The variance v depends on public numbers alone: the number n of
-earlier races and, with ω > 0, the days d since the last one,
+A player's skill is N(μ, v). The variance v only depends on public numbers: the number n of earlier races and,
+with ω > 0, the days d since the last race,
 
     v = v∞² + (s₀² - v∞²) / (1 + n/c) + ω²·min(d, 365)/365
 
-A race updates the belief by the hurdle, then by the order among the finishers (`hurdle`). The new μ is
-kept, the new variance is not, and n grows by one.
+A race updates the estimate by the hurdle, then by the order among finishers (see `hurdle`, which links the
+source). The new μ is kept, the new variance is discarded, and n grows by one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from racebot.ratings.shrink import shrink_toward
 
 
 class Settings(NamedTuple):
-    """The parameters that `update` needs; `spare_finishers` is 0 or 1."""
+    """The parameters of `update`. `spare_finishers` is 0 or 1."""
 
     newcomer_spread: float
     lasting_spread: float
@@ -52,15 +52,15 @@ def update(
     """Rate one race.
 
     Args:
-        before: ratings, numbers of races and, with ω > 0, days of the last race.
-        race: what happened.
+        before: ratings, race counts and, with ω > 0, days of the last race.
+        race: the outcome.
         settings: the parameters.
-        finish: filled with the columns after the hurdle.
-        place: filled with the columns after the order.
-        limit: filled with the columns after the limits: the floor and the clamp.
+        finish: output, the columns after the hurdle.
+        place: output, the columns after the order.
+        limit: output, the columns after the limits: the floor and the clamp.
 
     Returns:
-        False if compiled code cannot rate this race; plain Python always can.
+        False if compiled code cannot rate this race. Plain Python always returns True.
     """
     ratings, races = before[0], before[1]
     certain = settings.lasting_spread * settings.lasting_spread
@@ -77,10 +77,10 @@ def update(
     sound = after_order(finish[0], finished, race, place[0], unused)
     for i in range(len(variances)):
         rating = place[0][i]
-        # The floor. Giving up never gains, so a finisher who gained needs no comparison.
+        # The floor. A forfeit never gains, so a finisher who gained needs no comparison.
         if settings.spare_finishers > 0.0 and rating < ratings[i]:
             rating = max(rating, after_hurdle(ratings[i], variances[i], True, hurdle)[0])
-        # The clamp: the last of a race that everybody finished gains nothing.
+        # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(rating, ratings[i]) if race.last[i] else rating
         finish[1][i] = races[i]
         place[1][i] = limit[1][i] = races[i] + 1.0
@@ -93,9 +93,10 @@ def update(
 
 @dataclass(frozen=True, kw_only=True)
 class ThurstoneHurdle(GaussianHurdleModel):
-    """Thurstone's model with a hurdle: a rating, which starts at 0, and a number of races.
+    """Thurstone's model with a hurdle. The state is a rating, which starts at 0, and a race count.
 
-    With ω > 0 the state also holds the day of the last race, in days since 1970, or 0 before the first one.
+    With ω > 0 the state also has the day of the last race, in days since 1970-01-01 UTC, or 0 before the
+    first.
     """
 
     key: ClassVar[str] = "thurstone-hurdle"
@@ -141,7 +142,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
         return states[..., 0]
 
     def skill_variance(self, states: FloatArray) -> FloatArray:
-        """Return the variance of the belief about each skill, time away left out: shape [..., n]."""
+        """Return the variance of each player's skill, ignoring absence: shape [..., n]."""
         races = states[..., 1]
         newcomer, lasting, settling = (
             broadcast_to(value, races) for value in (self.newcomer_spread, self.lasting_spread, self.settling)
@@ -150,7 +151,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
         return variance
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return states to start the next season from; the old season may have kept days or not."""
+        """Return the states at the start of the next season, with or without days in the old one."""
         newcomer = self.initial()[..., np.newaxis, :]
         races = states[..., 1] if most_races is None else np.minimum(states[..., 1], most_races)
         carried = [shrink_toward(newcomer[..., 0], states[..., 0], factor), races]

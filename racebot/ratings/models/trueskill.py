@@ -1,23 +1,24 @@
 """TrueSkill for races of players or teams.
 
 Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006),
-https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. A player's skill is believed to
-be N(μ, σ²), a performance is skill plus N(0, β²), a team's performance the sum of its members'. The outcome
-compares performances, and expectation propagation turns the comparisons into new beliefs.
+https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. A player's skill is N(μ, σ²), a
+performance is skill plus N(0, β²), and a team's performance is the sum of its members'. The outcome compares
+performances, and expectation propagation turns the comparisons into posterior skills. Section numbers below
+refer to this paper.
 
-The two readings of a group whose order was not observed differ in their comparisons:
+The parameter `unfinished` selects how to compare a group whose order was not observed:
 
-`censored`, the default, compares every member of a group with every member of the next group, and
-members of one group with each other never: each unfinished player with the worst finisher alone, one win
-each. Taken together these comparisons state the partial ordering and nothing else, since "all of one group
-above all of the next" is the same event as "each of one above each of the next", and the members of a group
-enter it alike: the listing order cannot matter, and equal beliefs get equal changes.
+`censored`, the default, compares every member of a group with every member of the next group, and never
+compares members of the same group. An unfinished player, for example, loses to the worst finisher and to
+nobody else. Together these comparisons state exactly the observed partial order. All members of a group are
+treated alike, so the listing order does not matter, and equal skills get equal changes.
 
-`tie` lines all entrants up, best group first and as listed within a group, and compares neighbours, those of
-one group as a draw. The `trueskill` package does this, and so does racetime.gg: unfinished players
-pull each other together, and their results depend on the listing order.
+`tie` lists all entrants, best group first and as listed within a group, and compares neighbours; members of
+the same group draw. The `trueskill` package and racetime.gg do this. Unfinished players then pull each other
+together, and their results depend on the listing order.
 
-A race in which all entrants tie is not rated: it has no order to learn from. (The package lowers every σ.)
+A race in which all entrants tie is not rated, since it has no order to learn from. (The package lowers every
+σ.)
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 _SITE_ROUNDS = 10
-"""The `trueskill` package stops after so many, converged or not, and `tie` does the same."""
+"""Most rounds for `tie`, which like the `trueskill` package then stops, converged or not."""
 _ROUNDS = 200
 _TOLERANCE = 1e-10
-"""Standard deviations; so small that a candidate stops at the same numbers alone and among others."""
+"""In standard deviations. Small enough that a candidate's result does not depend on the others."""
 
 
 class _Settings(NamedTuple):
-    """Parameters as the update needs them, each a float or an array of shape [candidates].
+    """The parameters of the update, each a float or an array of shape [candidates].
 
     Attributes:
         noise: β².
         drift: τ².
-        margin: of a draw, for a single player; it grows with the root of the number of players compared
-            (section 4.1).
+        margin: draw margin of a single player. It grows with the square root of the number of players
+            compared (section 4.1).
     """
 
     noise: Value
@@ -72,11 +73,11 @@ class _Settings(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """The players or teams that are compared, best first.
+    """The players or teams to compare, best first.
 
     Attributes:
-        members: entrants of each unit.
-        group: of each unit.
+        members: entrants in each unit.
+        group: group of each unit.
     """
 
     members: list[list[int]]
@@ -95,7 +96,7 @@ class _Units(NamedTuple):
         return cls(members, [group[team[0]] for team in members])
 
     def layers(self) -> list[list[int]]:
-        """Indices of the units of each group, best first."""
+        """Return the indices of the units in each group, best first."""
         layers = defaultdict(list)
         for unit, group in enumerate(self.group):
             layers[group].append(unit)
@@ -104,12 +105,12 @@ class _Units(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TrueSkill:
-    """TrueSkill, by default with the settings of the source and of racetime.gg (all but `unfinished`).
+    """TrueSkill. Except for `unfinished`, the defaults are those of the source and of racetime.gg.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
 
     Raises:
-        ModelError: when made with a draw probability of 1 or more.
+        ModelError: on creation, if the draw probability is not below 1.
     """
 
     key: ClassVar[str] = "trueskill"
@@ -152,7 +153,7 @@ class TrueSkill:
             return states.copy()
         settings = self._settings
         if states.ndim == 2 and all(isinstance(setting, float) for setting in settings):
-            # One race and one parameter set: plain floats are faster than arrays of one.
+            # For one race and one parameter set, plain floats are faster than arrays.
             mu, sigma = states.T.tolist()
             return np.array(self._updated(mu, sigma, outcome, settings, FLOATS)).T
         leading = states.shape[:-2]
@@ -175,9 +176,9 @@ class TrueSkill:
         return to_points(points)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Probability that a player in state a is placed before one in state b: shape of the rows [...].
+        """Return the probability that a player in state `a` is placed before one in state `b`: [...].
 
-        Equation (1) with the uncertainty of both skills, draws left out.
+        This is equation (1) with the uncertainty of both skills, ignoring draws.
         """
         gap = a[..., 0] - b[..., 0]
         variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
@@ -185,29 +186,29 @@ class TrueSkill:
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each player's next performance: [..., n]."""
+        """Return mean and standard deviation of each player's next performance: [..., n]."""
         variance = _aligned(self.beta, states.ndim - 1) ** 2 + states[..., 1] ** 2
         return states[..., 0], np.sqrt(variance)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Beliefs for the start of a season; there are no races to count."""
+        """Return the states at the start of the next season. `most_races` has no effect."""
         newcomer = self.initial()[..., np.newaxis, :]
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1] ** 2, states[..., 1] ** 2, factor)
         return np.stack([mean, np.sqrt(variance)], -1)
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
-        """How likely all would draw, relative to the highest possible chance of it: shape [...], in [0, 1].
+        """Return the match quality in [0, 1]: the probability of a draw, relative to its maximum: [...].
 
-        For two players this is equation (7). For more it is the probability density of all performances
-        being equal, against that of players of equal and certain skill: with d_i the variance of unit
-        i's performance, c_i the part of it that is not uncertainty and m its mean, weighted by 1/d_i,
+        For two players this is equation (7). For more it is the probability density that all performances are
+        equal, relative to that of players with equal and certain skill. With d_i the variance of unit i's
+        performance, c_i the part of it that is not uncertainty, and m the mean weighted by 1/d_i, it is
 
             √(∏ c_i/d_i · Σ 1/c_i / Σ 1/d_i) · exp(−½ Σ (m_i − m)²/d_i)
 
         Args:
             states: shape [..., n, 2].
-            team: shape [n], numbers of teams; without it everybody plays alone.
+            team: shape [n], team number of each player; by default each player is a team of one.
         """
         number = np.arange(states.shape[-2]) if team is None else np.unique(team, return_inverse=True)[1]
         membership = (number[:, np.newaxis] == np.arange(number.max() + 1)).astype(np.float64)
@@ -238,7 +239,7 @@ class TrueSkill:
         settings: _Settings,
         arithmetic: Arithmetic,
     ) -> tuple[list[Value], list[Value]]:
-        """Means and uncertainties after the race, per entrant, floats or arrays over candidates."""
+        """Return each entrant's mean and uncertainty after the race, as floats or arrays over candidates."""
         skill = [s * s + settings.drift for s in sigma]
         units = _Units.of(outcome)
         means = [sum([mu[i] for i in unit]) for unit in units.members]
@@ -291,6 +292,6 @@ class TrueSkill:
 
 
 def _aligned(parameter: Number, axes: int) -> FloatArray:
-    """A parameter with its candidates along the first of so many leading axes."""
+    """Reshape a parameter so that candidates are the first of `axes` leading axes."""
     array = np.asarray(parameter, dtype=np.float64)
     return array.reshape(array.shape + (1,) * max(axes - array.ndim, 0)) if array.ndim else array

@@ -1,1 +1,1 @@
-"""Numerical methods that the models share: truncated normals, order statistics, expectation propagation."""
+"""Shared numerical methods: truncated normals, order statistics and expectation propagation."""

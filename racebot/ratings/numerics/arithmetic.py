@@ -1,6 +1,6 @@
-"""The same comparison of performances in floats, for one race, and in arrays, for the candidates of a sweep.
+"""Operations on floats, for one race, and on arrays, for the candidates of a sweep.
 
-Expectation propagation (`expectation_propagation`) is written once for a `Value`, which is either.
+`expectation_propagation` is written once in terms of `Value`, which is either.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from racebot.ratings.numerics.truncated_normal import (
 )
 
 Value = Any
-"""A float, or an array of float64 with one number for each candidate."""
+"""A float, or a float64 array with one number per candidate."""
 
 
 def win_array(t: Value, margin: Value) -> tuple[Value, Value]:
-    """Return V and W of a win for arrays that broadcast."""
+    """Return V and W of a win, for arrays that broadcast."""
     x = t - margin
     v = ROOT_TWO_OVER_PI / special.erfcx(-ROOT_HALF * x)
-    # The bound takes effect beyond some thousand standard deviations only, where V + x has no digits left.
+    # The bound only matters beyond thousands of standard deviations, where V + x has no digits left.
     return v, np.minimum(np.maximum(v * (v + x), 0.0), 1.0)
 
 
 def draw_array(t: Value, margin: Value) -> tuple[Value, Value]:
-    """Return V and W of a draw for arrays that broadcast."""
+    """Return V and W of a draw, for arrays that broadcast."""
     distance = np.abs(t)
     wide = np.maximum(margin, POINT)
     near, far = wide - distance, wide + distance
@@ -50,13 +50,13 @@ def draw_array(t: Value, margin: Value) -> tuple[Value, Value]:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The operations that differ between floats and arrays. All other operators serve both.
+    """The operations that differ between floats and arrays. All other operators work on both.
 
     Attributes:
         sqrt: square root.
         win: V and W of a win, from the standardised difference and margin.
-        draw: V and W of a draw, likewise.
-        largest_change: the largest absolute difference between two equally long lists of values.
+        draw: V and W of a draw, from the same arguments.
+        largest_change: the largest absolute difference between two lists of the same length.
     """
 
     sqrt: Callable[[Value], Value]

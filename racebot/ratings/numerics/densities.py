@@ -1,4 +1,4 @@
-"""Densities of performances around a rating."""
+"""Probability densities of performances around a rating."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Function = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """A symmetric, log-concave density of mean 0 and variance 1.
+    """A symmetric, log-concave density with mean 0 and variance 1.
 
     Attributes:
-        log: its logarithm.
-        log_cumulative: logarithm of its cumulative distribution function.
-        score: minus the derivative of its logarithm.
-        reach: the distance beyond which there is nothing worth integrating.
+        log: the log-density.
+        log_cumulative: logarithm of the cumulative distribution function.
+        score: minus the derivative of the log-density.
+        reach: distance beyond which the density is negligible.
     """
 
     log: Function

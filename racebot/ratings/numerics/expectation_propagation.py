@@ -1,26 +1,25 @@
 """Expectation propagation over comparisons of performances, the core of TrueSkill.
 
-Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), sections 2
-and 3, https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. Units (players or teams)
-have Gaussian performances t_i with prior mean m_i and variance v_i. A comparison of units a and b observes
-that the difference t_a − t_b exceeds a margin (a win) or that it is within it (a draw); its message to either
-unit is the Gaussian that gives the difference the same mean and variance as the truth does.
+Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), sections 2 and
+3, https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. Units (players or teams) have
+Gaussian performances t_i with prior mean m_i and variance v_i. A comparison of units a and b observes that
+the difference t_a − t_b exceeds a margin (a win) or is within it (a draw). Its message to either unit is the
+Gaussian that gives the difference the same mean and variance as the exact posterior.
 
-Messages are never stored as factors of a graph. With the *cavities* of a and b (what is known of them
-without the comparison) of means m_a, m_b and variances v_a, v_b, and v = v_a + v_b, s = √v, the truncated
-difference has mean m + s·V and variance v·(1 − W), and row 3 of table 1 simplifies to the messages
+There is no explicit factor graph. Let the *cavities* of a and b (their distributions without the comparison)
+have means m_a, m_b and variances v_a, v_b, and let v = v_a + v_b and s = √v. The truncated difference has
+mean m + s·V and variance v·(1 − W), and row 3 of table 1 simplifies to the messages
 
     to a:  precision W/(v − v_a·W),  mean times precision (m_a·W + s·V)/(v − v_a·W)
     to b:  precision W/(v − v_b·W),  mean times precision (m_b·W − s·V)/(v − v_b·W)
 
-in which nothing vanishes or overflows, however expected or surprising the comparison was.
+which neither underflow nor overflow, however expected or surprising the comparison was.
 
-All functions serve floats and arrays alike (`arithmetic`): an array holds one value for each
-candidate of a parameter sweep.
+All functions accept floats, or arrays with one value per candidate of a sweep (see `arithmetic`).
 
-Three schedules: `along_chain` for units in a row, the source's; `through_layers` where units share a
-neighbour but no comparisons close a circle; `jointly` if they do, and messages between single units
-would count the same evidence many times over.
+There are three schedules: `along_chain` for units in a row, as in the source; `through_layers` for
+comparisons that form a tree; and `jointly` for comparisons with cycles, where messages between single units
+would count the same evidence repeatedly.
 """
 
 from __future__ import annotations
@@ -33,18 +32,17 @@ import numpy as np
 from racebot.ratings.numerics.arithmetic import Arithmetic, Value, win_array
 
 _STEP = 0.7
-"""Share of each correction that `jointly` makes: with whole ones, comparisons that share units overshoot."""
+"""Damping in `jointly`. Without it, comparisons that share units overshoot."""
 _SHARPEST = 1e-6
-"""Least share of its prior variance that `jointly` leaves to a difference: precisions must stay finite."""
+"""Least share of the prior variance that `jointly` leaves to a difference, to keep precisions finite."""
 
 
 class Evidence(NamedTuple):
-    """The evidence of the comparisons about one unit's performance, given its prior mean.
+    """The evidence from the comparisons about one unit's performance, relative to its prior mean.
 
     Attributes:
-        precision: of the Gaussian likelihood, ≥ 0 up to rounding.
-        pull: precision times (likelihood mean − prior mean); positive where the unit did better than
-            expected.
+        precision: precision of the Gaussian likelihood, ≥ 0 up to rounding.
+        pull: precision times (likelihood mean − prior mean); positive if the unit did better than expected.
     """
 
     precision: Value
@@ -69,24 +67,24 @@ def along_chain(
     rounds: int,
     tolerance: float,
 ) -> list[Evidence]:
-    """Evidence on units in a row, each compared with the next.
+    """Return the evidence for units in a row, each compared with the next.
 
-    The schedule is the source's (figure 1): comparisons from first to last but one, then from last to
-    second, until nothing changes.
+    The schedule is that of the source (figure 1): forward from the first comparison to the last but one, then
+    backward from the last to the second, until convergence.
 
     Args:
         means: m_i of the n ≥ 2 units, best first.
         variances: v_i > 0.
-        margins: of the n − 1 comparisons, ≥ 0.
-        drawn: whether a comparison is a draw rather than a win of the earlier unit.
-        arithmetic: of floats or arrays, as the other arguments are.
-        rounds: passes there and back, at most.
-        tolerance: stop when no difference of performances moved by more standard deviations in a round.
+        margins: margins of the n − 1 comparisons, ≥ 0.
+        drawn: True for each comparison that is a draw rather than a win of the earlier unit.
+        arithmetic: operations on floats or arrays, to match the other arguments.
+        rounds: most forward and backward passes.
+        tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
     sqrt = arithmetic.sqrt
     corrections = [arithmetic.draw if tie else arithmetic.win for tie in drawn]
     last = len(margins) - 1
-    # Cavities toward the next comparison (all that comes from before), and toward the previous one.
+    # Cavities toward the next comparison, with all messages from before it, and toward the previous one.
     front_mean, front_variance = list(means), list(variances)
     back_mean, back_variance = list(means), list(variances)
     first = final = (0.0, 1.0, 0.0, 0.0)
@@ -126,7 +124,7 @@ def along_chain(
             differences.append(t)
         if last == 0 or (previous and arithmetic.largest_change(differences, previous) <= tolerance):
             break
-    # The outermost comparisons update the ends last, with the latest beliefs about the others.
+    # Update the ends last, with the latest messages from the others.
     if last == 0:
         first = final
     m, v, shift, w = first
@@ -156,24 +154,23 @@ def through_layers(
     rounds: int,
     tolerance: float,
 ) -> list[Evidence]:
-    """Evidence from wins that form a tree, layer by layer, the comparisons of a layer all speaking at once.
+    """Return the evidence from wins that form a tree, updating all comparisons of a layer at once.
 
-    Layers are passed from first to last and back until nothing changes. Within a layer each comparison
-    hears what the others said before the pass, never during it, so that the order in which they are
-    listed has no influence, converged or not.
+    Passes go through the layers forward and backward until convergence. Within a layer, each comparison uses
+    the messages from before the pass, so the result does not depend on the listing order, converged or not.
 
     Args:
         means: m_i of the n units.
         variances: v_i > 0.
-        layers: n − 1 comparisons, each unit being part of two neighbouring layers at most.
-        arithmetic: of floats or arrays, as the other arguments are.
-        rounds: passes there and back, at most.
-        tolerance: stop when no difference of performances moved by more standard deviations in a round.
+        layers: n − 1 comparisons. Each unit is in at most two neighbouring layers.
+        arithmetic: operations on floats or arrays, to match the other arguments.
+        rounds: most forward and backward passes.
+        tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
     sqrt, win = arithmetic.sqrt, arithmetic.win
     precision = [1.0 / v for v in variances]
     weighted = [m / v for m, v in zip(means, variances, strict=True)]
-    # Per comparison, its messages to the winner and to the loser: precision, mean times precision.
+    # The messages of each comparison to winner and loser: precision, and mean times precision.
     messages: list[list[tuple[Value, Value, Value, Value]]]
     messages = [[(0.0, 0.0, 0.0, 0.0) for _ in layer] for layer in layers]
     differences: list[list[Value]] = [[] for _ in layers]
@@ -218,24 +215,24 @@ def jointly(
     rounds: int,
     tolerance: float,
 ) -> list[Evidence]:
-    """Evidence from any wins, circles among them included, all comparisons speaking at once.
+    """Return the evidence from any set of wins, including cycles, updating all comparisons at once.
 
-    Between truncations the joint Gaussian of all performances is exact, by linear algebra; where the
-    comparisons form a tree the result is that of `through_layers`. The listing order has no influence.
+    Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
+    result is that of `through_layers`. It does not depend on the listing order.
 
     Args:
         means: m_i of the n units, floats or arrays of shape [candidates].
         variances: v_i > 0.
-        comparisons: f of them.
-        rounds: at most so many.
-        tolerance: stop when no difference of performances moved by more standard deviations in a round.
+        comparisons: the wins.
+        rounds: most rounds.
+        tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
     prior_mean, prior_variance = np.stack(means, axis=-1), np.stack(variances, axis=-1)
     margins = np.stack([np.broadcast_to(c.margin, prior_mean.shape[:-1]) for c in comparisons], axis=-1)
     signs = np.zeros((len(comparisons), len(means)))
     for row, comparison in zip(signs, comparisons, strict=True):
         row[comparison.winner], row[comparison.loser] = 1.0, -1.0
-    # Unknowns are deviations from the prior means; each comparison's Gaussian stands for its difference.
+    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
     expected = prior_mean @ signs.T
     prior_precision = np.eye(len(means)) / prior_variance[..., np.newaxis]
     narrowest = _SHARPEST * (prior_variance @ np.abs(signs.T))
@@ -245,7 +242,7 @@ def jointly(
         covariance = np.linalg.inv(prior_precision + (signs.T * precision[..., np.newaxis, :]) @ signs)
         deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
         spread = np.sum((signs @ covariance) * signs, axis=-1)
-        # The cavity is the marginal of the difference without what the comparison itself has said.
+        # The cavity is the marginal of the difference without the comparison's message.
         v = spread / (1.0 - spread * precision)
         m = (expected + deviation @ signs.T - spread * weighted) / (1.0 - spread * precision)
         s = np.sqrt(v)

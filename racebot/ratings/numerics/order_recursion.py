@@ -1,18 +1,18 @@
 """Posterior moments of performances given the order of a race, by one-dimensional recursion.
 
-Performances X_i = m_i + s_i Z_i are independent, the Z_i of one density (Gaussian: L. L. Thurstone, "A law
-of comparative judgment", doi:10.1037/h0070288). A race gives a partial ordering of them. With the groups
-numbered from the worst,
+Performances X_i = m_i + s_i Z_i are independent, and all Z_i have the same density (Gaussian in L. L.
+Thurstone, "A law of comparative judgment", https://doi.org/10.1037/h0070288). A race observes a partial order
+of them. With groups numbered from the worst,
 
     below_g(x) = P(groups up to g are in order, and all are below x)
     above_g(x) = P(groups from g on are in order, and all are above x)
 
-follow from below_(g-1) and above_(g+1) by one integral over a line. The performance of a member of group g
-has a posterior density in proportion to its density times below_(g-1) times above_(g+1). No derivative of
-the likelihood is taken: the gradient in m_i is a posterior mean of the score -f'/f.
+follow from below_(g-1) and above_(g+1) by one-dimensional integrals. The posterior density of a performance
+in group g is proportional to its prior density times below_(g-1) times above_(g+1). The gradient of the
+log-likelihood in m_i is a posterior mean of the score -f'/f, so the likelihood need not be differentiated.
 
-The functions are kept on a uniform grid, scaled at each step so that any number of entrants fits. If a race
-is so surprising that they meet only in far tails, their logarithms are kept instead, at a higher cost.
+The functions are tabulated on a uniform grid, and rescaled at each step to prevent underflow. If a race is so
+surprising that they only overlap in the far tails, their logarithms are tabulated instead, at a higher cost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from racebot.ratings.ranking import Groups
 
 
 class Moments(NamedTuple):
-    """Of the standardised performances Z_i, given the order: each of shape [..., n]."""
+    """Posterior moments of the standardised performances Z_i, each of shape [..., n]."""
 
     mean: FloatArray
     variance: FloatArray
@@ -44,30 +44,30 @@ def score_means(
     scales: FloatArray | None = None,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Posterior mean of each entrant's score -f'/f at Z_i: shape [..., n].
+    """Return the posterior mean of each entrant's score -f'/f at Z_i: shape [..., n].
 
-    Divided by the scales it is the gradient of the order's log-probability in the means. For the Gaussian
-    density the score is Z_i itself.
+    Divided by the scales, it is the gradient of the order's log-likelihood in the means. For the Gaussian
+    density, the score is Z_i itself.
 
     Args:
-        means: shape [..., n].
-        groups: at least two.
-        density: of the performances.
-        scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
-        weights: for the members of the worst group, the power to which the probability of staying below
-            the rest is raised; broadcast with `means`; 1 if left out. Nobody else's is used.
+        means: means of the performances, shape [..., n].
+        groups: the observed order, with at least two groups.
+        density: density of the standardised performances.
+        scales: standard deviations, greater than zero; broadcast with `means`; 1 by default.
+        weights: exponents of the likelihood factors of the worst group's members; broadcast with `means`; 1
+            by default. Values for other entrants are ignored.
     """
     first, _ = _Recursion(means, groups, density, scales, weights).posterior(squares=False)
     return first
 
 
 def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | None = None) -> Moments:
-    """Posterior mean and variance of each entrant's Z_i, for Gaussian performances.
+    """Return the posterior mean and variance of each entrant's Z_i, for Gaussian performances.
 
     Args:
-        means: shape [..., n].
-        groups: at least two.
-        scales: standard deviations, greater than zero; broadcast with `means`; 1 if left out.
+        means: means of the performances, shape [..., n].
+        groups: the observed order, with at least two groups.
+        scales: standard deviations, greater than zero; broadcast with `means`; 1 by default.
     """
     logs = np.unique(groups.label).size == groups.label.size
     mean, square = _Recursion(means, groups, GAUSSIAN, scales, None, logs=logs).posterior(squares=True)
@@ -75,10 +75,11 @@ def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | 
 
 
 class _Recursion:
-    """The functions on the grid; axes are groups or entrants from the worst, candidates, grid points.
+    """The functions on the grid, with axes: groups or entrants (worst first), candidates, grid points.
 
-    `level[g, 0]` is below_(g-1) and `level[-1-g, 1]` is above_(g+1), mirrored, so that both rise from left
-    to right; `rise` is their derivative. Each is known up to a factor; with `logs`, logarithms are kept.
+    `level[g, 0]` is below_(g-1) and `level[-1-g, 1]` is above_(g+1), mirrored so that both rise from left to
+    right. `rise` is their derivative. All are known up to a constant factor, and are logarithms if `logs` is
+    set.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class _Recursion:
         self._recur()
 
     def _sorted(self, values: FloatArray) -> FloatArray:
-        """From entrants as listed along the last axis to shape [n, candidates], the worst first."""
+        """Sort values from shape [..., n] in listing order to shape [n, candidates], worst first."""
         flat = np.broadcast_to(values, self.shape).reshape(-1, self.shape[-1])
         return flat.T[self.order]
 
@@ -140,11 +141,11 @@ class _Recursion:
                     self._pass_between(g, group, side)
 
     def _stays(self, group: slice) -> bool:
-        """Whether a group at an end is more than a single entrant of weight 1."""
+        """Return True unless a group at an end is a single entrant of weight 1."""
         return group.stop - group.start > 1 or (group.start == 0 and self.weight is not None)
 
     def _pass_end(self, group: slice, side: int) -> None:
-        """All of the worst group stay below, or all of the best above: a product of probabilities."""
+        """Pass the worst group, all of which stay below, or the best, all of which stay above."""
         value, scale = _seen(self.value[group], side), self.scale[group][..., np.newaxis]
         weight = None if side or self.weight is None else self.weight[group]
         if self.logs:
@@ -164,7 +165,7 @@ class _Recursion:
         self.hazard[side] = hazard
 
     def _pass_between(self, g: int, group: slice, side: int) -> None:
-        """A group that is neither worst nor best: all lie between the last one's performance and the next."""
+        """Pass a middle group, all of which lie between the performances of the neighbouring groups."""
         z = _seen(self.z[group], side)
         rise = self.rise[g - 1, side] if self.logs else _log(self.rise[g - 1, side])
         level = np.empty_like(rise)
@@ -181,10 +182,10 @@ class _Recursion:
         )
 
     def _log_between(self, z: FloatArray) -> FloatArray:
-        """log P(z_a < Z < z_b) for grid points a (rows) and b (columns): shape [m, points, points]."""
+        """Return log P(z_a < Z < z_b) for grid points a (rows) and b (columns): shape [m, points, points]."""
         below, above = self.density.log_cumulative(z), self.density.log_cumulative(-z)
         low, high = z[:, :, np.newaxis], z[:, np.newaxis, :]
-        # Of the two ways to write the difference, the one in which less cancels.
+        # Use the form of the difference with less cancellation.
         left = low + high < 0
         near = np.where(left, below[:, np.newaxis, :], above[:, :, np.newaxis])
         far = np.where(left, below[:, :, np.newaxis], above[:, np.newaxis, :])
@@ -192,7 +193,7 @@ class _Recursion:
         return np.where(ordered, near + _log(-np.expm1(np.where(ordered, far - near, -1.0))), -np.inf)
 
     def _chances(self, *factors: FloatArray) -> FloatArray:
-        """The product of functions as probabilities of the grid points."""
+        """Normalise a product of functions to probabilities of the grid points."""
         product = reduce(np.add if self.logs else np.multiply, factors)
         if self.logs:
             product = np.exp(product - product.max(-1, keepdims=True))
@@ -200,7 +201,7 @@ class _Recursion:
         return chances
 
     def posterior(self, *, squares: bool) -> tuple[FloatArray, FloatArray]:
-        """Means of the score and, for the Gaussian density, of its square: shape [..., n] each."""
+        """Return the means of the score and, for the Gaussian density, of its square: shape [..., n] each."""
         first, second = np.empty(self.z.shape[:-1]), np.empty(self.z.shape[:-1])
         chances = self._chances(self.value[self.starts], self.level[:, 0], self.level[::-1, 1, :, ::-1])
         score = self.density.score(self.z[self.starts])
@@ -216,7 +217,7 @@ class _Recursion:
         return self._listed(first), self._listed(second)
 
     def _end_moments(self, group: slice, side: int, hazard: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Moments of performances cut off by the one that came next."""
+        """Return the moments of performances truncated on one side, by the next group."""
         chances = self._chances(self.level[1, side], self.rise[-1, 1 - side, :, ::-1])
         z = _seen(self.z[group], side)
         pull = (chances * hazard).sum(-1)
@@ -226,7 +227,7 @@ class _Recursion:
         return -pull if self.weight is None else -pull * self.weight[group][..., 0], second
 
     def _between_moments(self, g: int, group: slice) -> tuple[FloatArray, FloatArray]:
-        """Moments of performances cut off on both sides."""
+        """Return the moments of performances truncated on both sides."""
         first, second = np.empty((2, *self.z[group].shape[:-1]))
         low, high = self.rise[g, 0], self.rise[-1 - g, 1, :, ::-1]
         if not self.logs:
@@ -248,11 +249,11 @@ class _Recursion:
 
 
 NOTHING = 1e-300
-"""Stands for zero where a logarithm or a quotient is taken."""
+"""Replaces zero before taking a logarithm or dividing."""
 
 
 def _seen(values: FloatArray, side: int) -> FloatArray:
-    """Values on the grid as seen from the worst group's side (0) or, mirrored, from the best's (1)."""
+    """Return values on the grid from the worst group's side (0) or, mirrored, from the best group's (1)."""
     return values[..., ::-1] if side else values
 
 
@@ -262,7 +263,7 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 class _Grid(NamedTuple):
-    """Where the functions are kept, and whether as logarithms; `low` has shape [candidates]."""
+    """A uniform grid from `low`, of shape [candidates], and whether it holds logarithms."""
 
     low: FloatArray
     step: float
@@ -273,19 +274,19 @@ class _Grid(NamedTuple):
     def over(
         cls, means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
     ) -> _Grid:
-        """A grid fine enough for moments within about 1e-5.
+        """Return a grid fine enough for moments accurate to about 1e-5.
 
-        The posterior of a place among n narrows like the root of n, and the functions rise there the more
-        steeply, the more entrants are behind and the more they were favoured over someone before them.
+        The posterior of a place among n narrows like √n. The functions are steeper with more entrants behind,
+        and with larger upsets.
 
         Args:
-            means: shape [n, candidates], the worst first.
-            scales: likewise.
+            means: shape [n, candidates], worst first.
+            scales: shape [n, candidates], worst first.
             stop: shape [n]; the first position of the next better group.
-            reach: of the density.
-            between: whether a group of more than one is neither worst nor best. The double integral over
-                it is of a lower order, and takes memory like the square of the number of points.
-            logs: whether to keep logarithms in any case.
+            reach: reach of the density.
+            between: True if a middle group has several members. Its double integral has a lower order of
+                accuracy, and uses memory proportional to the square of the number of points.
+            logs: True to force logarithms.
         """
         n, smallest = len(means), float(scales.min())
         low = (means - reach * scales).min(0)
@@ -303,17 +304,17 @@ class _Grid(NamedTuple):
 
 
 def _integral(values: FloatArray) -> FloatArray:
-    """Running integral along the last axis, in units of the step."""
+    """Return the running integral along the last axis, in units of the step."""
     flat = values.reshape(-1, values.shape[-1])
     return (flat @ _integration(values.shape[-1])).reshape(values.shape)
 
 
 @lru_cache(maxsize=64)
 def _integration(points: int) -> FloatArray:
-    """Matrix of the running integral on a uniform grid, to the right of values.
+    """Return the matrix of the running integral on a uniform grid, for multiplication from the right.
 
-    The trapezoid rule with Gauss's central difference corrections up to the seventh order. A correction
-    reaches over four points only, so that tails come out right relative to themselves.
+    This is the trapezoid rule with Gauss's central difference corrections up to seventh order. Each
+    correction only spans four points, so that the tails keep their relative accuracy.
     """
     matrix = np.triu(np.ones((points, points))) - np.eye(points) / 2
     difference = np.array([1.0])
@@ -328,9 +329,9 @@ def _integration(points: int) -> FloatArray:
 
 
 def _log_integral(log_values: FloatArray, step: float) -> FloatArray:
-    """Logarithm of the running integral along the last axis, to the right of the logarithms of values.
+    """Return the logarithm of the running integral along the last axis, given the logarithms of values.
 
-    Between grid points the logarithm is taken as straight, which steep tails need, and its curvature as a
+    Between grid points the logarithm is interpolated linearly, which steep tails need, plus a curvature
     correction.
     """
     rise = np.diff(log_values)
@@ -338,7 +339,7 @@ def _log_integral(log_values: FloatArray, step: float) -> FloatArray:
     curvature = (bend[..., 1:] + bend[..., :-1]) / 2
     size = np.maximum(np.abs(rise), 1e-3)
     cell = np.maximum(log_values[..., 1:], log_values[..., :-1]) + np.log(-np.expm1(-size) / size)
-    # The mean of 1/4 - s² for s in (-1/2, 1/2) under the weight e^(rise·s); 1/6 without a rise.
+    # The mean of 1/4 - s² for s in (-1/2, 1/2), weighted by e^(rise·s); 1/6 if the rise is 0.
     hollow = np.where(size < 0.05, 1 / 6, 1 / (np.tanh(size / 2) * size) - 2 / size**2)
     integral = np.empty_like(log_values)
     integral[..., 0] = log_values[..., 0] - np.log(np.maximum(rise[..., 0], 0.1))
@@ -348,7 +349,7 @@ def _log_integral(log_values: FloatArray, step: float) -> FloatArray:
 
 
 def _slope(values: FloatArray, step: float) -> FloatArray:
-    """Derivative along the last axis, of the fourth order."""
+    """Return the fourth-order finite-difference derivative along the last axis."""
     slope: FloatArray = np.gradient(values, step, axis=-1)
     slope[..., 2:-2] += (slope[..., 2:-2] - (values[..., 4:] - values[..., :-4]) / (4 * step)) / 3
     return slope

@@ -1,23 +1,24 @@
 """Posterior moments of Gaussian performances, given the order of a race.
 
 Performances X_i = m_i + s_i Z_i are independent and Gaussian, and their order is known. The density of X_i
-given the order is its own density times P(all worse performances are in order below x) times P(all better
-ones are in order above x). Each of these two functions follows from its neighbour by one integral,
+given the order is proportional to its prior density times P(all worse performances are in order and below x)
+times P(all better performances are in order and above x). Each of these functions follows from its neighbour
+by one integral,
 
     below_(i+1)(x) = ∫_(-∞)^x f_i(y) below_i(y) dy
 
-The integrands are smooth and vanish at both ends, so their values on a uniform grid determine them almost
-exactly, and so does the running integral of the sinc functions through them,
+The integrands are smooth and vanish at both ends, so sinc interpolation on a uniform grid is nearly exact,
+and so is its running integral,
 
     ∫_(-∞)^(x_k) f ≈ h Σ_j f(x_j) (1/2 + Si(π(k-j))/π)
 
-R. B. Kearfott, "A sinc approximation for the indefinite integral", Math. Comp. 41 (1983),
-doi:10.1090/S0025-5718-1983-0717703-X. The error falls exponentially with the number of points: two to four
-dozen serve a common race.
+Source: R. B. Kearfott, "A sinc approximation for the indefinite integral", Math. Comp. 41 (1983),
+https://doi.org/10.1090/S0025-5718-1983-0717703-X. The error falls exponentially with the number of points: 24
+to 48 are enough for a typical race.
 
-That error is absolute. If a performance lies in the far tails of both functions, because the order was very
-surprising or the field very large, nothing certain is left of them. The functions here notice this, and
-leave the race to `order_recursion`, which keeps logarithms. So they do with shared places.
+The error is absolute, so all precision is lost if a performance lies in the far tails of both functions,
+after a great upset or in a very large field. The functions detect this and fall back to `order_recursion`,
+which uses logarithms. They do the same for shared places.
 """
 
 from __future__ import annotations
@@ -34,28 +35,28 @@ from racebot.ratings.numerics.truncated_normal import win
 from racebot.ratings.ranking import Groups
 
 REACH = 6.0
-"""Standard deviations to both sides of the outermost means. Cutting the tails off at 5.5 costs up to 1e-5."""
+"""Limits of the grid, in standard deviations beyond the outermost means. A limit of 5.5 costs up to 1e-5."""
 STEP = 1.3
-"""Step in units of the smallest standard deviation, times the root of the number of entrants."""
+"""Step in units of the smallest standard deviation, times the square root of the number of entrants."""
 LARGEST_STEP = 0.7
 UPSET = 0.5
-"""Entrants that one standard deviation of upset (a favourite placed behind someone weaker) counts for.
+"""Number of entrants that one standard deviation of upset (a favourite behind a weaker entrant) counts as.
 
-With these three the moments are within 2e-5, and nearly always within 1e-6, of those on a grid of thousands
-of points, for 2 to 60 entrants in any order, as long as the next two are kept.
+With these three constants and the next two limits, the moments are within 2e-5, and nearly always within
+1e-6, of those on a grid of thousands of points, for 2 to 60 entrants in any order.
 """
 SOUND = 1e-12
-"""Least product of the two functions where they meet, in units of their maxima; rounding errs by 1e-16."""
+"""Least product of the two functions at their overlap, relative to their maxima. Rounding error is 1e-16."""
 SOUND_STEP = 1e-9
-"""Least part of a function that one more entrant may leave of it."""
+"""Least share of a function that may remain after one more entrant."""
 MOST_POINTS = 400
-"""Largest grid. Ratings far apart, or one of them very certain, would need more."""
+"""Largest grid. Ratings that are far apart, or very certain, would need a larger one."""
 
 _LEFT = SOUND_STEP * math.sqrt(2 * math.pi)
 """`SOUND_STEP`, for densities whose maximum is 1."""
 
 Rows = list[list[float]]
-"""Rows of numbers; a two-dimensional array in compiled code."""
+"""Rows of numbers. In compiled code, a two-dimensional array."""
 
 
 def posterior_moments(
@@ -64,12 +65,12 @@ def posterior_moments(
     """Return the posterior means and variances of the standardised performances Z_i of one race.
 
     Args:
-        means: of the n ≥ 2 performances, the worst placed entrant first.
-        scales: their standard deviations, greater than zero.
-        places: of the entrants; those who share one finished in an unknown order.
+        means: means of the n ≥ 2 performances, worst placed entrant first.
+        scales: standard deviations of the performances, greater than zero.
+        places: places of the entrants. The order within a shared place is unknown.
 
     Returns:
-        Two lists of n, and True; compiled code returns False with moments that must not be used.
+        Two lists of n, and True. Compiled code may return False, with moments that must not be used.
     """
     if len(set(places)) == len(places):
         first, second, sound = complete_order_moments(means, scales)
@@ -81,7 +82,7 @@ def posterior_moments(
 
 
 def complete_order_moments(means: list[float], scales: list[float]) -> tuple[list[float], list[float], bool]:
-    """Return the same for a race in which nobody shares a place, and whether the moments are sound."""
+    """Return the moments for a race without shared places, and False if they are too inaccurate."""
     n = len(means)
     if n == 2:
         root = math.hypot(scales[0], scales[1])
@@ -122,23 +123,23 @@ def complete_order_moments(means: list[float], scales: list[float]) -> tuple[lis
 
 
 def integrate(starts: list[float], steps: list[float], points: int) -> tuple[Rows, Rows]:
-    """Integrate from below and from above; probabilities and densities are known up to factors.
+    """Integrate from below and from above, up to constant factors.
 
     Args:
-        starts: where the grid begins for each of n entrants, the worst first, in their own standard
-            deviations from their means.
-        steps: of the grid, likewise.
-        points: of the grid.
+        starts: start of the grid for each of n entrants, worst first, in the entrant's standard deviations
+            from the entrant's mean.
+        steps: step of the grid for each entrant, in the same units.
+        points: number of grid points.
 
     Returns:
-        Three rows of n: sums over the grid points k of the probabilities that the order is as it was and
-        the entrant at point k, times 1, k and k². And two rows of n: the function from below, and the one
-        from above with the entrants reversed, each at the end where it is largest.
+        Three rows of n: sums over grid points k of P(observed order, entrant at point k), times 1, k and k².
+        And two rows of n: the maxima of the function from below, and of the function from above with the
+        entrants reversed.
     """
     exponents = np.array([(-0.5 * z * z, -z * d, -0.5 * d * d) for z, d in zip(starts, steps, strict=True)])
     integration, powers, columns = _grid(points)
     value = np.exp(exponents.dot(powers))
-    # From below and, mirrored, from above: both rise from left to right and are integrated alike.
+    # Mirror the function from above, so that both rise from left to right and use the same integral.
     both = np.empty((len(value), 2, points))
     both[:, 0] = value
     both[:, 1] = value[::-1, ::-1]
@@ -157,7 +158,7 @@ def integrate(starts: list[float], steps: list[float], points: int) -> tuple[Row
 
 @lru_cache(maxsize=64)
 def _grid(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The running integral as a matrix to the right of values, and the powers of k as rows and as columns."""
+    """Return the running integral as a matrix, and the powers of k as rows and as columns."""
     k = np.arange(points, dtype=np.float64)
     integration = 0.5 + sici(np.pi * (k - k[:, np.newaxis]))[0] / np.pi
     powers = np.stack([np.ones_like(k), k, k * k])

@@ -2,12 +2,12 @@
 
 Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), table 1 and
 figure 2, https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. With X ~ N(t, 1) and a
-margin e ≥ 0, a *win* is the event X > e and a *draw* the event |X| ≤ e; given the event,
+margin e ≥ 0, a *win* is the event X > e and a *draw* is the event |X| ≤ e. Given the event,
 
     E[X] = t + V(t, e)    Var[X] = 1 − W(t, e)    0 ≤ W ≤ 1
 
-The printed formulas divide two numbers that both vanish a few dozen standard deviations out. Here each is a
-ratio of Mills' ratios R(z) = Φ(−z)/φ(z), which do not.
+The published formulas divide two numbers that both underflow a few dozen standard deviations out. This module
+uses Mills' ratio R(z) = Φ(−z)/φ(z), which does not.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ROOT_HALF = math.sqrt(0.5)
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
 _TAIL = 35.0
-"""Where the asymptotic series take over, short of the underflow of erfc; W is good to 1e-9 there."""
+"""Switch to asymptotic series here, before erfc underflows. W is accurate to 1e-9."""
 POINT = 1e-6
-"""A draw with a smaller margin pins the difference to 0: Var[X] < 1e-12."""
+"""A draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12."""
 
 
 def win(t: float, margin: float) -> tuple[float, float]:
@@ -29,7 +29,7 @@ def win(t: float, margin: float) -> tuple[float, float]:
     if x > -_TAIL:
         v = ROOT_TWO_OVER_PI * math.exp(-0.5 * x * x) / math.erfc(-ROOT_HALF * x)
         return v, v * (v + x)
-    # V + x from its own series: the sum would lose all digits, and W could pass 1.
+    # V + x has a separate series, since the sum would lose all digits and W could exceed 1.
     beyond = -1.0 / x
     square = beyond * beyond
     excess = beyond * (1.0 - square * (2.0 - square * (10.0 - square * 74.0)))
