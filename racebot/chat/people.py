@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from racebot.ledger.players import split_full_name
+from racebot.ledger.players import Player, split_full_name
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
+from racebot.text.parse import without_accents
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +31,30 @@ def known_as(ledger: Ledger, person: Person) -> Person:
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
-    If several players share a name, the one in the room is chosen, otherwise the one with the most races.
+    Accents are ignored if no name matches with them. If several players share a name, the one in the room is
+    chosen, otherwise the one with the most races.
     """
-    name, full = text.casefold(), split_full_name(text.casefold())
+    found = _people(race, text, str.casefold, ledger.players.called) or _people(
+        race, text, without_accents, ledger.players.called_roughly
+    )
+    return max(found, key=lambda person: _races(ledger, board, person), default=None)
+
+
+def _people(
+    race: Race, text: str, compared: Callable[[str], str], called: Callable[[str], list[Player]]
+) -> list[Person]:
+    """Return the entrants with a name or, if there are none, the players of the ledger with it."""
+    name, full = compared(text), split_full_name(text)
+    parts = (compared(full[0]), full[1]) if full is not None else None
     shown = shown_names(race.entrants)
     in_room = [
         Person(e.user_id, shown[e])
         for e in race.entrants
         if e.user_id is not None
-        and (e.name.casefold() == name or (e.name.casefold(), e.discriminator or "") == full)
+        and (compared(e.name) == name or (compared(e.name), e.discriminator or "") == parts)
     ]
     names = {e.user_id: shown[e] for e in race.entrants}
-    known = [Person(each.id, names.get(each.id, each.shown)) for each in ledger.players.called(text)]
-    return max(in_room or known, key=lambda person: _races(ledger, board, person), default=None)
+    return in_room or [Person(each.id, names.get(each.id, each.shown)) for each in called(text)]
 
 
 def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:

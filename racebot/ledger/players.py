@@ -11,12 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from rapidfuzz import fuzz, process
+
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import as_text, text_of
 from racebot.races.result import NO_NAME, RaceResult
+from racebot.text.parse import without_accents
 
 _FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
+
+LEAST_LIKENESS = 75
+"""Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +68,38 @@ class Players:
         exact = [player for player in alike if player.discriminator == full[1]]
         return exact or [player for player in alike if not player.discriminator]
 
+    def called_roughly(self, text: str) -> list[Player]:
+        """Return the players named `text`, ignoring case and accents, with or without a discriminator."""
+        full = split_full_name(text)
+        wanted = without_accents(text)
+        found = self._all([key for key, name in self._compared_names().items() if name == wanted])
+        if found or full is None:
+            return found
+        wanted = without_accents(full[0])
+        alike = self._all([key for key, name in self._compared_names().items() if name == wanted])
+        return [player for player in alike if player.discriminator in {full[1], ""}]
+
     def like(self, text: str, limit: int) -> list[Player]:
-        """Return players whose names contain `text`, ignoring case. Leaves out forgotten players."""
-        return self._select(
-            "instr(folded, ?) AND players.name <> ? ORDER BY players.name, players.id LIMIT ?",
-            text.casefold(),
-            NO_NAME,
-            limit,
-        )
+        """Return players whose names contain `text` or differ from it by a typo, ignoring case and accents.
+
+        Leaves out forgotten players.
+        """
+        wanted, names = without_accents(text), self._compared_names()
+        if not wanted:
+            return []
+        found = [key for key, name in names.items() if wanted in name]
+        others = {key: name for key, name in names.items() if wanted not in name}
+        near = process.extract(wanted, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
+        return self._all([*found, *(key for _, _, key in near)][:limit])
 
     def find(self, text: str) -> Player:
-        """Return the one player with an id or a name, ignoring case.
+        """Return the one player with an id or a name, ignoring case and, if no name matches, accents.
 
         Raises:
             NoSuchEntryError: no player has that id or name, or several share the name.
         """
         by_id = self.get(text)
-        found = [by_id] if by_id is not None else self.called(text)
+        found = [by_id] if by_id is not None else self.called(text) or self.called_roughly(text)
         if not found:
             raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
         if len(found) > 1:
@@ -102,7 +123,7 @@ class Players:
             exact = [each for each in alike if each.discriminator == full[1]]
             if len(exact) == 1:
                 return exact[0]
-        called = self.called(text)
+        called = self.called(text) or self.called_roughly(text)
         hint = f". Did you mean {_choices(called)}?" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
@@ -140,6 +161,16 @@ class Players:
         """Return the players with a name, except forgotten ones."""
         where = "folded = ? AND players.name <> ? ORDER BY players.id"
         return self._select(where, name.casefold(), NO_NAME)
+
+    def _compared_names(self) -> dict[str, str]:
+        """Return the name of every player, as `without_accents` writes it, by id, ordered by name."""
+        rows = self._connection.rows(
+            "SELECT id, name FROM players WHERE name <> ? ORDER BY name, id", NO_NAME
+        )
+        return {as_text(key): without_accents(as_text(name)) for key, name in rows}
+
+    def _all(self, ids: Iterable[str]) -> list[Player]:
+        return [player for each in ids if (player := self.get(each)) is not None]
 
     def _hint(self, text: str) -> str:
         near = self.like(text, 5)

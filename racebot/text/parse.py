@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 import reprlib
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Never
@@ -86,6 +87,12 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
     """Return a hint naming the nearest known word, with `prefix` before it, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {prefix + near[0]!r}?)" if near else ""
+
+
+def without_accents(text: str) -> str:
+    """Fold a name for look-ups: lower case, no accents, and compatible characters unified."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
 def _refuse_constant(word: str) -> Never:

@@ -130,12 +130,23 @@ def test_an_unknown_name_is_answered_with_similar_stored_names(ledger: Ledger) -
     | st.sampled_from(["@everyone", "https://example.org/x", "Ann#9999x", "Anna", "{name}", "An%", "A_n"]),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_answer_repeats_an_argument_that_is_part_of_no_stored_name(
+def test_no_answer_repeats_an_argument_that_is_no_stored_name(
     ledger: Ledger, command: Command, argument: str
 ) -> None:
     assume(not any(argument.casefold() in name for name in ("ann", "bo", "cy")))
     ask = asking(ledger)
-    assert ask(command, argument) == ask(command, "\N{SNOWMAN}")
+    unknown = ask(command, "\N{SNOWMAN}")
+    suggestions = {f"{unknown} {Texts().did_you_mean.format(names=name)}" for name in ("Ann", "Bo", "Cy")}
+    assert ask(command, argument) in {
+        unknown,
+        *suggestions,
+        *(ask(command, name) for name in ("ann", "bo", "cy")),
+    }
+
+
+def test_a_name_without_its_accents_is_found(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.RATING, "çý") == ask(Command.RATING, "cy")
 
 
 # Players with the same name

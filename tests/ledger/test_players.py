@@ -120,3 +120,29 @@ def test_an_exact_lookup_never_guesses_an_unknown_discriminator(ledger: Ledger) 
     assert ledger.players.find("Bo#0007").id == "id-bo"
     with pytest.raises(NoSuchEntryError, match=r"Did you mean Bo \(id-bo\)\?"):
         ledger.players.find_exactly("Bo#0007")
+
+
+def test_players_are_found_without_their_accents(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ólöf elan élan"))
+    assert ledger.players.find("olof").id == "id-ólöf"
+    assert ledger.players.find("elan").id == "id-elan", "an exact name comes first"
+    assert ledger.players.find("ÉLAN").id == "id-élan"
+
+
+def test_a_typo_is_answered_with_similar_names(ledger: Ledger) -> None:
+    keep(ledger, result("r", "zaphkiel ólöf bo"))
+    assert [player.id for player in ledger.players.like("zapkiel", 3)] == ["id-zaphkiel"]
+    assert [player.id for player in ledger.players.like("ollof", 3)] == ["id-ólöf"]
+    assert ledger.players.like("quickthorn", 3) == []
+    assert ledger.players.like("", 3) == []
+    with pytest.raises(NoSuchEntryError, match=r"Did you mean Zaphkiel \(id-zaphkiel\)\?"):
+        ledger.players.find("zapkiel")
+
+
+def test_no_order_takes_a_name_without_its_accents(ledger: Ledger) -> None:
+    olof = entrant("ólöf", time=1, discriminator="0007")
+    keep(ledger, result("r", entrants=(olof,)))
+    assert ledger.players.find("olof#0007").id == "id-ólöf"
+    with pytest.raises(NoSuchEntryError, match="Did you mean"):
+        ledger.players.find_exactly("olof#0007")
+    assert ledger.players.find_exactly("ólöf#0007").id == "id-ólöf"
