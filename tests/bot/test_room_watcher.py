@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import Wire, result, seen
+from builders import NOON, Wire, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
@@ -240,6 +240,40 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     assert not threads[0].startswith("ledger")
 
 
+async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announced(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = [RaceUpdate(seen(result("r", order, recorded=False))) for order in ("ann bo", "bo ann")]
+    connections = iter(frames)
+    is_full = iter([True])
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield SilentSocket([frame] if (frame := next(connections, None)) else [])
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        if getattr(work, "__name__", "") == "result_stands" and next(is_full, False):
+            raise LedgerUnavailable("the disk is full")
+        return work(*arguments, **options)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        running = asyncio.create_task(watching(ledger, site, call, quiet=0.0, now=lambda: NOON).run())
+        try:
+            async with asyncio.timeout(10):
+                while not ledger.outbox.of("orb/r"):  # noqa: ASYNC110 - the room tells nobody
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+    (row,) = ledger.outbox.of("orb/r")
+    text = str(row.message.body["text"])
+    assert text.index("Bo") < text.index("Ann")
+
+
 class _Questions:
     """A command handler that notes which commands it should answer."""
 
@@ -285,17 +319,23 @@ class SilentSocket:
     async def ask_race(self) -> None:
         pass
 
+    async def say(self, *_: object, **__: object) -> None:
+        pass
+
 
 async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
     return work(*arguments, **options)
 
 
 def watching(
-    ledger: Ledger, site: Site, call: RunOnLedger, commands: CommandHandler | None = None
+    ledger: Ledger,
+    site: Site,
+    call: RunOnLedger,
+    commands: CommandHandler | None = None,
+    *,
+    quiet: float = 1.0,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> room_watcher.RoomWatch:
-    def now() -> datetime:
-        return datetime.now(UTC)
-
     return room_watcher.RoomWatch(
         "orb/r",
         site=site,
@@ -303,7 +343,7 @@ def watching(
         lifecycle=Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now),
         call=call,
         clock=now,
-        quiet=1.0,
+        quiet=quiet,
         info=InfoPolicy.NEVER,
         texts=DEFAULT_TEXTS,
         commands=commands,
