@@ -1,6 +1,6 @@
-"""The announcements of a race in its room: queued, corrected, withdrawn.
+"""Queues, corrects and withdraws the announcements of a race in its room.
 
-All of it is ledger work on the outbox, done inside the caller's transaction.
+All methods are ledger work on the outbox, inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from racebot.standings.settle import Rated
 
 
 class Announcer:
-    """Queues announcements, and knows which of them stand in a room's chat.
+    """Queues announcements, and tracks which of them stand in a room's chat.
 
     Args:
-        outbox: where messages are queued.
+        outbox: the queue of messages.
         clock: returns the current time, with its offset.
         texts: the wording.
         buttons: returns the buttons of a leaderboard's rating message.
@@ -53,12 +53,12 @@ class Announcer:
 
         Args:
             rated: the changes on each leaderboard.
-            key: the `announcement_key`; None for a repetition, which replaces no announcement.
+            key: the `announcement_key`; None for a repetition.
             correction: 0 for a first announcement, otherwise the number of the correction.
-            edits: what a correction corrects, as `edits_between` lists it; stored in the message's body.
+            edits: the edits behind a correction, from `edits_between`; stored in the message's body.
 
         Returns:
-            Whether any text resulted.
+            Whether any message was queued.
         """
         race, category = rated[0].result.name, rated[0].result.category
         if correction:
@@ -85,14 +85,14 @@ class Announcer:
             self._put(race, category, "chat", {"text": self._texts.withdrawn, "withdraws": True})
 
     def drop_waiting(self, race: str, reason: str) -> None:
-        """Drop the chat messages of a room that were not sent yet."""
+        """Drop a room's unsent chat messages."""
         self._outbox.drop_waiting(race, "chat", self._clock(), reason)
 
     def drop_unbegun(self, race: str, reason: str) -> str | None:
-        """Drop what was not sent yet, except the rest of an announcement that is half sent.
+        """Drop a room's unsent chat messages, except the rest of a half-sent announcement.
 
         Returns:
-            The key of the announcement that stands, None if none does.
+            The key of the standing announcement, or None.
         """
         announced = [body for row in self._since_withdrawal(race) if "result" in (body := row.message.body)]
         begun = {body["correction"] for body in announced}
@@ -103,7 +103,7 @@ class Announcer:
         return str(announced[-1]["result"]) if announced else None
 
     def stands(self, race: str, key: str) -> bool:
-        """Return whether the last announcement in a room's chat is this one, complete and not withdrawn."""
+        """Return whether this is the last announcement in a room's chat, complete and not withdrawn."""
         rows = [row for row in self._since_withdrawal(race) if "result" in row.message.body]
         if not rows or rows[-1].message.body["result"] != key:
             return False
@@ -138,7 +138,7 @@ class Announcer:
         self._outbox.put(self.message(race, category, kind, body), self._clock())
 
     def _announced_entries(self, race: str) -> messages.Entries:
-        """Return the entries of the announcement that stands in a room's chat; empty if unknown."""
+        """Return the entries of the standing announcement in a room's chat; empty if unknown."""
         bodies = [row.message.body for row in self._since_withdrawal(race) if "result" in row.message.body]
         return bodies[-1].get("entries", {}) if bodies else {}
 
@@ -152,16 +152,16 @@ class Announcer:
 
 
 def announcement_key(rated: Sequence[Rated]) -> str:
-    """Identify what an announcement says about its entrants.
+    """Return a key that changes if the result behind an announcement changes.
 
-    Points are left out: another race settled meanwhile changes them, and is no reason for a correction.
+    Points are left out: another race settled in the meantime changes them, which needs no correction.
     """
     facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def edits_between(before: RaceResult, after: RaceResult) -> list[dict[str, str]]:
-    """List the entrants whose result differs: the new status, or `time` if only the time is new."""
+    """List the entrants whose result differs: the new status, or `time` if only the time changed."""
     known = {e.user_id: e for e in before.entrants if e.user_id is not None}
     edits = []
     for entrant in after.entrants:

@@ -30,7 +30,7 @@ from racebot.web.addresses import board_addresses
 log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=14)
-"""How far back the list of past races is read, to see races that are recorded late."""
+"""How far back to read the list of past races, to find races that are recorded late."""
 
 
 class CategoryWorker:
@@ -63,7 +63,7 @@ class CategoryWorker:
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
-            # Exported as 0 from the start, so that a first increase is visible.
+            # Export 0 from the start, so that a first increase is visible.
             counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
@@ -77,8 +77,8 @@ class CategoryWorker:
         """Check the credentials and that the category exists.
 
         Raises:
-            CredentialsError: a wrong id or secret, or a bot of another category.
-            NotFoundError: no such category.
+            CredentialsError: the id or secret is wrong, or belongs to another category's bot.
+            NotFoundError: the category does not exist.
         """
         try:
             category = await self._site.category(self.slug, await self._tokens.get())
@@ -91,7 +91,7 @@ class CategoryWorker:
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
     async def rooms(self) -> None:
-        """Watch the rooms that are open, ended recently, or have messages to deliver."""
+        """Watch rooms that are open, ended recently, or have messages to deliver."""
         waiting = await self._call(self._ledger.pending.all, self.slug)
         metrics.PENDING.labels(self.slug).set(sum(not pending.over for pending in waiting))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
@@ -145,7 +145,7 @@ class CategoryWorker:
                 await self._take_in(race)
 
     async def all_past_races(self) -> None:
-        """Read the whole list of past races, and forget players whose accounts were deleted since."""
+        """Read the whole list of past races, and forget players whose accounts have been deleted."""
         async for _, listed in self._site.past_race_pages(self.slug):
             await self._forget_deleted(listed.races)
         await self._call(self._ledger.staging.note_full_read, self.slug, self._clock())
@@ -156,7 +156,7 @@ class CategoryWorker:
         return now - await self._call(self._ledger.staging.fully_read_at, self.slug, now) > timedelta(weeks=1)
 
     async def token(self) -> None:
-        """Renew the token ahead of time; open sockets connect again with the new one."""
+        """Renew the token before it expires, and reconnect open sockets with the new one."""
         current = await self._tokens.get()
         if self._token is not None and current != self._token:
             for watch, _ in self._watches.values():
@@ -171,7 +171,7 @@ class CategoryWorker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow_renames(self, races: Iterable[Race]) -> None:
-        """Let leaderboards keep their races where the site renamed a goal."""
+        """Keep the leaderboards of goals that the site renamed."""
         shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
         if self._goals:
             await self._call(self._lifecycle.settler.follow_renames, shown, self._goals)
@@ -183,7 +183,7 @@ class CategoryWorker:
             log.info("player %s: the account was deleted on the site; the name is erased", account)
 
     async def _look_at(self, name: str) -> None:
-        """Read a pending race over HTTP, for its room if it is watched."""
+        """Read a pending race over HTTP, and pass it to its room if that is watched."""
         try:
             asked_at = time.monotonic()
             race = await self._site.race(name)
@@ -202,7 +202,7 @@ class CategoryWorker:
             await self._call(self._lifecycle.looked_at, name)
 
     async def _take_in(self, race: Race) -> None:
-        """Take a race as the list shows it."""
+        """Process a race from the list of past races."""
         try:
             if not self._is_ours(race.name):
                 log.warning("%s: listed in category %s; ignored", race.name, self.slug)
@@ -214,7 +214,7 @@ class CategoryWorker:
             self._failed(error)
 
     async def _observe(self, race: Race) -> None:
-        """Take a race whose room is not watched, and join the room if its announcement is outdated."""
+        """Process a race whose room is not watched, and join the room if its announcement is outdated."""
         await self._call(self._lifecycle.observe, race)
         result = race.result
         if result is None or race.recorded or race.over:

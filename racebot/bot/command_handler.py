@@ -1,4 +1,4 @@
-"""Commands in a room: which chat lines are commands, who may give them, and the replies."""
+"""Handles commands in a room: recognises them, checks permissions, and replies."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from racebot.standings import orders
 log = logging.getLogger(__name__)
 
 ORDERS = frozenset({"off", "on", "redo"})
-"""Orders of moderators, after `!ratings`. The room's opener and its monitors may give the first two."""
+"""Moderators' orders, given after `!ratings`. The room's opener and monitors may give the first two."""
 ABOUT_SELF = frozenset({"hide me", "show me"})
-"""Orders of any player about their own name."""
+"""Orders that any player may give about their own name."""
 MESSAGES_KEPT = 1000
-"""Message ids to remember, so that a repeated frame is answered once."""
+"""Number of message ids to remember, so that a repeated frame is answered once."""
 REPEAT_AFTER = 30.0
-"""Seconds in which the same answer is given once in a room."""
+"""Seconds within which a room gets the same answer only once."""
 SELF_REASON = "asked in chat"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer to compose, off the ledger's thread, and the one user to send it to; None is the room."""
+    """An answer, composed outside the ledger's thread, and the only user to see it; None for the room."""
 
     draft: Draft
     to: str | None
@@ -79,13 +79,13 @@ class CommandHandler:
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._given: dict[tuple[str, str | None, str], float] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        """Races whose room was told that they do not count."""
+        """Races whose room knows that they do not count."""
 
     def parse(self, message: ChatMessage, race: Race | None) -> Asked | None:
-        """Return the command in a chat message, or None if there is none to answer.
+        """Return the command in a chat message, or None if there is nothing to answer.
 
-        Bots, the site, closed rooms and players over the limit get no answer. A moderator's order is never
-        refused: it comes when there is too much chat.
+        Bots, the site, closed rooms and players over the limit get no answer. The limit does not apply to
+        moderators' orders, which are needed most in a busy chat.
         """
         if race is None or race.recorded or message.is_system or message.bot is not None:
             return None
@@ -100,7 +100,7 @@ class CommandHandler:
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
     def reply(self, asked: Asked, message: ChatMessage, race: Race) -> Reply | None:
-        """Carry out an order, or read what an answer needs. Ledger work.
+        """Carry out an order, or draft an answer. Ledger work.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -120,14 +120,14 @@ class CommandHandler:
         return Reply(draft, asker.id if self._private else None)
 
     def is_repeat(self, race: str, to: str | None, text: str) -> bool:
-        """Return whether the same answer was given in a room just now; if not, remember it."""
+        """Return whether the room just got the same answer; if not, remember this one."""
         now = self._clock()
         self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
         key = (race, to, text)
         return self._given.setdefault(key, now) != now
 
     def _with_note(self, draft: Draft, asked: Asked, race: Race) -> Draft:
-        """Return an answer in a race that does not count, which the first one in the room says."""
+        """Add a note to the first answer in a race that does not count."""
         note = self._texts.not_counted
         if asked.command is Command.ODDS:
             draft = str
@@ -150,7 +150,7 @@ class CommandHandler:
         return "" if self._lifecycle.say_again(race.result) else self._texts.nothing_to_repeat
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
-        """Hide the asker's name or show it again, and return the answer."""
+        """Hide or show the asker's name, and return the answer."""
         settler = self._lifecycle.settler
         player = settler.ledger.players.get(settler.ledger.orders.account(asker.id))
         if player is None:
@@ -164,7 +164,7 @@ class CommandHandler:
 
 
 def _order(asked: Asked) -> str | None:
-    """Return the moderators' order in a command, if it is one."""
+    """Return the moderators' order in a command, or None."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None
 

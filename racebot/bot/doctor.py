@@ -1,4 +1,4 @@
-"""`racebot doctor`: checks everything the worker needs, and says how to repair what is wrong."""
+"""`racebot doctor`: checks everything the worker needs, and explains how to fix problems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Finding:
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
-    yield Finding(True, f"settings: readable; model {settings.model}")
+    yield Finding(True, f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database):
         if _open_to_all(path):
             yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
@@ -53,23 +53,21 @@ def _open_to_all(path: Path) -> bool:
 
 
 def _renamed_goals(database: Path) -> dict[str, dict[str, str]]:
-    """Earlier names of goals by category, as the ledger knows them."""
+    """Return the earlier names of goals by category, from the ledger."""
     if not database.exists():
         return {}
     try:
         with Ledger.open_to_read(database) as ledger:
             return ledger.renamed_goals()
     except LedgerError:
-        return {}  # the finding about the database says why
+        return {}  # the check of the database reports the problem
 
 
 def _database(settings: Settings) -> Finding:
     path = settings.database
-    with suppress(OSError):  # opening the file reports the reason
+    with suppress(OSError):  # opening the file reports the error
         if not path.exists():
-            return Finding(
-                True, f"database {path}: does not exist yet; it is created when it is first needed"
-            )
+            return Finding(True, f"database {path}: does not exist yet; it will be created when needed")
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
@@ -126,7 +124,7 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         elif goal not in public.goals:
             yield Finding(
                 True,
-                f"goal {goal!r}: category {slug} has no such goal now. That is fine for a past season; "
+                f"goal {goal!r}: category {slug} has no goal of this name. That is fine for a past season; "
                 "otherwise correct RACEBOT_GOALS or racebot.toml",
             )
     try:

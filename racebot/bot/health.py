@@ -1,4 +1,4 @@
-"""How the worker's health is judged: when each category was last seen, and which failures end the process."""
+"""The worker's health: when each category was last seen, and which failures end the process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from racebot.observe import metrics
 log = logging.getLogger(__name__)
 
 REFUSED_FOR_LONG = 600.0
-"""Seconds after which refused credentials end the process, although they were accepted at the start."""
+"""Seconds of refused credentials after which the process ends, if they were accepted at the start."""
 
 
 class Health:
     """Records when each category was last seen, and decides which failures are fatal.
 
     Args:
-        database: the heartbeat is written beside it.
+        database: the database; the heartbeat file is beside it.
         categories: slugs of all categories.
         clock: returns the current time, with its offset.
     """
@@ -32,12 +32,12 @@ class Health:
         self._categories = categories
         self._clock = clock
         self._seen: dict[str, tuple[datetime, float]] = {}
-        """When each category was last seen, by the wall clock and by the monotonic clock."""
+        """When each category was last seen, by the wall clock and the monotonic clock."""
 
     def category_seen(self, slug: str) -> None:
-        """Note that the site has just shown a category, and write the heartbeat.
+        """Store that a category was just seen, and write the heartbeat.
 
-        The heartbeat is as old as the category seen longest ago.
+        The heartbeat has the time of the category that was seen the longest ago.
 
         Raises:
             LedgerUnavailable: the heartbeat cannot be written at the moment.
@@ -49,13 +49,13 @@ class Health:
             write_heartbeat(self._database, min(moment for moment, _ in self._seen.values()))
 
     def ages(self) -> dict[str, float | None]:
-        """Return the seconds since each category was seen, None for one not seen yet."""
+        """Return the seconds since each category was seen, None if it has not been seen yet."""
         now = time.monotonic()
         ages: dict[str, float | None] = dict.fromkeys(self._categories)
         return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
 
     def is_fatal(self, error: BaseException) -> bool:
-        """Log a failure, and return whether only the operator can repair it."""
+        """Log a failure, and return whether only the operator can fix it."""
         metrics.ERRORS.labels(type(error).__name__).inc()
         match error:
             case LedgerUnavailable():
@@ -69,10 +69,10 @@ class Health:
             case RacebotError():
                 log.warning("%s", error)
             case _:
-                log.error("an unexpected error; going on", exc_info=error)
+                log.error("unexpected error; continuing", exc_info=error)
         return False
 
     def _refused_for_long(self) -> bool:
-        """Whether credentials that were accepted at the start have been refused for a while."""
+        """Return whether credentials that were accepted at the start have been refused for too long."""
         seen = [at for _, at in self._seen.values()]
         return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG

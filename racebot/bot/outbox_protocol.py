@@ -1,8 +1,8 @@
 """Decides how a room's outbox is delivered. No I/O and no clock: events and times in, commands out.
 
-The site has no acknowledgements. A chat message comes back as the bot's own message; `info_bot` and
-`bot_meta` show up in the race's data. If the connection or the process dies before that, the chat history
-tells whether the message arrived. If not, it is sent again with the same guid.
+The site sends no acknowledgements. A chat message comes back as the bot's own message; `info_bot` and
+`bot_meta` appear in the race's data. If the connection or the process dies before that, the chat history
+shows whether the message arrived. If it did not, it is sent again with the same guid.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from racebot.racetime.payload import (
 from racebot.text.safe import visible
 
 CONFIRM_WITHIN = 10.0
-"""Seconds. If the site does not show what we sent in this time, the connection counts as lost."""
+"""Seconds to wait for the site to show what we sent, before the connection counts as lost."""
 ECHO_WITHIN = 3.0
-"""The same for an answer to a command, which must not hold up a rating message."""
+"""The same for an answer to a command, which must not delay a rating message."""
 ANSWER_EXPIRES = 60.0
 """Seconds after which an answer to a command is dropped."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
-"""How often a message that the site never shows is tried. Each `setinfo` posts a line in chat, so fewer."""
+"""Attempts to send a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
 HISTORY_LENGTH = 100
-"""Messages in the site's chat history, beside pinned ones."""
+"""Number of messages in the site's chat history, not counting pinned ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer to a command, kept in memory only: a user can ask again."""
+    """An answer to a command. It is kept in memory only, since the player can ask again."""
 
     text: str
     to: str | None
@@ -70,10 +70,10 @@ class OutboxProtocol:
     """Delivers one room's outbox in order, then the answers to commands.
 
     Args:
-        name: the race, for messages.
-        info: what may be done with `info_bot`.
-        texts: identify our own line in the info box.
-        confirm_within: seconds in which the site must show what was sent.
+        name: the race, for log lines and errors.
+        info: how `info_bot` may be used.
+        texts: the wording, which identifies our own line in the info box.
+        confirm_within: seconds within which the site must show what was sent.
 
     Times are seconds on any monotonic scale.
     """
@@ -87,7 +87,7 @@ class OutboxProtocol:
         self._confirm_within = confirm_within
         self._race: Race | None = None
         self._shown = False
-        """Whether this connection has shown the race yet."""
+        """Whether the site has shown the race on this connection."""
         self._outbox: Sequence[OutboxRow] = ()
         self._taken = False
         self._tries: Counter[int] = Counter()
@@ -99,7 +99,7 @@ class OutboxProtocol:
 
     @property
     def expects_confirmation(self) -> bool:
-        """Whether something was sent that the site has not confirmed or refused yet."""
+        """Return whether the site has yet to confirm or refuse something."""
         return self._expected is not None
 
     def answer(self, text: str, to: str | None, now: float) -> None:
@@ -113,12 +113,12 @@ class OutboxProtocol:
         self._answers.append(_Answer(text, to, now + ANSWER_EXPIRES))
 
     def on_joined(self) -> None:
-        """Start over on a new connection. What the last one showed may be out of date."""
+        """Start over on a new connection. The state from the last one may be out of date."""
         self.stop()
         self._shown = False
 
     def on_event(self, event: Event) -> None:
-        """Note an event of the room, which may confirm or refuse what was sent."""
+        """Process an event of the room, which may confirm or refuse a message."""
         if isinstance(event, RaceUpdate):
             self._race = event.race
             self._shown = True
@@ -135,12 +135,12 @@ class OutboxProtocol:
         self._taken = taken
 
     def on_disk_failure(self) -> None:
-        """Do not count the current try: a full disk says nothing about what the site shows."""
+        """Do not count the current attempt: it failed on the disk, not at the site."""
         if rows := self._open_rows():
             self._tries[rows[0].id] -= 1
 
     def next_command(self, now: float) -> Command | None:
-        """Return the next thing to do, or None once everything is delivered.
+        """Return the next command, or None once everything is delivered.
 
         Raises:
             TokenRefused: the site refuses the token.
@@ -155,7 +155,7 @@ class OutboxProtocol:
         return command
 
     def stop(self) -> None:
-        """Abandon what is under way."""
+        """Abandon the current delivery."""
         if self._steps is not None:
             self._steps.close()
         self._steps = None
@@ -201,7 +201,7 @@ class OutboxProtocol:
                     return
             race = yield from self._current_race()
             if race.recorded:
-                # Nothing would come back: if a refusal was lost, it has used up the guid.
+                # If a refusal was lost, the site would silently ignore a message with the same guid.
                 yield Mark(row, Delivery.DROPPED, "chat was closed before it arrived")
                 return
         elif self._race is not None and self._race.recorded:
@@ -294,9 +294,9 @@ class OutboxProtocol:
         return event
 
     def _arrived(self, row: OutboxRow, history: ChatHistory) -> bool:
-        """Whether the history shows this message, beside earlier ones with the same text.
+        """Return whether the history shows this message, apart from earlier ones with the same text.
 
-        Compares text and counts messages, because the site's clock or ours may be wrong.
+        Compares texts and counts messages, because the site's clock or ours may be wrong.
         """
         text = str(row.message.body["text"])
         earlier = [
@@ -308,7 +308,7 @@ class OutboxProtocol:
 
 
 def _reaches_back(history: ChatHistory, row: OutboxRow) -> bool:
-    """Whether a history is long enough to hold a message that was sent when this one was."""
+    """Return whether a history reaches back to the time when this message was sent."""
     if len(history.messages) < HISTORY_LENGTH:
         return True
     # Older ones are pinned.
@@ -325,7 +325,7 @@ def _is_pong(event: Event) -> bool:
 
 
 def _echo_of(text: str) -> Callable[[Event], bool]:
-    """Recognize a message of ours by its words, since the site may drop invisible characters."""
+    """Recognise our own message by its visible text, since the site may drop invisible characters."""
     words = visible(text).split()
 
     def echo(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""Carries out what `racebot.bot.outbox_protocol` decides, over a room's socket and the ledger."""
+"""Carries out the commands of `racebot.bot.outbox_protocol`, over a room's socket and the ledger."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OutboxSender:
         ledger: holds the outbox.
         call: runs work on the ledger's thread.
         clock: the current time, with its offset.
-        protocol: decides what to send and when it has arrived.
+        protocol: decides what to send, and whether it has arrived.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class OutboxSender:
 
     @property
     def expects_confirmation(self) -> bool:
-        """Whether something was sent that the site has not confirmed or refused yet."""
+        """Return whether the site has yet to confirm or refuse something."""
         return self._protocol.expects_confirmation
 
     def on_joined(self) -> None:
@@ -70,12 +70,12 @@ class OutboxSender:
         self._protocol.on_joined()
 
     def on_event(self, event: Event) -> None:
-        """Note an event of the room, which may confirm or refuse what was sent."""
+        """Process an event of the room, which may confirm or refuse a message."""
         self._protocol.on_event(event)
         self._event_came.set()
 
     def answer(self, text: str, to: str | None) -> None:
-        """Queue an answer to a command, for one user or, if `to` is None, for the room."""
+        """Queue an answer to a command, for one user, or for the room if `to` is None."""
         self._protocol.answer(text, to, time.monotonic())
 
     async def deliver(self, socket: RoomSocket) -> None:
@@ -129,7 +129,7 @@ class OutboxSender:
             pass
 
     async def _take(self, row: OutboxRow) -> bool:
-        # Chat is never repeated, so the mark must be on disk before the message is on its way.
+        # A chat message must never be sent twice, so the mark must be on disk before it is sent.
         def write() -> bool:
             with self._ledger.transaction(lasting=row.message.kind == "chat"):
                 return self._ledger.outbox.take(row, self._clock())
@@ -142,7 +142,7 @@ class OutboxSender:
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((self._clock() - row.created_at).total_seconds())
 
-        # If a power cut loses this mark, the room itself shows what was delivered.
+        # If a power cut loses this mark, the room still shows what was delivered.
         def write() -> None:
             with self._ledger.transaction(lasting=False):
                 self._ledger.outbox.mark(row, state, self._clock(), detail)

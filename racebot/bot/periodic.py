@@ -1,7 +1,7 @@
 """Periodic jobs, run by APScheduler.
 
-APScheduler uses the wall clock, so it would stop for as long as the clock is set back. A step of the clock is
-therefore detected with the monotonic clock, and all jobs are rescheduled.
+APScheduler uses the wall clock, so a clock that is set back by an hour would stop it for an hour. We detect
+steps of the clock with the monotonic clock, and reschedule all jobs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Job = Callable[[], Awaitable[None]]
 CHECK_CLOCK_EVERY = 5.0
 """Seconds."""
 STEP = 2.0
-"""Smallest change of the clock, in seconds, that counts as a step."""
+"""Smallest change of the wall clock, in seconds, that counts as a step."""
 
 
 class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
     """Fire at once, and then a fixed time after each run.
 
     APScheduler's own trigger lists every missed run, even if only one is made up. After a clock step of a
-    year it would list millions and block the event loop.
+    year, it would list millions and block the event loop.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -52,7 +52,7 @@ class Nightly(BaseTrigger):  # type: ignore[misc]
 
 
 class Jobs:
-    """Runs jobs between `start` and `stop`. A job never overlaps itself; one run makes up for all missed."""
+    """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed."""
 
     def __init__(self) -> None:
         self._scheduler = AsyncIOScheduler(timezone=UTC)
@@ -74,7 +74,7 @@ class Jobs:
             job: the job.
             name: its name.
             day: a day of the week, for example `mon`; None runs the job every day.
-            at_once: whether to run it at the start, too.
+            at_once: whether to run it at the start as well.
         """
         self._add(job, Nightly(hour, day), name)
         if at_once:

@@ -1,7 +1,7 @@
-"""Each stage of a race's life in the ledger: finished, taken back, over, brought back, recorded.
+"""Moves a race through its stages in the ledger: finished, taken back, over, brought back, recorded.
 
-All of it is ledger work. The room tasks, the polling of pending races and the list of past races call it
-alike. Messages go into the outbox, which `outbox_sender` delivers.
+All methods are ledger work. Room tasks, the polling of pending races and the list of past races call them.
+Messages go into the outbox, which `outbox_sender` delivers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from racebot.standings.settle import Rated, Settler
 log = logging.getLogger(__name__)
 
 ANNOUNCE_WITHIN = timedelta(hours=1)
-"""A result that is older when it is first seen is not announced: its racers have left the room."""
+"""An older result is not announced when it is first seen: its racers have left the room."""
 GIVE_UP_AFTER = timedelta(days=1)
-"""Age at which we give up a race that the site does not find."""
+"""Age at which the bot gives up a race that the site does not find."""
 WITHDRAW_AFTER = timedelta(hours=1)
-"""Time for which the site must show a settled race without its record before its ratings are undone.
+"""How long the site must show a settled race as not recorded before the bot undoes its ratings.
 
-It is far longer than the site's caches, and gives administrators time to record the race again.
+This is far longer than the site's caches, and gives administrators time to record the race again.
 """
 EXPIRE_AFTER = timedelta(days=90)
-"""Age at which we give up a race that was never recorded."""
+"""Age at which the bot gives up a race that was never recorded."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
 
 
@@ -72,10 +72,10 @@ class Lifecycle:
             self._ledger.pending.join(race.name, race.category)
 
     def observe(self, race: Race, *, in_room: bool = False) -> None:
-        """Bring the ledger in line with a race as the site shows it now.
+        """Update the ledger to the race as the site shows it now.
 
         Args:
-            race: from a room frame, the race's own data or the list of past races.
+            race: the race, from a room frame, its own data or the list of past races.
             in_room: whether we are in its room, and so can publish the final changes there.
         """
         result = race.result
@@ -109,11 +109,11 @@ class Lifecycle:
             self._ledger.pending.save(replace(pending, next_look=self._next_look(pending)))
 
     def result_stands(self, result: RaceResult, previous: RaceResult | None = None) -> None:
-        """Queue the provisional changes, or a correction of those announced before.
+        """Queue the provisional changes, or a correction of the announced ones.
 
         Args:
             result: the result as it stands.
-            previous: the result that stood before, for the list of edits in the message's body.
+            previous: the result that stood before, to list the edits.
         """
         if not self.settler.plans.counts(result) or not self._announce:
             return
@@ -171,7 +171,7 @@ class Lifecycle:
             self._ledger.pending.keep_quiet(name)
 
     def speak_again(self, name: str, result: RaceResult | None) -> None:
-        """End the quiet of `keep_quiet`, and announce the changes that it held back."""
+        """Undo `keep_quiet`, and announce the changes that were held back."""
         with self._ledger.transaction():
             self._ledger.pending.speak_again(name)
             if result is not None and result.final:
@@ -182,7 +182,7 @@ class Lifecycle:
         return self._ledger.pending.is_quiet(name)
 
     def taken_back(self, name: str) -> None:
-        """Drop the announcements of a race that goes on, except the rest of one that is half delivered."""
+        """Drop the announcements of a race that goes on again, except the rest of a half-sent one."""
         with self._ledger.transaction():
             key = self._announcer.drop_unbegun(name, "the race goes on")
             pending = self._ledger.pending.get(name)
@@ -230,7 +230,7 @@ class Lifecycle:
             log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
 
     def over(self, race: Race, *, in_room: bool = False) -> None:
-        """Withdraw what was announced for a race that does not count, and keep looking at it.
+        """Withdraw the announcement of a race that does not count, and keep polling the race.
 
         An edit can bring a cancelled race back or undo "do not record", so the race stays pending unless
         nothing can make it count.
@@ -257,7 +257,7 @@ class Lifecycle:
         log.info("%s: over without a record, nothing changes", name)
 
     def vanished(self, name: str) -> None:
-        """Look less often for a race that the site does not find, and give it up after a day."""
+        """Poll less often a race that the site does not find, and give it up after a day."""
         now = self._clock()
         pending = self._ledger.pending.get(name)
         with self._ledger.transaction():
@@ -272,7 +272,7 @@ class Lifecycle:
                 self._ledger.outbox.mark(row, Delivery.DROPPED, now, "the room is gone")
 
     def looked_at(self, name: str) -> None:
-        """Schedule the next look at a pending race: the older it is, the later."""
+        """Schedule the next look at a pending race. Older races are polled less often."""
         with self._ledger.transaction(lasting=False):
             pending = self._ledger.pending.get(name)
             if pending is None:
@@ -314,12 +314,12 @@ class Lifecycle:
             pause = timedelta(hours=1)
         else:
             pause = timedelta(days=1)
-        # Few of the races that are over come back.
+        # Cancelled races rarely come back.
         return now + (min(5 * pause, timedelta(days=1)) if pending.over else pause)
 
 
 def _return_possible_since(race: Race) -> datetime | None:
-    """Return when a race ended that an edit can still make count, None if none can."""
+    """Return when a race ended if an edit can still make it count, otherwise None."""
     if race.custom_goal or race.status == "partitioned":
         return None
     return race.result.ended_at if race.result else race.ended_at

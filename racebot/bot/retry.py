@@ -1,4 +1,4 @@
-"""How long to wait between retries."""
+"""The pauses between retries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ GROWTH = 1.6
 
 
 def retry_pauses() -> Iterator[float]:
-    """Yield pauses in seconds, growing to five minutes and varied by half either way.
+    """Yield pauses in seconds, growing to five minutes, with a random variation of 50 %.
 
-    The variation keeps rooms that were lost together from returning together.
+    The variation keeps rooms that lost their connections together from reconnecting at the same time.
     """
     pause = FIRST_PAUSE
     while True:

@@ -40,20 +40,20 @@ from racebot.racetime.tokens import TokenSource
 log = logging.getLogger(__name__)
 
 STAY_AFTER_FINISH = timedelta(hours=6)
-"""Time for which the socket of a finished room stays open; later its race is polled."""
+"""How long the socket of a finished room stays open. After that, its race is polled."""
 STAY_AFTER_OVER = timedelta(hours=1)
-"""Time for which the chat of a cancelled or not recorded race stays open."""
+"""How long the site keeps the chat of a cancelled or unrecorded race open."""
 STEADY_AFTER = 60.0
 """Seconds that a connection must last to reset the pauses between attempts."""
 FAILURES_UNTIL_ASKED = 3
-"""Lost connections in a row after which we ask the site whether the room still exists."""
+"""Lost connections in a row after which the bot asks the site whether the room still exists."""
 REFRESH_OPEN = 300.0
-"""Seconds of silence after which we ask an open room for its race, in case a frame was lost."""
+"""Seconds of silence after which the bot asks an open room for its race, since a frame may be lost."""
 REFRESH_FINISHED = 60.0
 REFRESH_MISSED = 2.0
-"""Seconds until we ask a room for its race after an unreadable or missing frame."""
+"""Seconds after an unreadable or missing frame until the bot asks the room for its race."""
 READ_FOR_ANSWER = 10.0
-"""Seconds that an answer about the race waits for the site."""
+"""Seconds that an answer waits for the site to show the race."""
 QUESTION_EXPIRES = 60.0
 """Seconds after which a command is no longer worth an answer."""
 
@@ -63,9 +63,9 @@ class RoomWatch:
 
     Args:
         name: the race, `category/slug`.
-        site: its address, and its answers about the race.
+        site: the site.
         tokens: the bot's token.
-        lifecycle: the ledger work of each stage.
+        lifecycle: does the ledger work of each stage.
         call: runs ledger work.
         clock: returns the current time, with its offset.
         quiet: seconds for which a result must not change before it is announced.
@@ -102,7 +102,7 @@ class RoomWatch:
         self._work = asyncio.Event()
         self._noted = False
         self._notices: deque[Notice] = deque()
-        """Notices to handle. They outlive the connection, which may be lost halfway."""
+        """Notices to handle. They are kept if the connection is lost before they are handled."""
         self._taking = asyncio.Lock()
         self._reconnect = asyncio.Event()
         self._read_wanted = asyncio.Event()
@@ -110,7 +110,7 @@ class RoomWatch:
         self._questions: asyncio.Queue[tuple[float, Asked, ChatMessage]] = asyncio.Queue()
 
     def nudge(self) -> None:
-        """Look at the outbox, which may hold new messages for this room."""
+        """Check the outbox, which may hold new messages for this room."""
         self._work.set()
 
     def renew(self) -> None:
@@ -118,7 +118,7 @@ class RoomWatch:
         self._reconnect.set()
 
     async def run(self) -> None:
-        """Watch the room, through any number of lost connections and passing faults.
+        """Watch the room until it is done, reconnecting after lost connections and temporary errors.
 
         Raises:
             LedgerError: the database is not intact.
@@ -160,14 +160,14 @@ class RoomWatch:
             except RacebotError as error:
                 log.warning("%s: %s; trying again", self.name, error)
             except Exception:
-                log.exception("%s: an unexpected error; joining again", self.name)
+                log.exception("%s: unexpected error; joining again", self.name)
             metrics.RECONNECTS.labels(self._category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
-        """Follow the room on one connection. Return True when the room needs us no more."""
+        """Follow the room on one connection. Return True once the room is done."""
         self._sender.on_joined()
         self._room.on_reconnect(time.monotonic())
         self._work.set()
@@ -190,11 +190,11 @@ class RoomWatch:
         return tasks[2] not in done
 
     async def on_listing(self, race: Race) -> None:
-        """Take the race as the list of past races shows it."""
+        """Process the race as the list of past races shows it."""
         await self._take(self._room.on_listing(race, time.monotonic()))
 
     async def on_read(self, race: Race, asked_at: float) -> None:
-        """Take the race as the site answered a request made at `asked_at`, by the monotonic clock."""
+        """Process the site's answer to a request made at `asked_at`, by the monotonic clock."""
         await self._take(self._room.on_read(race, time.monotonic(), asked_at))
 
     async def _listen(self, socket: RoomSocket) -> None:
@@ -276,13 +276,13 @@ class RoomWatch:
             return
         try:
             reply = await self._call(self._command_handler.reply, asked, message, race)
-            # Explaining a large race takes long, and must not hold up the ledger's thread.
+            # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a question must not.
             log.error("%s; no answer given", error)
         except Exception:
-            log.exception("%s: an unexpected error in answering %s", self.name, asked.command)
+            log.exception("%s: unexpected error while answering %s", self.name, asked.command)
         else:
             if reply is not None and text and not self._command_handler.is_repeat(self.name, reply.to, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
@@ -322,7 +322,7 @@ class RoomWatch:
                 await self._call(partial(self._lifecycle.observe, race, in_room=True))
 
     async def _speak(self, socket: RoomSocket) -> None:
-        """Deliver the outbox whenever there is work. Return when the room needs us no more."""
+        """Deliver the outbox whenever there is work. Return once the room is done."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -347,7 +347,7 @@ class RoomWatch:
         return ended_at is not None and self._clock() - ended_at > STAY_AFTER_FINISH
 
     async def _is_gone(self) -> bool:
-        """Return whether the site answers that the race does not exist."""
+        """Return whether the site says that the race does not exist."""
         if self._site.gate.existence_check.locked():
             return False  # another room is asking; this one can ask after its next failure
         async with self._site.gate.existence_check:

@@ -1,7 +1,7 @@
 """Exports the site again when ratings have changed.
 
-A separate process writes the pages, so that the worker neither waits nor grows. One export runs at a time,
-so that many races settled at once lead to one export.
+A separate process writes the pages, which keeps the worker responsive and small. Only one export runs at a
+time, so many races settled at once lead to one export.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 AGAIN_AFTER = timedelta(minutes=5)
 """Pause after a failed export."""
 PAUSE = 4
-"""Pause after an export, as a multiple of the time it took, so that exports do not occupy the machine."""
+"""Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
 TIMEOUT = 900.0
 """Seconds."""
 
@@ -27,7 +27,7 @@ class SiteExporter:
     """Runs a command if the ratings have changed since its last run.
 
     Args:
-        command: writes the pages.
+        command: the command that writes the pages.
         revision: returns a token that changes whenever ratings may have changed.
         clock: returns the current time, with its offset.
     """
@@ -74,10 +74,10 @@ class SiteExporter:
             async with asyncio.timeout(TIMEOUT):
                 out, problems = await process.communicate()
         except TimeoutError:
-            raise ExportError("the pages were not written: it took too long") from None
+            raise ExportError("the pages were not written: the export timed out") from None
         finally:
             if process.returncode is None:
-                process.kill()  # every file is written whole or not at all
+                process.kill()  # safe: each file is written completely or not at all
                 await process.wait()
         if process.returncode:
             raise ExportError(f"the pages were not written: {_last_line(problems)}")

@@ -12,14 +12,14 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 log = logging.getLogger(__name__)
 
 BELIEVED_AFTER = 3
-"""How often the site must say that there is no such category before the worker gives up."""
+"""How many times the site must deny that the category exists before the worker gives up."""
 
 
 async def check_until_clear(check: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
-    """Run a check until it succeeds or fails for good, waiting while the site is down.
+    """Run a check until it succeeds or fails permanently, waiting while the site is down.
 
     Args:
-        check: raises an error of the site.
+        check: the check; it raises the site's errors.
         stop: ends the wait.
 
     Returns:
@@ -27,7 +27,7 @@ async def check_until_clear(check: Callable[[], Awaitable[None]], stop: asyncio.
 
     Raises:
         CredentialsError: the site refuses the credentials.
-        NotFoundError, PayloadError: the site said so several times.
+        NotFoundError, PayloadError: the check failed this way several times.
     """
     doubts = 0
     for pause in retry_pauses():

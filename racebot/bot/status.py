@@ -27,7 +27,7 @@ class WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """The database file and its copies. `bytes` includes the write-ahead log."""
+    """The database file and its backups. `bytes` includes the write-ahead log."""
 
     path: str
     bytes: int
@@ -37,7 +37,7 @@ class DatabaseState:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardState:
-    """A leaderboard in short. `newer_defaults` is set if racebot's defaults have changed since."""
+    """Summary of a leaderboard. `newer_defaults` is set if racebot has newer defaults for it."""
 
     leaderboard: str
     category: str
@@ -50,7 +50,7 @@ class LeaderboardState:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRace:
-    """A finished race that waits for its record."""
+    """A finished race that is not recorded yet."""
 
     race: str
     ended_at: datetime
@@ -70,7 +70,7 @@ class WaitingMessage:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedBackfill:
-    """An interrupted backfill, and the page it goes on with."""
+    """An interrupted backfill, and its next page."""
 
     category: str
     page: int
@@ -78,7 +78,7 @@ class UnfinishedBackfill:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The worker, its database and leaderboards, and the work that is left. `rooms` are races under way."""
+    """The worker, its database and leaderboards, and the remaining work. `rooms` are races in progress."""
 
     worker: WorkerState
     database: DatabaseState
@@ -101,10 +101,10 @@ def status(
 
     Args:
         ledger: its ledger, opened to read.
-        categories: the categories of the settings; those of the leaderboards are added.
+        categories: the categories in the settings; the leaderboards' categories are added.
         rooms_every: seconds between two looks of the worker at its category.
         now: the current time.
-        plans: the settings; they show which leaderboards have older defaults.
+        plans: the settings, to find leaderboards with older defaults.
 
     Raises:
         LedgerError: the database cannot be read.

@@ -31,7 +31,7 @@ from racebot.standings.settle import Settler
 log = logging.getLogger(__name__)
 
 SHUTDOWN_WITHIN = 8.0
-"""Seconds for the rooms to close."""
+"""Seconds to wait for the rooms to close."""
 TOKEN_EVERY = 300.0
 """Seconds between checks whether the token must be renewed."""
 RETENTION_EVERY = 86_400.0
@@ -40,7 +40,7 @@ PAGES_EVERY = 2.0
 BACKUP_HOUR = 4
 """UTC."""
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
-"""When the whole list of past races is read, UTC."""
+"""When to read the whole list of past races, UTC."""
 
 
 class Worker:
@@ -61,7 +61,7 @@ class Worker:
         self._call = self._ledger_thread.run
 
     def stop(self) -> None:
-        """Ask the worker to finish what is under way and stop."""
+        """Ask the worker to finish its current work and stop."""
         self._stop.set()
 
     async def run(self) -> None:
@@ -173,13 +173,13 @@ class Worker:
         return guarded
 
     def _failed(self, error: BaseException) -> None:
-        """Log a failure, and stop if only the operator can repair it."""
+        """Log a failure, and stop the worker if only the operator can fix it."""
         if self._health.is_fatal(error):
             self._fatal = self._fatal or error
             self._stop.set()
 
     async def _back_up(self, ledger: Ledger) -> None:
-        """Copy the ledger over a separate connection, so that no ledger work waits for it."""
+        """Back up the ledger over a separate connection, so that ledger work does not wait."""
 
         def work() -> Path:
             keep, now = self._settings.backups, self._clock()
@@ -192,7 +192,7 @@ class Worker:
         keep = timedelta(days=self._settings.keep_days)
         work = partial(retention.clear_away, ledger, keep=keep, now=self._clock())
         if cleared := await self._call(work):
-            log.info("forgot %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
+            log.info("deleted %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         jobs.stop()

@@ -83,7 +83,7 @@ def connect_to_read(path: Path) -> Database:
 def _missing(path: Path) -> LedgerError:
     return LedgerError(
         f"no database at {path}: run `racebot backfill` or `racebot import` first, "
-        "or set RACEBOT_DATABASE to where it is"
+        "or set RACEBOT_DATABASE to its path"
     )
 
 

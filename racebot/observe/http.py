@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Ages = Callable[[], dict[str, float | None]]
-"""Returns the seconds since each category was last seen, None for one not seen yet."""
+"""Returns the seconds since each category was last seen, None if it has not been seen yet."""
 
 
 class Monitor:
@@ -30,9 +30,9 @@ class Monitor:
 
     Args:
         host: address to listen on.
-        port: 0 takes any free one.
+        port: port to listen on; 0 chooses a free one.
         ages: called on each request, from another thread.
-        health_timeout: seconds without a sight of a category after which the bot counts as unhealthy.
+        health_timeout: seconds after which a category that was not seen makes the bot unhealthy.
 
     Raises:
         SettingsError: the port is not available.

@@ -1,4 +1,4 @@
-"""Log format: lines for people or JSON for programs, each with the race it is about."""
+"""Log formats: plain lines or JSON, each with the race it is about."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def to_stderr(level: str, form: str = "text") -> None:
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # It warns when a run is skipped because the one before still works, which is normal.
+    # It warns if a run is skipped because the last one is still going, which is normal.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
@@ -71,7 +71,7 @@ def _json() -> logging.Formatter:
 
 
 def _note_race(record: logging.LogRecord) -> bool:
-    """Add the race, its category and its room to a record; None outside a race."""
+    """Add the race, its category and its room to a record; they are None outside a race."""
     race = _race.get()
     category, _, room = race.partition("/") if race else ("", "", "")
     record.race, record.category, record.room = race, category or None, room or None

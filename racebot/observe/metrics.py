@@ -44,7 +44,7 @@ MESSAGES = Counter(
 )
 MESSAGE_SECONDS = Histogram(
     "racebot_message_seconds",
-    "Seconds from a final result until its message shows in chat.",
+    "Seconds from a final result until its message appears in chat.",
     buckets=_SECONDS,
     registry=REGISTRY,
 )

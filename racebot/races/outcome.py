@@ -116,7 +116,7 @@ class RatedRace:
 def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> RatedRace:
     """Return the partial ordering of a result's rated entrants.
 
-    Leaves out entrants who are still racing, and entrants without an account, who still hold their places.
+    Leaves out entrants who are still racing, and entrants without an account, though these keep their places.
     Rows are sorted by group, then by user id, so that they do not depend on the site's order.
 
     Raises:

@@ -1,5 +1,5 @@
 """The site: HTTP client, access tokens, payloads, room sockets, and a room's state machine.
 
 May import: errors, text, observe, races.
-Invariant: nothing from the site is trusted. Payloads are bounded and validated before anybody sees them.
+Invariant: no trust in the site. Payloads are bounded and validated before any other code sees them.
 """

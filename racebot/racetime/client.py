@@ -1,7 +1,7 @@
 """HTTP client for the site: tokens, categories, races and the list of past races.
 
-Transient failures (5xx, 429, timeouts, HTML in place of JSON) are retried with growing pauses, or after the
-time that `Retry-After` asks for. A refusal is raised at once.
+Transient failures (5xx, 429, timeouts, HTML instead of JSON) are retried with growing pauses, or after the
+time in `Retry-After`. A refusal is raised at once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 USER_AGENT = f"racebot/{__version__} (httpx)"
 LONGEST_PAUSE = 300.0
 LARGEST_ANSWER = 16 * 1024 * 1024
-"""Bytes after decoding. A page of 100 races with 200 entrants each is about 10 MB."""
+"""Most bytes in a decoded answer. A page of 100 races with 200 entrants each is about 10 MB."""
 MOST_PAGES = 2_000
-"""Pages of past races read at most in one go, whatever page count the site claims."""
+"""Most pages of past races to read at once, whatever page count the site claims."""
 ANSWER_WITHIN = 120.0
-"""Seconds for a whole response; a site that sends a byte now and then must not block other requests."""
+"""Seconds for a complete response. A site that trickles bytes must not block other requests."""
 
 _TOKEN = re.compile(r"[!-~]{1,4096}")
 
@@ -63,13 +63,13 @@ class Site:
 
     Args:
         url: the site's address, for example `https://racetime.gg`.
-        interval: least seconds between the starts of two requests, which never overlap.
-        attempts: how often a request is tried before its error is raised.
+        interval: minimum seconds between the starts of two requests. Requests never overlap.
+        attempts: number of attempts before a request's error is raised.
         transport: replaces the network in tests.
 
     Raises (all requests):
         SiteError: the site is unreachable or failing, after all attempts.
-        NotFoundError: there is no such page.
+        NotFoundError: the page does not exist.
         PayloadError: the answer has the wrong shape.
     """
 
@@ -251,7 +251,7 @@ def certificate_problem(error: BaseException | None) -> str | None:
 
 
 def _pause_for(error: Exception) -> bool | float:
-    """Return whether to retry after an error, or the seconds to wait if the site says so."""
+    """Return whether to retry after an error, or the seconds to wait if the site names them."""
     if not isinstance(error, Transient):
         return False
     if error.retry_after is not None:

@@ -1,4 +1,4 @@
-"""The site's JSON as pydantic models, with their limits and the wording of their errors."""
+"""Pydantic models of the site's JSON, with limits and error messages."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from racebot.races.result import MOST_ENTRANTS
 from racebot.text.parse import parse_duration, parse_time
 
 LONGEST_TEXT = 1_000
-"""Characters in a name, id or word; the site's longest is a goal of 255."""
+"""Most characters in a name, id or word; the site's longest is a goal of 255."""
 LONGEST_MESSAGE = 20_000
-"""Characters in a chat message; users may write 1,000, and the site's own messages are a little longer."""
+"""Most characters in a chat message. Users can write 1,000; the site's own messages are slightly longer."""
 MOST_ENTRIES = 1_000
-"""Entries read from one list; the site sends at most 100 past races, and as many chat messages."""
+"""Most entries to read from one list. The site sends at most 100 past races or chat messages."""
 RACE_NAME = re.compile(r"[\w-]{1,100}/[\w-]{1,100}", re.ASCII)
 
 
 def _if(accept: Any) -> Any:
-    """Replace a value that is not acceptable by None."""
+    """Replace an unacceptable value with None."""
     return BeforeValidator(lambda value: value if accept(value) else None)
 
 
@@ -76,7 +76,7 @@ _Integer = Annotated[int | None, _if(lambda value: type(value) is int)]
 
 
 class Document(BaseModel):
-    """A JSON object of the site; fields that the bot does not use are ignored."""
+    """A JSON object from the site. Unused fields are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -194,7 +194,7 @@ def _reader(kind: Any) -> Callable[[object, str], Any]:
 
 
 def _problem(error: ValidationError, where: str) -> PayloadError:
-    """Name the first thing that is wrong with a document, and its place."""
+    """Return an error for the first problem in a document, with its location."""
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(map(str, first["loc"]))
     named = f"{where}: {place}" if place else where

@@ -15,15 +15,16 @@ class Gate:
     """Limits how a site's rooms are joined, and holds what their sockets share.
 
     Args:
-        handshakes: how many sockets may be opening at the same time.
+        handshakes: maximum number of sockets that open at the same time.
     """
 
     def __init__(self, handshakes: int = HANDSHAKES_AT_ONCE) -> None:
         self.handshakes = asyncio.Semaphore(handshakes)
         self.existence_check = asyncio.Lock()
-        """Held by the one room that is asking the site whether it still exists.
+        """Lock for the room that is asking the site whether it still exists.
 
-        Requests go out one at a time. If all rooms are lost, a request from each would block the others.
+        Requests are sent one at a time. If all rooms lost their connections, their checks would block other
+        requests.
         """
 
     @cached_property

@@ -1,7 +1,7 @@
 """Reads the site's JSON into typed values: races, categories, list pages and socket frames.
 
-Unknown event types and unknown statuses are logged once and ignored, so that an addition to the site does
-not stop the bot. A wrong shape raises `PayloadError`.
+Unknown event types and unknown statuses are logged once and ignored, so that new features of the site
+do not stop the bot. Malformed data raises `PayloadError`.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class Race:
     hidden: bool = False
     custom_goal: bool = False
     ended_at: datetime | None = None
-    """When the race ended; None for one that goes on, or was cancelled before its start."""
+    """When the race ended; None if it has not, or was cancelled before its start."""
     cancelled_at: datetime | None = None
 
     @property
     def over(self) -> bool:
-        """Whether the race was cancelled, split, or will not be recorded."""
+        """Return whether the race was cancelled, split, or will not be recorded."""
         return self.status in {"cancelled", "partitioned"} or (
             self.status == "finished" and not self.recordable
         )
@@ -118,7 +118,7 @@ class ChatMessage:
     bot: str | None
     is_system: bool
     is_monitor: bool = False
-    """Whether the user monitors the race, as its opener does."""
+    """Whether the user is a race monitor, such as the room's opener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ def parse_race_page(document: object) -> RacePage:
 
 
 def _is_hidden(entrants: object) -> bool:
-    """Whether the site shows invented users without ids in place of the entrants."""
+    """Return whether the site shows invented users without ids in place of the entrants."""
     return isinstance(entrants, list) and any(
         isinstance(item, Mapping) and isinstance(item.get("user"), Mapping) and not item["user"].get("id")
         for item in entrants[:MOST_ENTRANTS]
@@ -305,7 +305,7 @@ def _is_hidden(entrants: object) -> bool:
 
 
 def _entrants(race: documents.RaceDocument, hidden: bool, where: str) -> tuple[Entrant, ...]:
-    """Read the entrants. If the race is not finished, unreadable ones are no reason to refuse it."""
+    """Read the entrants. In an unfinished race, unreadable entrants are ignored."""
     finished = race.status.value == "finished"
     if not finished and (hidden or not isinstance(race.entrants, list)):
         return ()

@@ -1,11 +1,11 @@
-"""A race room as a state machine: events in, notices out. It does no I/O and keeps no clock.
+"""A race room as a state machine: events in, notices out. No I/O and no clock.
 
 The room decides when a result stands (finished, every status final, unchanged for the quiet time) or was
 taken back, when the race is recorded or over, and when to read it over HTTP.
 
-After the finish a moderator's edit is silent: the site announces it in chat, broadcasts the old data and
-then saves. Only an HTTP read shows the new result, so every system message in a room that ended leads to
-two reads: one soon, and one after the site's cache of the old answer must have expired.
+After the finish, room frames do not show a moderator's edit: the site announces it in chat, broadcasts the
+old data, and only then saves. Only an HTTP read shows the new result. So every system message in a room that
+ended leads to two reads: one soon, and one after the site's cache of the old answer has expired.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from racebot.racetime.payload import Race
 SITE_CACHE = 5.0
 """Seconds for which the site caches a race's data."""
 READ_AFTER = 0.5
-"""Seconds from a system message to the first read: the site saves an edit just after it announces it."""
+"""Seconds from a system message to the first read. The site saves an edit just after announcing it."""
 CERTAIN_AFTER = SITE_CACHE + 1.5
-"""Seconds from a system message after which no cache can hold the data from before it."""
+"""Seconds from a system message after which the site's cache cannot hold older data."""
 READ_PAUSE = SITE_CACHE + 0.5
-"""Seconds between two reads: an earlier one would get the cached answer of the last."""
+"""Seconds between two reads. An earlier read would get the cached answer to the last one."""
 RETRY_PAUSE = 30.0
-"""Seconds from a failed read to the next try."""
+"""Seconds from a failed read to the retry."""
 MAX_AGE = 10.0
-"""Seconds after which the race is read again before a command about it is answered."""
+"""Oldest data, in seconds, with which a command about the race is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ResultStands:
 
 @dataclass(frozen=True, slots=True)
 class ResultTakenBack:
-    """The finished race goes on: its result no longer holds."""
+    """The finished race is going on again: its result no longer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Room:
         self.quiet = quiet
         self.race: Race | None = None
         self.closed = False
-        """Whether the race is recorded, so that nothing more can come of this room."""
+        """Whether the race is recorded, after which nothing can change in this room."""
         self._over = False
         self._candidate: RaceResult | None = None
         self._stood: RaceResult | None = None
@@ -95,37 +95,37 @@ class Room:
 
     @property
     def deadline(self) -> float | None:
-        """When `tick` next has something to do, or None."""
+        """Return when `tick` next has something to do, or None."""
         return min((at for at in (self._stands_at, self._read_at) if at is not None), default=None)
 
     @property
     def ended(self) -> bool:
-        """Whether the race ended, so that moderators can edit its result."""
+        """Return whether the race ended, so that moderators can edit its result."""
         return self.race is not None and self.race.status in {"finished", "cancelled"}
 
     @property
     def unsure(self) -> bool:
-        """Whether an edit may have been made that no read has shown yet."""
+        """Return whether there may be an edit that no read has shown yet."""
         return self._certain_at is not None
 
     def needs_read(self, now: float) -> bool:
-        """Return whether what is known of an ended race may be more than `MAX_AGE` seconds old."""
+        """Return whether the data of an ended race may be more than `MAX_AGE` seconds old."""
         return self.ended and not self.closed and now - (self._confirmed_at - SITE_CACHE) > MAX_AGE
 
     def on_frame(self, race: Race, now: float) -> list[Notice]:
-        """Take the race as a frame of the room shows it. Frames can repeat or arrive late."""
+        """Process a room frame. Frames can be repeated or arrive late."""
         if self._is_outdated(race):
             self._read_soon(now)  # the version that we know may be the wrong one
             return []
         return self._accept(race, now)
 
     def on_read(self, race: Race, now: float, asked_at: float) -> list[Notice]:
-        """Take the race as the site answered over HTTP.
+        """Process the site's answer over HTTP.
 
         Args:
             race: the answer.
             now: the current time.
-            asked_at: when the request was made; the answer is at most `SITE_CACHE` seconds older.
+            asked_at: the time of the request. The answer is at most `SITE_CACHE` seconds older.
         """
         if self._is_outdated(race):
             if asked_at < self._version_at + CERTAIN_AFTER:
@@ -143,7 +143,7 @@ class Room:
             self._read_at = _earlier(self._read_at, now + RETRY_PAUSE)
 
     def on_listing(self, race: Race, now: float) -> list[Notice]:
-        """Take the race as the list of past races shows it, which may be a minute old and has no version."""
+        """Process an entry of the list of past races. It may be a minute old, and has no version."""
         if race.recorded:
             return self._accept(race, now)
         if self.race is not None and _state(race) != _state(self.race):
@@ -163,7 +163,7 @@ class Room:
             self._read_soon(now)
 
     def holds(self, result: RaceResult) -> bool:
-        """Return whether a result is still the one that the race has."""
+        """Return whether a result is still the race's current one."""
         return self._candidate is not None and result.fingerprint() == self._candidate.fingerprint()
 
     def tick(self, now: float) -> list[Notice]:
@@ -171,7 +171,7 @@ class Room:
         notices: list[Notice] = []
         if self._read_at is not None and now >= self._read_at:
             self._last_read = now
-            # Until a read was made late enough, another one follows.
+            # Keep reading until one read is late enough to bypass the cache.
             self._read_at = (
                 max(self._certain_at, now + READ_PAUSE)
                 if self._certain_at is not None and now < self._certain_at
@@ -225,5 +225,5 @@ def _earlier(one: float | None, other: float) -> float:
 
 
 def _state(race: Race) -> tuple[str, bool, str | None]:
-    """Return what the list and the race's own data must agree on."""
+    """Return the values on which the list and the race's own data must agree."""
     return race.status, race.recordable, race.result.fingerprint() if race.result else None

@@ -21,7 +21,7 @@ from racebot.text.parse import read_json
 log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
-"""Bytes; a race of a few hundred entrants with its rendered page is much smaller."""
+"""Most bytes in a frame. A race of a few hundred entrants with its rendered page is much smaller."""
 
 
 class _Direct(connect):
@@ -72,13 +72,13 @@ class RoomSocket:
         to: str | None = None,
         buttons: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Send a chat message. The same guid within five minutes is silently ignored by the site.
+        """Send a chat message. The site silently ignores a guid that it has seen in the last five minutes.
 
         Args:
             text: 1 to 1,000 characters.
             guid: lower-case letters, digits and hyphens.
             to: the id of the only user to see it; None for the room.
-            buttons: at most four, by label: `message` is posted as the user who presses it, `url` is opened.
+            buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
         """
         data: dict[str, Any] = {"message": text, "guid": guid}
         if to is not None:
@@ -88,7 +88,7 @@ class RoomSocket:
         await self._act("message", data)
 
     async def set_info(self, text: str) -> None:
-        """Replace the whole of `info_bot`."""
+        """Replace `info_bot`."""
         await self._act("setinfo", {"info_bot": text})
 
     async def set_meta(self, keys: Mapping[str, Any]) -> None:
@@ -100,7 +100,7 @@ class RoomSocket:
         await self._act("getrace")
 
     async def ping(self) -> None:
-        """Ask for a pong, which comes after the answers to everything sent before."""
+        """Ask for a pong. It arrives after the answers to all earlier actions."""
         await self._act("ping")
 
     async def ask_history(self) -> None:
@@ -125,7 +125,7 @@ async def join(
 
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
-        name: the race, for messages.
+        name: the race, for errors.
         path: the race's `websocket_bot_url`.
         token: the bot's access token. The site only checks it on the first action.
         gate: shared by all sockets of the site; None for a single socket.

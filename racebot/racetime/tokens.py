@@ -12,7 +12,7 @@ from racebot.racetime.client import Credentials, Site
 log = logging.getLogger(__name__)
 
 RENEW_BEFORE = 600.0
-"""Seconds before its expiry that a token is renewed."""
+"""Seconds before its expiry when a token is renewed."""
 
 
 class TokenSource:
@@ -36,7 +36,7 @@ class TokenSource:
         self._lock = asyncio.Lock()
 
     async def get(self) -> str:
-        """Return a token that is not known to be invalid.
+        """Return the current token, or request a new one.
 
         Raises:
             CredentialsError: the site refuses the client id and secret.
@@ -52,10 +52,10 @@ class TokenSource:
 
     @property
     def age(self) -> float:
-        """Seconds since the current token was issued, 0 if there is none."""
+        """Return the seconds since the current token was issued, 0 if there is none."""
         return 0.0 if self._token is None else self._clock() - self._made_at
 
     def refuse(self, token: str) -> None:
-        """Note that the site refused this token, so that the next `get` requests a new one."""
+        """Discard a token that the site refused, so that the next `get` requests a new one."""
         if token == self._token:
             self._token = None

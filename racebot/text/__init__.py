@@ -1,4 +1,4 @@
-"""Text and JSON from outside made safe to read and to show.
+"""Makes text and JSON from outside safe to read and to show.
 
 May import: errors.
 Invariant: pure, and every result is bounded.

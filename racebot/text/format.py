@@ -1,4 +1,4 @@
-"""Numbers as people write them, and values as JSON."""
+"""Formats numbers and times for people, and values as JSON."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 
 def signed(change: int) -> str:
-    """Write a change of points with its sign: +12, −5, ±0."""
+    """Format a change of points with its sign: +12, −5, ±0."""
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
 
 
 def exact_time(moment: datetime) -> str:
-    """Write a time in UTC to the microsecond, as ISO 8601 with its offset. Such texts sort by time."""
+    """Format a time in UTC as ISO 8601 with microseconds and offset. The texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Write a value as JSON: dataclasses as objects, times as ISO 8601.
+    """Format a value as JSON: dataclasses as objects, times as ISO 8601.
 
     Args:
-        value: anything `json.dumps` takes, or dataclasses and datetimes, nested in any way.
+        value: any value that `json.dumps` accepts; may contain dataclasses and datetimes.
         indent: spaces for each level; None writes everything on one line.
     """
     separators = (",", ":") if indent is None else None

@@ -1,4 +1,4 @@
-"""Reads text that comes from elsewhere: JSON, times, durations and misspelt names."""
+"""Parses text from outside: JSON, times, durations and misspelt names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, Never
 from racebot.errors import PayloadError
 
 DEEPEST = 64
-"""Levels of nesting; the site's documents have six."""
+"""Most levels of nesting. The site's documents have six."""
 LARGEST_NUMBER = 2**63
 """SQLite stores integers of at most 64 bits."""
 YEARS = range(1970, 3000)
-"""Years far enough from the limits of `datetime` to calculate with."""
+"""Years that are safe for calculations with `datetime`."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _DURATION = re.compile(
@@ -29,7 +29,7 @@ _DURATION = re.compile(
 
 
 def read_json(text: str | bytes) -> Any:
-    """Read a JSON document, decoding bytes as UTF-8 and replacing lone surrogates by question marks.
+    """Read a JSON document, decoding bytes as UTF-8 and replacing lone surrogates with question marks.
 
     `json.loads` accepts values that we cannot store: NaN, lone surrogates, unbounded nesting.
 
@@ -100,7 +100,7 @@ def _refuse_constant(word: str) -> Never:
 
 
 def _check_limits(document: Any) -> None:
-    """Check depth and numbers, level by level: recursion would fail on the nesting it is looking for."""
+    """Check depth and numbers level by level. Recursion would fail on the very nesting it looks for."""
     level = [document]
     for _ in range(DEEPEST):
         below: list[Any] = []

@@ -10,18 +10,19 @@ _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE
 _JOINER = "\N{ZERO WIDTH JOINER}"
 _PICTOGRAPH = r"\u2190-\u2bff\U0001f000-\U0001faff"
 _JOINED = re.compile(rf"(?<=[{_PICTOGRAPH}\ufe0f])\u200d(?=[{_PICTOGRAPH}])")
-"""A joiner between two pictographs, as in the emoji of a family."""
+"""A joiner between two pictographs, as in family emoji."""
 
 
 def plain(text: str, *, bare_domains: bool = False) -> str:
     """Make a user's text harmless in a room: no mention, link, markup, control character or line break.
 
-    The site turns `@everyone` and addresses into notifications and links, in a bot's message too; look-alike
-    characters are neither. Right-to-left text is isolated, so that it does not reorder the numbers after it.
+    The site turns `@everyone` and addresses into notifications and links, even in a bot's message, so their
+    characters are replaced by look-alikes. Right-to-left text is isolated, so that it does not reorder the
+    numbers after it.
 
     Args:
         text: a name.
-        bare_domains: whether the place where it appears makes a link of `example.org`, too.
+        bare_domains: whether the text appears where the site also links bare domains such as `example.org`.
     """
     visible = printable(text)
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
@@ -32,12 +33,12 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
 
 
 def without_domains(text: str) -> str:
-    """Replace the dots that make a domain of a name."""
+    """Replace the dots that make a name look like a domain."""
     return re.sub(r"\.(?=[^\W\d_]{2})", "․", text)
 
 
 def printable(text: str) -> str:
-    """Return text without control characters and line breaks, for terminals and files."""
+    """Remove control characters and line breaks, for terminals and files."""
     if text.isprintable():
         return text
     joined = {match.start() for match in _JOINED.finditer(text)}
@@ -49,7 +50,7 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `printable` text without joiners, to compare text that the site may have stripped."""
+    """Return `printable` text without joiners, for comparison with text that the site may have stripped."""
     return printable(text).replace(_JOINER, "")
 
 
