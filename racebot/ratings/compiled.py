@@ -71,7 +71,7 @@ def _log_moments(means: Any, scales: Any) -> Any:
     for i in range(n):
         low, high = min(low, means[i] - 8.0 * scales[i]), max(high, means[i] + 8.0 * scales[i])
         smallest = min(smallest, scales[i])
-    step = max(0.5 * min(0.2, 0.6 / np.sqrt(n)) * smallest, (high - low) / 2048)
+    step = max(min(0.2, 0.6 / np.sqrt(n)) * smallest, (high - low) / 768)
     if not (np.isfinite(step) and step > 0.0):
         return means, scales, False
     points = int(np.ceil((high - low) / step)) + 1
@@ -108,8 +108,9 @@ def _log_integral(values: Any, integral: Any) -> None:
     for i in range(points - 1):
         bend = (rise[min(i + 1, points - 2)] - rise[max(i - 1, 0)]) / 2
         size = max(abs(rise[i]), 1e-3)
-        hollow = 1 / 6 if size < 0.05 else 1 / (np.tanh(size / 2) * size) - 2 / size**2
-        cell = max(values[i], values[i + 1]) + np.log(-np.expm1(-size) / size) - bend / 2 * hollow
+        fall = 1.0 - np.exp(-size)
+        hollow = 1 / 6 if size < 0.05 else (2.0 - fall) / (fall * size) - 2 / size**2
+        cell = max(values[i], values[i + 1]) + np.log(fall / size) - bend / 2 * hollow
         larger, smaller = max(integral[i], cell), min(integral[i], cell)
         integral[i + 1] = larger + np.log1p(np.exp(smaller - larger))
 
