@@ -69,6 +69,9 @@ async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(sa
         assert f"'{MISSPELT}'" in line
         assert f"did you mean '{FIRST}'?" in line
     assert boards(sandbox) == before == {FIRST: 1}
+    doctor = await racebot(sandbox, "doctor")
+    assert doctor.returncode == 2
+    assert f"'{MISSPELT}'" in doctor.stdout
 
 
 async def test_one_import_may_bring_a_season_and_its_source(sandbox: Bench) -> None:

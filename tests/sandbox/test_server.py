@@ -15,7 +15,10 @@ from typing import Any
 import httpx
 import pytest
 import websockets
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from racebot.cli import app
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -125,6 +128,13 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
         assert await stale() == (False, True)
         now += 55
         assert await stale() == (False, False)
+
+
+def test_the_sandbox_command_caches_as_long_as_the_site() -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    (option,) = (each for each in group.commands["sandbox"].params if each.name == "list_cache")
+    assert option.default == 60
 
 
 async def test_answers_name_how_long_they_may_be_cached(served: Served) -> None:
