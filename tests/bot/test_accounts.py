@@ -52,7 +52,7 @@ async def recorded(sandbox: Bench) -> FakeRoom:
     return room
 
 
-async def test_a_deleted_account_loses_its_name_and_nobody_a_point(sandbox: Bench) -> None:
+async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Bench) -> None:
     async with sandbox.worker() as worker:
         room = await recorded(sandbox)
         before = standings(sandbox)
@@ -157,7 +157,7 @@ async def test_every_page_is_searched_for_deleted_accounts(ledger: Ledger) -> No
     assert [order.subject for order in ledger.orders.all()] == ["id-ann", "id-cy"]
 
 
-async def test_old_races_that_the_ledger_lacks_are_not_rated_by_the_weekly_look(ledger: Ledger) -> None:
+async def test_weekly_read_does_not_rate_old_races(ledger: Ledger) -> None:
     await watcher(ledger, [RacePage((seen(result("unknown", "ann bo", after=-9)),), 1, 1)]).all_past_races()
     assert ledger.race(f"{CATEGORY}/unknown") is None
 

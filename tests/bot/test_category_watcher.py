@@ -141,7 +141,7 @@ async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene:
     assert list(scene.watches) == [pending.race]
 
 
-async def test_what_other_sources_show_reaches_a_watched_room(scene: Scene) -> None:
+async def test_data_from_other_sources_reaches_a_watched_room(scene: Scene) -> None:
     name = f"{CATEGORY}/r"
     with scene.ledger.transaction():
         scene.ledger.pending.save(PendingRace(name, CATEGORY, NOON, scene.clock()))

@@ -73,14 +73,14 @@ def talk(ledger: Ledger, clock: Clock) -> Talk:
     return Talk(ledger, clock)
 
 
-def test_who_asks_is_answered_in_the_room(talk: Talk) -> None:
+def test_answer_goes_to_the_room(talk: Talk) -> None:
     reply = talk.say("!rating")
     assert reply is not None
     assert reply.text.startswith("Ann is new")
     assert reply.to is None
 
 
-def test_or_alone(ledger: Ledger, clock: Clock) -> None:
+def test_private_answer_goes_to_the_asker_alone(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, private=True)
     reply = talk.say("!rating")
     assert reply is not None
@@ -108,20 +108,20 @@ def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
     assert talk.commands.parse(talk.line("!rating"), None) is None
 
 
-def test_a_frame_that_is_repeated_is_answered_once(talk: Talk) -> None:
+def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     message = talk.line("!rating")
     assert talk.commands.parse(message, FINISHED) == Asked(Command.RATING)
     assert talk.commands.parse(message, FINISHED) is None
 
 
-def test_too_much_is_passed_over(ledger: Ledger, clock: Clock) -> None:
+def test_commands_over_the_limit_are_ignored(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, per_person=2)
     assert [talk.say("!rating") is None for _ in range(4)] == [False, False, True, True]
     talk.now = 60.0
     assert talk.say("!rating") is not None
 
 
-def test_a_moderator_who_wants_quiet_is_heard_where_too_much_was_asked(ledger: Ledger, clock: Clock) -> None:
+def test_limit_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, per_person=1)
     assert talk.say("!rating", moderator=True) is not None
     assert talk.say("!rating", moderator=True) is None
@@ -135,7 +135,7 @@ def test_a_moderator_who_wants_quiet_is_heard_where_too_much_was_asked(ledger: L
 # Moderators
 
 
-def test_off_and_on(talk: Talk, clock: Clock) -> None:
+def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None:
     assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "users without the right get no answer"
@@ -148,9 +148,7 @@ def test_off_and_on(talk: Talk, clock: Clock) -> None:
     assert talk.say("!rating") is not None
 
 
-def test_off_takes_back_what_was_not_said_yet_and_survives_a_restart(
-    talk: Talk, ledger: Ledger, clock: Clock
-) -> None:
+def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Ledger, clock: Clock) -> None:
     assert FINISHED.result is not None
     talk.lifecycle.result_stands(FINISHED.result)
     assert len(talk.waiting()) == 1
@@ -180,7 +178,7 @@ def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
     assert talk.waiting() == []
 
 
-def test_redo_says_the_changes_once_more(talk: Talk) -> None:
+def test_redo_repeats_the_changes(talk: Talk) -> None:
     assert talk.say("!ratings redo", moderator=True) is None
     assert talk.say("!ratings redo", moderator=True) is None
     once, twice = talk.waiting()
@@ -188,7 +186,7 @@ def test_redo_says_the_changes_once_more(talk: Talk) -> None:
     assert once.startswith("Ratings if recorded (Any Orb): 1\N{NO-BREAK SPACE}Ann")
 
 
-def test_redo_where_there_is_nothing(talk: Talk) -> None:
+def test_redo_without_changes_says_so(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
     nothing = Said(Texts().nothing_to_repeat, None)
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
@@ -197,7 +195,7 @@ def test_redo_where_there_is_nothing(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("order", ["off", "on", "redo"])
-def test_orders_are_the_moderators(talk: Talk, order: str) -> None:
+def test_only_moderators_may_give_orders(talk: Talk, order: str) -> None:
     assert talk.say(f"!ratings {order}") == Said(Texts().moderators_only, None)
     assert talk.waiting() == []
 

@@ -10,7 +10,7 @@ from racebot.settings.model import Settings
 
 @pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db"])
 @pytest.mark.parametrize(("mode", "found"), [(0o600, False), (0o640, False), (0o644, True), (0o602, True)])
-async def test_files_that_everybody_may_read_are_named(
+async def test_doctor_names_world_readable_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, found: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from racebot.errors import LedgerError
 from racebot.ledger import lock
 
 
-def test_a_worker_that_starts_while_somebody_looks_is_not_refused(
+def test_worker_starts_while_another_process_probes_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = tmp_path / "ledger.db"

@@ -155,7 +155,9 @@ def test_a_cancelled_race_that_comes_back_is_announced_and_settled(replay: Repla
     assert ledger.race("orb/r") is not None
 
 
-def test_do_not_record_undone_and_a_race_edited_to_its_end(replay: Replay, ledger: Ledger) -> None:
+def test_race_with_do_not_record_undone_and_edited_to_its_end_is_settled(
+    replay: Replay, ledger: Ledger
+) -> None:
     replay.frame(document(OLD, 20))
     (first,) = replay.wait()
     not_recorded = document(OLD, 21, recordable=False)

@@ -177,7 +177,7 @@ def details(ledger: Ledger) -> list[str | None]:
 # Chat
 
 
-async def test_the_echo_acknowledges(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_echo_confirms_a_message(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
     await deliver(sender, room)
@@ -601,7 +601,7 @@ async def test_meta_waits_until_the_connection_shows_the_race(
         (InfoPolicy.NEVER, "", "", "dropped"),
     ],
 )
-async def test_the_info_box(
+async def test_info_block_is_merged_into_the_info_box(
     ledger: Ledger, clock: Clock, room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
 ) -> None:
     put(ledger, "g1", "info", blocks=[BLOCK])

@@ -115,7 +115,7 @@ async def test_a_backfill_waits_as_long_as_the_site_asks(tmp_path: Path, season:
         assert (asked[1] - asked[0]).total_seconds() >= 1.0
 
 
-async def test_goals_and_dates_choose_what_is_rated(tmp_path: Path, season: Path) -> None:
+async def test_goals_and_dates_choose_the_rated_races(tmp_path: Path, season: Path) -> None:
     async with bench(tmp_path) as sandbox:
         history.load(sandbox.site, season)
         result = await asyncio.to_thread(

@@ -143,7 +143,7 @@ def test_a_race_that_changes_nothing_is_not_announced(lifecycle: Lifecycle, ledg
     assert ledger.outbox.of("orb/r") == []
 
 
-def test_a_team_race_is_said_to_change_nothing_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_message_of_a_team_race_is_sent_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     teams = replace(FINISHED, entrants=tuple(replace(e, team="red") for e in FINISHED.entrants))
     lifecycle.result_stands(teams)
     assert deliver(ledger) == ["Team races are not rated (Any Orb)."]
@@ -152,7 +152,7 @@ def test_a_team_race_is_said_to_change_nothing_once(lifecycle: Lifecycle, ledger
     assert waiting(ledger) == []
 
 
-def test_a_settled_race_is_not_announced_any_more(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_settled_race_is_no_longer_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
     """The list of past races may have told of the record before the room did."""
     lifecycle.observe(seen(RECORDED))
     lifecycle.result_stands(FINISHED)
@@ -197,9 +197,7 @@ def test_an_edit_that_changes_no_rating_is_not_corrected(lifecycle: Lifecycle, l
     assert waiting(ledger) == []
 
 
-def test_another_race_that_moved_the_ratings_is_no_reason_for_a_correction(
-    lifecycle: Lifecycle, ledger: Ledger
-) -> None:
+def test_another_races_changes_need_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(result("other", "cy bo ann")))
@@ -218,7 +216,7 @@ def test_a_correction_after_another_race_uses_current_ratings(lifecycle: Lifecyc
     assert "new" not in text
 
 
-def test_a_change_before_the_announcement_is_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_change_before_the_announcement_needs_no_correction(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.result_stands(SWAPPED)
     (text,) = waiting(ledger)
@@ -235,7 +233,7 @@ def test_a_change_that_is_reverted_before_the_announcement_leaves_one_message(
     assert text.startswith(f"{OPENING}1 Ann")
 
 
-def test_the_same_result_returning_before_its_correction_was_sent_is_no_correction(
+def test_reverted_result_before_its_correction_is_sent_needs_no_correction(
     lifecycle: Lifecycle, ledger: Ledger
 ) -> None:
     lifecycle.result_stands(FINISHED)
@@ -501,9 +499,7 @@ def test_a_withdrawal_survives_restarts(lifecycle: Lifecycle, ledger: Ledger, cl
     assert ledger.race("orb/r") is None
 
 
-def test_a_record_that_is_seen_again_starts_the_hour_anew(
-    lifecycle: Lifecycle, ledger: Ledger, clock: Clock
-) -> None:
+def test_record_that_reappears_restarts_the_hour(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
     for shown in (RECORDED, FINISHED, RECORDED, FINISHED):
         lifecycle.observe(seen(shown))
         clock.advance(minutes=40)
@@ -580,7 +576,7 @@ def test_a_withdrawn_race_that_comes_back_is_announced_however_late(
     assert len(waiting(ledger)) == 1
 
 
-def test_a_race_that_is_over_is_looked_at_ever_more_rarely(
+def test_race_that_is_over_is_polled_less_and_less_often(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:
     lifecycle.observe(CANCELLED, in_room=True)
@@ -616,14 +612,14 @@ def test_a_race_that_cannot_come_back_is_forgotten(lifecycle: Lifecycle, ledger:
     assert ledger.pending.joined(CATEGORY) == []
 
 
-def test_the_list_alone_keeps_no_race_that_is_over(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_listed_race_that_is_over_is_not_kept_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
     """It shows the race again for as long as a late record is looked for."""
     lifecycle.observe(seen(NEVER, None))
     assert ledger.pending.get("orb/r") is None
 
 
 @pytest.mark.parametrize("seen_first", [True, False])
-def test_only_what_differs_from_the_announcement_needs_the_room(
+def test_room_is_needed_only_if_the_result_differs_from_the_announcement(
     lifecycle: Lifecycle, ledger: Ledger, *, seen_first: bool
 ) -> None:
     if seen_first:
@@ -651,7 +647,7 @@ def test_only_what_differs_from_the_announcement_needs_the_room(
         (timedelta(days=89), timedelta(days=1)),
     ],
 )
-def test_older_races_are_looked_at_less_often(
+def test_older_races_are_polled_less_often(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock, age: timedelta, pause: timedelta
 ) -> None:
     lifecycle.observe(seen(FINISHED))
@@ -675,7 +671,7 @@ def test_a_room_that_is_gone_is_given_up_after_a_day(
     assert ledger.pending.get("orb/r") is None
 
 
-def test_a_room_that_is_not_found_is_asked_for_less_and_less(
+def test_missing_room_is_polled_less_and_less_often(
     lifecycle: Lifecycle, ledger: Ledger, clock: Clock
 ) -> None:
     lifecycle.observe(seen(FINISHED))
@@ -693,7 +689,7 @@ def test_a_room_that_is_not_found_is_asked_for_less_and_less(
     assert pending.misses == 0
 
 
-def test_looking_at_an_unknown_race_changes_nothing(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_polling_an_unknown_race_changes_nothing(lifecycle: Lifecycle, ledger: Ledger) -> None:
     before = dump(ledger)
     lifecycle.looked_at("orb/nosuch")
     lifecycle.vanished("orb/nosuch")
@@ -703,7 +699,7 @@ def test_looking_at_an_unknown_race_changes_nothing(lifecycle: Lifecycle, ledger
 # Whole lives
 
 
-def test_every_message_has_a_guid_that_the_site_takes(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_every_message_has_a_guid_that_the_site_accepts(lifecycle: Lifecycle, ledger: Ledger) -> None:
     for shown in (FINISHED, SWAPPED, FINISHED):
         lifecycle.result_stands(shown)
         deliver(ledger)

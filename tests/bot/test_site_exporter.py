@@ -54,7 +54,7 @@ async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Ben
     assert made.runs == 2
 
 
-async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
+async def test_failed_export_is_reported_and_retried_later(made: Bench) -> None:
     made.broken.touch()
     with pytest.raises(ExportError, match="no room left"):
         await made.exporter.export_if_changed()
@@ -69,7 +69,7 @@ async def test_a_failure_is_told_and_tried_again_later(made: Bench) -> None:
     assert made.runs == 2
 
 
-async def test_after_a_long_refresh_the_machine_is_left_to_others(made: Bench) -> None:
+async def test_long_export_is_followed_by_a_long_pause(made: Bench) -> None:
     ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
 
     def clock() -> datetime:
@@ -85,7 +85,7 @@ async def test_after_a_long_refresh_the_machine_is_left_to_others(made: Bench) -
     assert made.runs == 2
 
 
-async def test_a_race_settled_while_pages_are_written_is_written_next(made: Bench) -> None:
+async def test_race_settled_during_an_export_is_exported_next(made: Bench) -> None:
     first = asyncio.create_task(made.exporter.export_if_changed())
     await until(lambda: made.runs)
     made.revision += 1
@@ -94,13 +94,13 @@ async def test_a_race_settled_while_pages_are_written_is_written_next(made: Benc
     assert made.runs == 2
 
 
-async def test_what_takes_too_long_is_ended(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_export_is_killed(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "TIMEOUT", 0.05)
     sleeping = SiteExporter([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
     with pytest.raises(ExportError, match="timed out"):
         await sleeping.export_if_changed()
 
 
-async def test_a_program_that_is_not_there_is_told(made: Bench) -> None:
+async def test_missing_export_command_is_reported(made: Bench) -> None:
     with pytest.raises(ExportError, match="not written"):
         await SiteExporter(["/nowhere/racebot"], made.current, made.clock).export_if_changed()

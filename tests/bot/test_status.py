@@ -23,7 +23,7 @@ def shown(report: Status) -> str:
     return console.export_text()
 
 
-def test_a_bot_that_never_ran(ledger: Ledger) -> None:
+def test_status_of_a_bot_that_never_ran(ledger: Ledger) -> None:
     report = status(ledger, [CATEGORY], rooms_every=30, now=NOON)
     assert report.worker == WorkerState(running=False, last_seen=None, seconds_since=None, healthy=False)
     assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
@@ -33,7 +33,7 @@ def test_a_bot_that_never_ran(ledger: Ledger) -> None:
     assert "Messages to deliver: none" in text
 
 
-def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
+def test_status_of_a_running_bot(ledger: Ledger, clock: Clock) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill")))
     settler.merge([result("a", "ann bo", dnf="cy")], "import")
     lifecycle = Lifecycle(settler, clock)
@@ -72,7 +72,7 @@ def test_a_bot_at_work(ledger: Ledger, clock: Clock) -> None:
     assert "orb/b: chat, waiting since 0 seconds ago" in text
 
 
-def test_a_bot_that_has_not_been_well_for_long(ledger: Ledger) -> None:
+def test_status_of_an_unhealthy_bot(ledger: Ledger) -> None:
     heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3))
     assert "category 1 second ago" in shown(
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
@@ -82,7 +82,7 @@ def test_a_bot_that_has_not_been_well_for_long(ledger: Ledger) -> None:
     assert "last saw its category 3 days ago" in shown(report)
 
 
-def test_many_are_counted_and_the_first_shown(ledger: Ledger) -> None:
+def test_long_lists_are_counted_and_cut(ledger: Ledger) -> None:
     with ledger.transaction():
         for number in range(25):
             ledger.pending.join(f"{CATEGORY}/r{number:02}", CATEGORY)
@@ -93,7 +93,7 @@ def test_many_are_counted_and_the_first_shown(ledger: Ledger) -> None:
     assert "and 5 more" in text
 
 
-def test_who_holds_a_database(tmp_path: Path) -> None:
+def test_status_says_whether_a_worker_is_running(tmp_path: Path) -> None:
     database = tmp_path / "racebot.db"
     assert not lock.running(database)
     with lock.locked(database):

@@ -64,7 +64,7 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
     assert sandbox.racebot("verify").returncode == 0
 
 
-async def test_a_race_that_is_not_recorded_counts_for_nothing(sandbox: Bench) -> None:
+async def test_unrecorded_race_does_not_count(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         finish(room, 60, 61)
@@ -91,7 +91,7 @@ async def test_a_finish_taken_back_is_followed_by_the_right_result(sandbox: Benc
         assert said(room)[1].startswith("Correction (")
 
 
-async def test_killed_between_finish_and_record(sandbox: Bench) -> None:
+async def test_worker_killed_between_finish_and_record_settles_the_race(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     async with sandbox.worker():
         finish(room, 60, 61)
@@ -108,7 +108,7 @@ async def test_killed_between_finish_and_record(sandbox: Bench) -> None:
         assert ledger.rated_count(board) == 1
 
 
-async def test_killed_before_the_message_arrived_and_recorded_meanwhile(sandbox: Bench) -> None:
+async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     async with sandbox.worker():
         finish(room, 60, 61)

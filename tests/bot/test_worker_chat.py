@@ -63,7 +63,7 @@ async def test_private_answers_are_notes(sandbox: Bench) -> None:
     assert said(room) == []
 
 
-async def test_a_room_that_a_moderator_silenced_stays_so_over_a_kill(sandbox: Bench) -> None:
+async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
         await until(lambda: room.listeners)
@@ -93,7 +93,7 @@ async def test_a_player_who_keeps_asking_hits_the_limit(sandbox: Bench) -> None:
     assert sum("is new and starts at" in text for text in said(room)) <= 2, "before the finish, and after it"
 
 
-async def test_a_question_about_what_the_ledger_has_lost_does_not_stop_the_bot(sandbox: Bench) -> None:
+async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Bench) -> None:
     async with sandbox.worker() as worker:
         first = sandbox.open_race(2)
         finish(first, 80, 85)
@@ -109,7 +109,7 @@ async def test_a_question_about_what_the_ledger_has_lost_does_not_stop_the_bot(s
         assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
 
 
-async def test_where_pages_are_published_chat_leads_there(sandbox: Bench) -> None:
+async def test_chat_links_to_published_pages(sandbox: Bench) -> None:
     sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
     sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
     async with sandbox.worker():

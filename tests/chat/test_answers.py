@@ -84,7 +84,7 @@ def last_change(ledger: Ledger, player: Person) -> int:
 # !rating
 
 
-def test_ones_own_rating(ledger: Ledger) -> None:
+def test_own_rating(ledger: Ledger) -> None:
     ask = asking(ledger)
     last = last_change(ledger, ANN)
     assert last < 0, "she lost the third race to Bo"
@@ -95,7 +95,7 @@ def test_ones_own_rating(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("name", ["cy", "Cy", "CY"])
-def test_anothers_rating_in_any_case(ledger: Ledger, name: str) -> None:
+def test_rating_of_another_player_ignores_case(ledger: Ledger, name: str) -> None:
     ask = asking(ledger)
     assert ask(Command.RATING, name).startswith(f"Cy: {points(ledger, CY)}, 3rd of 3")
     assert "3 races, 0 wins, 0 finished" in ask(Command.RATING, name)
@@ -106,7 +106,7 @@ def test_a_newcomers_rating(ledger: Ledger) -> None:
     assert ask(Command.RATING, by=DI) == "Di is new and starts at 1000"
 
 
-def test_who_brings_a_rating_along_starts_from_that(ledger: Ledger) -> None:
+def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     asking(ledger)
     carry = Carry(GOAL, 1.0)
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
@@ -175,7 +175,7 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
     assert "Eve#0002" in ask(Command.WHY, "eve#0001")
 
 
-def test_who_is_not_listed_is_told_why(ledger: Ledger) -> None:
+def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     few = asking(ledger, listing=Listing(minimum_finishes=5))
     mine = points(ledger, ANN)  # after three finishes
     assert f"Ann: {mine}?, 2 more finishes to be ranked" in few(Command.RATING)
@@ -184,7 +184,7 @@ def test_who_is_not_listed_is_told_why(ledger: Ledger) -> None:
     assert f"Ann: {mine}, " in asking(ledger, listing=Listing(minimum_finishes=3))(Command.RATING)
 
 
-def test_who_is_away_is_told_so(ledger: Ledger) -> None:
+def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
     asking(ledger)
     ask = asking(ledger, listing=Listing(inactive_days=10))
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
@@ -194,7 +194,7 @@ def test_who_is_away_is_told_so(ledger: Ledger) -> None:
     assert "1st of 2" in ask(Command.RATING, "bo")
 
 
-def test_what_this_rooms_race_will_make_of_a_rating(ledger: Ledger) -> None:
+def test_rating_shows_the_pending_change_of_this_room(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", after=3, recorded=False))
     before = points(ledger, CY)
@@ -206,7 +206,7 @@ def test_what_this_rooms_race_will_make_of_a_rating(ledger: Ledger) -> None:
     assert f"Cy: {before}, " in answer
 
 
-def test_where_several_have_a_name_who_is_in_the_room_is_meant(ledger: Ledger) -> None:
+def test_player_in_the_room_is_preferred_among_players_with_one_name(ledger: Ledger) -> None:
     ask = asking(ledger)
     other = entrant("ann", user_id="id-other")
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
@@ -226,7 +226,7 @@ def test_where_several_have_a_name_who_is_in_the_room_is_meant(ledger: Ledger) -
 # !leaderboard
 
 
-def test_the_first_of_a_leaderboard(ledger: Ledger) -> None:
+def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
     ask = asking(ledger)
     best = sorted((ANN, BO, CY), key=lambda p: -points(ledger, p))
     told = [f"{n} {p.name} {points(ledger, p)}" for n, p in enumerate(best, start=1)]
@@ -331,7 +331,7 @@ def test_a_deleted_account_takes_no_place_among_the_compared(ledger: Ledger) -> 
     assert ": 2nd of 2, " in ask(Command.WHY, race=seen(gone))
 
 
-def test_a_race_is_explained_once_for_all_who_ask(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explanation_is_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     explained: list[str] = []
 
     def counting(
@@ -396,7 +396,7 @@ def test_odds_are_for_before_the_start(ledger: Ledger, status: str) -> None:
     assert answer == Texts().odds_none
 
 
-def test_no_odds_without_a_field_or_where_it_is_hidden_or_of_teams(ledger: Ledger) -> None:
+def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.ODDS, race=field(ANN)) == Texts().odds_none
     assert ask(Command.ODDS, race=replace(OPEN, hidden=True)) == Texts().odds_none
@@ -444,13 +444,13 @@ def test_two_players_against_each_other(ledger: Ledger) -> None:
     assert " to win the next" in ask(Command.VERSUS, "bo")
 
 
-def test_against_somebody_never_met(ledger: Ledger) -> None:
+def test_comparison_with_an_opponent_never_met(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = replace(OPEN, entrants=(entrant("di", "racing"),))
     assert "no race together · " in ask(Command.VERSUS, "di", race=room)
 
 
-def test_against_nobody(ledger: Ledger) -> None:
+def test_comparison_needs_another_player(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.VERSUS) == "!vs name or !vs name name"
     assert ask(Command.VERSUS, "ann") == "!vs name or !vs name name", "nobody races against themselves"
@@ -459,7 +459,7 @@ def test_against_nobody(ledger: Ledger) -> None:
 # !ratings
 
 
-def test_help_lists_what_can_be_asked(ledger: Ledger) -> None:
+def test_help_lists_the_commands(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.HELP) == (
         f"racebot {__version__}: !rating [name], !why [name], !leaderboard, !vs name, !odds."
@@ -473,7 +473,7 @@ def test_help_lists_what_can_be_asked(ledger: Ledger) -> None:
 # Everything
 
 
-def test_of_two_leaderboards_each_is_named_and_what_holds_of_both_is_said_once(ledger: Ledger) -> None:
+def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Ledger) -> None:
     asking(ledger)
     named = tuple(
         LeaderboardPlan(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
@@ -492,7 +492,7 @@ def test_of_two_leaderboards_each_is_named_and_what_holds_of_both_is_said_once(l
         assert (first, second) == ("X", "Y")
 
 
-def test_no_word_of_a_chance_or_of_the_help_is_fixed(ledger: Ledger) -> None:
+def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
     texts = Texts(help_name="Name")
     ask = asking(ledger, model="trueskill", texts=texts)
     Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(

@@ -28,7 +28,7 @@ def test_a_command_is_read(line: str, asked: Asked) -> None:
 @pytest.mark.parametrize(
     "line", ["", "!", "! rating", "rating", "my !rating", "!ratingz", "!rating?", "!!rating"]
 )
-def test_other_lines_are_none(line: str) -> None:
+def test_other_lines_are_not_commands(line: str) -> None:
     assert WORDS.parse(line) is None
 
 
@@ -67,7 +67,7 @@ def test_any_text_is_a_command_or_not(text: str) -> None:
         assert "\n" not in asked.argument
 
 
-def test_so_many_a_minute_per_person_and_per_room() -> None:
+def test_answers_per_minute_are_limited_per_person_and_per_room() -> None:
     limiter = Limiter(per_person=2, per_room=3)
     assert [limiter.allows("r", "ann", now) for now in (0, 1, 2)] == [True, True, False]
     assert [limiter.allows("r", "bo", now) for now in (3, 4)] == [True, False], "the room has had three"
@@ -76,14 +76,14 @@ def test_so_many_a_minute_per_person_and_per_room() -> None:
     assert limiter.allows("r", "ann", WINDOW), "a minute after the first"
 
 
-def test_what_is_refused_does_not_count() -> None:
+def test_refused_answers_do_not_count() -> None:
     limiter = Limiter(per_person=1, per_room=9)
     assert limiter.allows("r", "ann", 0)
     assert not any(limiter.allows("r", "ann", now) for now in range(1, 60))
     assert limiter.allows("r", "ann", WINDOW)
 
 
-def test_people_who_are_gone_are_forgotten() -> None:
+def test_limiter_forgets_inactive_players() -> None:
     limiter = Limiter(per_person=1, per_room=10**6)
     for person in range(5000):
         limiter.allows("r", str(person), 0)

@@ -312,7 +312,7 @@ def test_plain_text_is_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["محمد", "אורי", "Zoë שלום", "Zo٣"])
-def test_names_from_right_to_left_turn_nothing_round(name: str) -> None:
+def test_right_to_left_names_do_not_reorder_the_text_after_them(name: str) -> None:
     """Isolated as by the Unicode Bidirectional Algorithm (UAX #9), section 2.4."""
     assert plain(name) == f"\u2068{name}\u2069"
     assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and marks of their own are taken out"
@@ -356,7 +356,7 @@ def test_plain_text(text: str, safe: str) -> None:
     assert plain(text, bare_domains=True) == safe
 
 
-def test_a_dot_in_a_name_stays_where_the_site_makes_no_link_of_it() -> None:
+def test_dot_in_a_name_stays_unless_the_site_would_link_it() -> None:
     assert plain("dr.dashwood") == "dr.dashwood"
     assert plain("https://evil.example") == "https:∕∕evil.example", "chat links addresses with a scheme only"
     race, changes = field(["dr.dashwood"])
@@ -373,7 +373,7 @@ def harmless(text: str) -> bool:
 
 
 @given(st.lists(users_text, min_size=1, max_size=4), users_text, st.integers(0, 2))
-def test_no_message_brings_in_what_users_wrote(names: list[str], goal: str, edited: int) -> None:
+def test_messages_never_repeat_users_text(names: list[str], goal: str, edited: int) -> None:
     named = result(
         "r",
         entrants=tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names)),
@@ -453,11 +453,11 @@ SEED = "Seed: https://orbs.example/seed/77"
         (SEED, NEVER, None),
     ],
 )
-def test_what_the_info_box_holds_afterwards(existing: str, policy: InfoPolicy, merged: str | None) -> None:
+def test_info_box_after_a_merge(existing: str, policy: InfoPolicy, merged: str | None) -> None:
     assert merged_info(existing, [OURS], policy) == merged
 
 
-def test_several_leaderboards_as_far_as_there_is_room() -> None:
+def test_several_leaderboards_fit_as_space_allows() -> None:
     second = OURS.replace("Any", "All")
     assert merged_info(SEED, [OURS, second], APPEND) == f"{SEED}\n{OURS}\n{second}"
     long = OURS + "x" * 930
@@ -514,7 +514,7 @@ def test_our_own_old_key_does_not_count() -> None:
     assert meta({"racebot": ["x" * 2000]}, [entry]) == {"racebot": [entry]}
 
 
-def test_meta_leaves_out_the_last_and_tells_how_many() -> None:
+def test_meta_drops_the_last_changes_and_counts_them() -> None:
     entry = meta_entry(GOAL, "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(200)])
     (made,) = meta({}, [entry])["racebot"]
     kept = len(made["changes"])
@@ -533,7 +533,7 @@ def test_meta_takes_from_the_longest_leaderboard() -> None:
 
 
 @pytest.mark.parametrize("boards", [0, 1, 3])
-def test_meta_where_other_bots_left_no_room(boards: int) -> None:
+def test_meta_without_space_left_by_other_bots(boards: int) -> None:
     entries = [meta_entry(GOAL, "m", CHANGES)] * boards
     assert meta({"seed": "x" * 2040}, entries) == {"racebot": []}
 

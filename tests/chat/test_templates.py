@@ -59,5 +59,5 @@ def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:
     assert texts.dnf == Texts().dnf, "what is left out stays as it is"
 
 
-def test_braces_that_are_no_field() -> None:
+def test_doubled_braces_are_literal() -> None:
     assert Texts(withdrawn="{{x}}").withdrawn.format() == "{x}"

@@ -24,7 +24,7 @@ def settler(ledger: Ledger) -> Settler:
     return settler
 
 
-def test_a_copy_is_whole_while_the_ledger_is_in_use(settler: Settler, tmp_path: Path) -> None:
+def test_backup_of_a_ledger_in_use_is_complete(settler: Settler, tmp_path: Path) -> None:
     ledger = settler.ledger
     (board,) = ledger.leaderboards()
     with Ledger.open(ledger.path) as reader:
@@ -38,7 +38,7 @@ def test_a_copy_is_whole_while_the_ledger_is_in_use(settler: Settler, tmp_path: 
         assert Settler(copy, settler.plans).verify(board) == []
 
 
-def test_a_copy_neither_waits_for_a_writer_nor_holds_what_is_half_written(
+def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
     settler: Settler, tmp_path: Path
 ) -> None:
     writer = settler.ledger
@@ -52,7 +52,7 @@ def test_a_copy_neither_waits_for_a_writer_nor_holds_what_is_half_written(
         assert Settler(copy, settler.plans).verify(board) == []
 
 
-def test_a_restored_copy_goes_on_from_where_it_was_made(settler: Settler, tmp_path: Path) -> None:
+def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Path) -> None:
     made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
     settler.merge([result("second", "bo ann", after=1)], "import")
     (board,) = settler.ledger.leaderboards()
@@ -68,7 +68,7 @@ def test_a_restored_copy_goes_on_from_where_it_was_made(settler: Settler, tmp_pa
         assert restored.standings(board) == expected
 
 
-def test_only_the_newest_copies_of_this_database_stay(settler: Settler, tmp_path: Path) -> None:
+def test_only_the_newest_backups_of_a_database_are_kept(settler: Settler, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
     foreign = [folder / name for name in ("other-20260101T000000Z.db", "notes.txt", "ledger-old.db")]
@@ -79,7 +79,7 @@ def test_only_the_newest_copies_of_this_database_stay(settler: Settler, tmp_path
     assert sorted(folder.iterdir()) == sorted([*foreign, made[2], made[3]])
 
 
-def test_a_folder_that_cannot_be_written_is_named(settler: Settler, tmp_path: Path) -> None:
+def test_unwritable_backup_folder_is_named(settler: Settler, tmp_path: Path) -> None:
     (tmp_path / "copies").write_text("not a folder")
     with pytest.raises(LedgerUnavailable, match="copies"):
         back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
@@ -89,11 +89,11 @@ def test_a_folder_that_cannot_be_written_is_named(settler: Settler, tmp_path: Pa
             back_up(settler.ledger, tmp_path / "locked", keep=1, now=NOON)
 
 
-def test_backups_lie_beside_the_database() -> None:
+def test_backups_are_beside_the_database() -> None:
     assert folder_of(Path("state/racebot.db")) == Path("state/backups")
 
 
-def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settler, tmp_path: Path) -> None:
+def test_partial_backup_is_deleted_after_a_day(settler: Settler, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
     stem = settler.ledger.path.stem
@@ -112,7 +112,7 @@ def test_what_a_kill_left_of_a_copy_is_cleared_away_the_day_after(settler: Settl
     assert sorted(folder.iterdir()) == sorted([begun, foreign, made])
 
 
-def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         database = tmp_path / "state" / "racebot.db"
@@ -129,7 +129,7 @@ def test_whatever_the_umask_nobody_else_reads_ledger_or_copies(tmp_path: Path) -
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
-def test_a_night_that_was_missed_is_known(settler: Settler) -> None:
+def test_missed_backup_is_overdue(settler: Settler) -> None:
     database = settler.ledger.path
     assert overdue(database, NOON), "there is no copy yet"
     back_up(settler.ledger, folder_of(database), keep=3, now=NOON)

@@ -95,7 +95,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_damaged_ledger_is_told_in_one_line(seed: int, whole: bytes, database: Path) -> None:
+def test_damaged_ledger_is_reported_in_one_line(seed: int, whole: bytes, database: Path) -> None:
     content = bytearray(whole)
     WAYS[seed % len(WAYS)](content, random.Random(seed))
     for arguments in COMMANDS:

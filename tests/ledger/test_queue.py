@@ -49,7 +49,7 @@ def test_pending_races_of_a_category_oldest_first(ledger: Ledger) -> None:
     assert [p.race for p in ledger.pending.all(CATEGORY)] == ["orb/a", "orb/b", "orb/c"]
 
 
-def test_pending_races_that_it_is_time_to_look_at(ledger: Ledger) -> None:
+def test_pending_races_that_are_due(ledger: Ledger) -> None:
     for race in (pending("a", look=2), pending("b", look=1), pending("c", look=3)):
         ledger.pending.save(race)
     assert [p.race for p in ledger.pending.due(CATEGORY, NOON + timedelta(hours=2))] == ["orb/b", "orb/a"]
@@ -105,7 +105,9 @@ def test_a_kind_must_be_known(ledger: Ledger) -> None:
         (Delivery.DROPPED, False),
     ],
 )
-def test_what_is_still_to_be_delivered(ledger: Ledger, state: Delivery, still_open: bool) -> None:
+def test_undelivered_messages_are_returned_in_order(
+    ledger: Ledger, state: Delivery, still_open: bool
+) -> None:
     ledger.outbox.put(message("g"), NOON)
     (row,) = ledger.outbox.of("orb/r")
     ledger.outbox.mark(row, state, LATER, "because")
@@ -118,7 +120,7 @@ def test_what_is_still_to_be_delivered(ledger: Ledger, state: Delivery, still_op
     )
 
 
-def test_rooms_with_something_to_say(ledger: Ledger) -> None:
+def test_rooms_with_undelivered_messages(ledger: Ledger) -> None:
     for guid, race in (("1", "orb/a"), ("2", "orb/b"), ("3", "orb/a"), ("4", "cup/x")):
         ledger.outbox.put(message(guid, race=race), NOON)
     assert sorted(ledger.outbox.rooms(CATEGORY)) == ["orb/a", "orb/b"]
@@ -146,7 +148,7 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
 # Staging
 
 
-def test_pages_are_kept_as_they_come(ledger: Ledger) -> None:
+def test_each_fetched_page_is_stored(ledger: Ledger) -> None:
     assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 1
     with ledger.transaction():
         ledger.staging.keep(CATEGORY, 1, [result("a", "ann"), result("b", "bo")], NOON)
@@ -159,7 +161,7 @@ def test_pages_are_kept_as_they_come(ledger: Ledger) -> None:
     }
 
 
-def test_the_first_page_starts_afresh(ledger: Ledger) -> None:
+def test_first_page_starts_a_new_backfill(ledger: Ledger) -> None:
     with ledger.transaction():
         ledger.staging.keep(CATEGORY, 1, [result("a", "ann")], NOON)
         ledger.staging.keep(CATEGORY, 2, [result("b", "ann")], NOON)

@@ -24,7 +24,7 @@ def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
 
 
 @pytest.mark.parametrize("state", [Delivery.DELIVERED, Delivery.REFUSED, Delivery.DROPPED])
-def test_messages_that_are_done_with_are_forgotten_once_they_are_old(ledger: Ledger, state: Delivery) -> None:
+def test_old_delivered_messages_are_deleted(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
     assert clear_away(ledger, keep=KEEP, now=NOON + KEEP) == Cleared(0, 0)
     assert len(ledger.outbox.of("orb/r")) == 1
@@ -33,13 +33,13 @@ def test_messages_that_are_done_with_are_forgotten_once_they_are_old(ledger: Led
 
 
 @pytest.mark.parametrize("state", [Delivery.WAITING, Delivery.SENT])
-def test_what_is_still_to_be_delivered_is_kept(ledger: Ledger, state: Delivery) -> None:
+def test_undelivered_messages_are_kept(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
     assert not clear_away(ledger, keep=KEEP, now=LATER)
     assert len(ledger.outbox.open_for("orb/r")) == 1
 
 
-def test_what_was_said_of_a_race_that_is_still_looked_after_is_kept(ledger: Ledger) -> None:
+def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
     """Whether to correct or withdraw it depends on what was said."""
     put(ledger, "orb/r", "g", Delivery.DELIVERED)
     with ledger.transaction():
@@ -48,7 +48,7 @@ def test_what_was_said_of_a_race_that_is_still_looked_after_is_kept(ledger: Ledg
     assert len(ledger.outbox.of("orb/r")) == 1
 
 
-def test_an_abandoned_backfill_is_forgotten_and_a_young_one_is_not(ledger: Ledger) -> None:
+def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
     with ledger.transaction():
         ledger.staging.keep("orb", 1, [result("a", "ann bo")], NOON)
         ledger.staging.keep("other", 1, [result("b", "ann bo")], LATER)

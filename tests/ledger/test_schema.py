@@ -250,12 +250,12 @@ DATA = {
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
 
-def test_each_migration_has_data_to_be_tried_with() -> None:
+def test_each_migration_is_tested_with_data() -> None:
     assert tuple(DATA) == NAMES
 
 
 @pytest.mark.parametrize("last", NAMES)
-def test_what_every_earlier_schema_held_is_kept(tmp_path: Path, last: str) -> None:
+def test_data_of_every_earlier_schema_is_kept(tmp_path: Path, last: str) -> None:
     path = tmp_path / "old.db"
     database = Database(path)
     held = NAMES[: NAMES.index(last) + 1]

@@ -65,7 +65,7 @@ def mode(path: Path) -> int:
 # Opening
 
 
-def test_a_new_ledger_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "ledger.db"
     with Ledger.open(path) as ledger:
         keep(ledger, result())
@@ -74,7 +74,7 @@ def test_a_new_ledger_is_its_owners_alone(tmp_path: Path) -> None:
         assert [mode(p) for p in beside] == [0o600] * 3
 
 
-def test_the_permissions_of_a_ledger_that_exists_are_left_alone(tmp_path: Path) -> None:
+def test_permissions_of_an_existing_ledger_do_not_change(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     Ledger.open(path).close()
     path.chmod(0o640)
@@ -90,7 +90,7 @@ def test_writes_are_durable_and_references_are_checked(ledger: Ledger) -> None:
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
-def test_what_is_written_is_there_after_opening_again(tmp_path: Path) -> None:
+def test_writes_survive_reopening(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as first:
         first.save_leaderboard(BOARD)
@@ -100,7 +100,7 @@ def test_what_is_written_is_there_after_opening_again(tmp_path: Path) -> None:
         assert second.race("orb/r") is not None
 
 
-def test_a_closed_ledger_is_closed(tmp_path: Path) -> None:
+def test_closed_ledger_cannot_be_used(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         pass
     with pytest.raises(LedgerError, match="closed"):
@@ -114,14 +114,14 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
         assert ledger.leaderboards() == []
 
 
-def test_a_ledger_that_is_not_there_is_not_made_for_readers(tmp_path: Path) -> None:
+def test_reading_a_missing_ledger_creates_no_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with pytest.raises(LedgerError, match=r"no database at .*ledger\.db: run `racebot backfill`"):
         Ledger.open(path, create=False)
     assert not path.exists()
 
 
-def test_not_a_database(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.write_text("Dear diary, " * 100)
     with pytest.raises(
@@ -143,12 +143,12 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_folder_is_not_a_database(tmp_path: Path) -> None:
+def test_folder_is_refused_as_a_database(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="unable to open"):
         Ledger.open(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError, match=r"cannot reach the database .*ledger\.db: Not a directory"):
         Ledger.open(tmp_path / "file" / "ledger.db")
@@ -172,14 +172,14 @@ def unprivileged() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def test_a_folder_that_cannot_be_written() -> None:
+def test_folder_that_cannot_be_written_is_named() -> None:
     with unprivileged() as folder:
         folder.chmod(0o555)
         with pytest.raises(LedgerError, match=r"cannot create the database .*ledger\.db: Permission denied"):
             Ledger.open(folder / "ledger.db")
 
 
-def test_a_folder_that_cannot_be_entered() -> None:
+def test_folder_that_cannot_be_entered_is_named() -> None:
     with unprivileged() as folder:
         folder.chmod(0)
         with pytest.raises(LedgerError, match=r"ledger\.db.*Permission denied"):
@@ -188,7 +188,7 @@ def test_a_folder_that_cannot_be_entered() -> None:
             Ledger.open(folder / "ledger.db", create=False)
 
 
-def test_a_database_that_cannot_be_read() -> None:
+def test_database_that_cannot_be_read_is_refused() -> None:
     with unprivileged() as folder:
         path = folder / "ledger.db"
         Ledger.open(path).close()
@@ -197,7 +197,7 @@ def test_a_database_that_cannot_be_read() -> None:
             Ledger.open(path)
 
 
-def test_a_database_that_cannot_be_written() -> None:
+def test_read_only_database_is_refused() -> None:
     with unprivileged() as folder:
         path = folder / "ledger.db"
         Ledger.open(path).close()
@@ -207,7 +207,7 @@ def test_a_database_that_cannot_be_written() -> None:
             keep(ledger, result())
 
 
-def test_a_database_that_another_program_holds(tmp_path: Path) -> None:
+def test_database_locked_by_another_program_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as first, Ledger.open(path) as second:
         second.db.execute("PRAGMA busy_timeout = 10")
@@ -240,7 +240,7 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) 
     assert "malformed" in str(damaged)
 
 
-def test_a_sound_ledger_has_nothing_to_complain_of(ledger: Ledger) -> None:
+def test_intact_ledger_has_no_problems(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann bo"))
     assert ledger.check() == []
 
@@ -265,7 +265,7 @@ def dump(ledger: Ledger) -> list[str]:
     return list(ledger.db.conn.iterdump())
 
 
-def test_an_exception_in_the_middle_leaves_nothing(ledger: Ledger) -> None:
+def test_exception_rolls_back_a_transaction(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(BOARD)
     before = dump(ledger)
     with pytest.raises(Halt), ledger.transaction():  # noqa: PT012
@@ -285,7 +285,7 @@ def test_an_exception_in_a_nested_transaction_undoes_the_outer_one_too(ledger: L
     assert dump(ledger) == before
 
 
-def test_the_ledger_works_on_after_an_exception(ledger: Ledger) -> None:
+def test_ledger_works_after_an_exception(ledger: Ledger) -> None:
     with pytest.raises(Halt), ledger.transaction():
         raise Halt
     with ledger.transaction():
@@ -313,7 +313,7 @@ def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
         assert reader.race("orb/r") is not None
 
 
-def test_nobody_sees_half_a_transaction(tmp_path: Path) -> None:
+def test_other_connections_never_see_half_a_transaction(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as writer, Ledger.open(path) as reader:
         with writer.transaction():
@@ -323,7 +323,7 @@ def test_nobody_sees_half_a_transaction(tmp_path: Path) -> None:
         assert reader.race("orb/r") is not None
 
 
-def test_a_process_that_is_killed_leaves_nothing_half_done(tmp_path: Path) -> None:
+def test_killed_process_leaves_no_partial_write(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     program = (
         "import os, signal, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
@@ -456,12 +456,12 @@ def test_an_archives_race_without_a_category_is_found(ledger: Ledger) -> None:
 # Players
 
 
-def test_deleted_accounts_are_no_players(ledger: Ledger) -> None:
+def test_deleted_accounts_are_not_stored_as_players(ledger: Ledger) -> None:
     keep(ledger, result("r", entrants=(entrant("gone", time=1, user_id=None), entrant("ann", time=2))))
     assert ledger.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
 
 
-def test_when_players_were_seen(ledger: Ledger) -> None:
+def test_first_and_last_race_of_a_player_are_stored(ledger: Ledger) -> None:
     keep(ledger, result("b", "ann", after=2), result("c", "ann", after=5), result("a", "ann", after=1))
     seen = ledger.db.execute("SELECT first_seen, last_seen FROM players").fetchall()
     assert seen == [("2026-03-01T13:00:00.000000+00:00", "2026-03-01T17:00:00.000000+00:00")]
@@ -521,20 +521,20 @@ def test_states_read_back_to_the_last_bit(
     assert repr(read_back.state) == repr(place.state)
 
 
-def test_standings_best_first(ledger: Ledger, board: Leaderboard) -> None:
+def test_standings_are_sorted_best_first(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [], [standing("cy", 0.25), standing("ann", 0.25), standing("bo", 0.75)])
     assert [s.name for s in ledger.standings(board)] == ["Bo", "Ann", "Cy"]
     assert ledger.standing(board, "id-bo") == standing("bo", 0.75)
     assert ledger.standing(board, "id-di") is None
 
 
-def test_a_new_standing_takes_the_place_of_the_old_one(ledger: Ledger, board: Leaderboard) -> None:
+def test_new_standing_replaces_the_old_one(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A], [standing("ann", 0.5), standing("bo", -0.25)])
     write(ledger, board, [C], [standing("ann", 0.75, races=2)])
     assert ledger.standings(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
 
 
-def test_a_sequence_is_written_anew_from_a_number_on(ledger: Ledger, board: Leaderboard) -> None:
+def test_sequence_is_rewritten_from_a_number_on(ledger: Ledger, board: Leaderboard) -> None:
     other = ledger.save_leaderboard(replace(BOARD, name="Other"))
     write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
     write(ledger, other, [A], [standing("ann", 0.125)])
@@ -546,9 +546,7 @@ def test_a_sequence_is_written_anew_from_a_number_on(ledger: Ledger, board: Lead
     assert ledger.standings(other) == [standing("ann", 0.125)]
 
 
-def test_a_race_is_removed_where_its_leaderboards_are_written_anew(
-    ledger: Ledger, board: Leaderboard
-) -> None:
+def test_race_is_removed_if_its_leaderboards_are_rewritten(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A, C], [])
     with pytest.raises(LedgerError, match="FOREIGN KEY"), ledger.transaction():
         ledger.remove_race("orb/a")
@@ -561,7 +559,7 @@ def test_a_race_is_removed_where_its_leaderboards_are_written_anew(
     assert ledger.check() == []
 
 
-def test_a_players_history_newest_first(ledger: Ledger, board: Leaderboard) -> None:
+def test_history_of_a_player_is_sorted_newest_first(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A, B, C], [])
     assert [(race.result.name, c) for race, c in ledger.history(board, "id-ann", 9)] == [
         ("orb/c", C.changes[0]),
@@ -611,7 +609,7 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("name", ["\ud800", "An\udcffn"])
-def test_a_name_that_is_no_text_is_refused(ledger: Ledger, name: str) -> None:
+def test_name_with_invalid_unicode_is_refused(ledger: Ledger, name: str) -> None:
     """Arguments of a command line that are no UTF-8 come so."""
     with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.players.find(name)
@@ -619,7 +617,7 @@ def test_a_name_that_is_no_text_is_refused(ledger: Ledger, name: str) -> None:
         ledger.find_race(name)
 
 
-def test_a_number_that_no_database_holds_is_refused(ledger: Ledger) -> None:
+def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
     with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.history(board, "id-ann", 2**63)
@@ -638,7 +636,7 @@ def test_a_ledger_is_read_while_another_writes_it(ledger: Ledger) -> None:
         assert reader.leaderboards() == []
 
 
-def test_a_snapshot_stays_as_it_is(ledger: Ledger) -> None:
+def test_snapshot_does_not_change(ledger: Ledger) -> None:
     ledger.save_leaderboard(BOARD)
     with Ledger.open_to_read(ledger.path) as reader:
         version = reader.data_version()
@@ -658,7 +656,7 @@ def test_a_ledger_opened_to_read_cannot_be_written(ledger: Ledger) -> None:
         reader.save_leaderboard(BOARD)
 
 
-def test_nothing_is_made_where_there_is_no_ledger_to_read(tmp_path: Path) -> None:
+def test_opening_a_missing_ledger_to_read_creates_nothing(tmp_path: Path) -> None:
     path = tmp_path / "none.db"
     with pytest.raises(LedgerError, match="no database"):
         Ledger.open_to_read(path)
@@ -668,7 +666,7 @@ def test_nothing_is_made_where_there_is_no_ledger_to_read(tmp_path: Path) -> Non
     assert path.stat().st_size == 0
 
 
-def test_the_revision_tells_of_ratings_written_here_and_of_all_that_others_write(ledger: Ledger) -> None:
+def test_revision_changes_with_own_ratings_and_with_all_foreign_writes(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(BOARD)
     seen = [ledger.revision()]
     ledger.pending.leave("nothing of interest")

@@ -10,7 +10,7 @@ from racebot.errors import SettingsError
 from racebot.observe.http import Monitor
 
 
-def test_well_while_every_category_was_seen_of_late() -> None:
+def test_bot_is_healthy_while_every_category_was_seen_recently() -> None:
     ages: dict[str, float | None] = {"orb": 3.04, "cube": None}
     with Monitor("127.0.0.1", 0, ages=lambda: ages, health_timeout=300) as monitor:
         address = f"http://127.0.0.1:{monitor.port}/healthz"
@@ -23,7 +23,7 @@ def test_well_while_every_category_was_seen_of_late() -> None:
         assert httpx.get(address).status_code == 503
 
 
-def test_metrics_are_what_prometheus_reads() -> None:
+def test_metrics_have_the_prometheus_format() -> None:
     with Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor:
         text = httpx.get(f"http://127.0.0.1:{monitor.port}/metrics").text
     names = {family.name for family in text_string_to_metric_families(text)}
@@ -31,12 +31,12 @@ def test_metrics_are_what_prometheus_reads() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/metrics"), ("GET", "/../etc/passwd")])
-def test_nothing_else_is_there(method: str, path: str) -> None:
+def test_other_paths_are_not_found(method: str, path: str) -> None:
     with Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor:
         assert httpx.request(method, f"http://127.0.0.1:{monitor.port}{path}").status_code == 404
 
 
-def test_a_connection_that_says_nothing_holds_up_nobody() -> None:
+def test_silent_connection_blocks_no_other() -> None:
     with (
         Monitor("127.0.0.1", 0, ages=dict, health_timeout=300) as monitor,
         socket.create_connection(("127.0.0.1", monitor.port)),
@@ -44,7 +44,7 @@ def test_a_connection_that_says_nothing_holds_up_nobody() -> None:
         assert httpx.get(f"http://127.0.0.1:{monitor.port}/healthz", timeout=5).status_code == 200
 
 
-def test_a_port_that_is_taken() -> None:
+def test_port_in_use_is_a_settings_error() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(SettingsError, match=r"RACEBOT_MONITOR_PORT=\d+: cannot listen on 127.0.0.1"),

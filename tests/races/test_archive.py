@@ -133,13 +133,13 @@ def test_a_malformed_field_of_an_entrant_is_named_with_its_race(field: str, valu
 
 
 @pytest.mark.parametrize("race", [None, 5, "lazy-orb-1", ["lazy-orb-1"]])
-def test_a_race_that_is_no_object(race: object) -> None:
+def test_race_that_is_not_an_object_is_refused(race: object) -> None:
     with pytest.raises(PayloadError, match="race 2 of the archive"):
         read([archived(), race])
 
 
 @pytest.mark.parametrize("entrant", [None, 5, "a1", ["a1", 1]])
-def test_an_entrant_that_is_no_object(entrant: object) -> None:
+def test_entrant_that_is_not_an_object_is_refused(entrant: object) -> None:
     with pytest.raises(PayloadError, match="race 1 of the archive"):
         read([archived(entrants=[entrant])])
 
@@ -187,7 +187,7 @@ def test_arbitrary_json_raises_nothing_but_payload_errors(document: list[Any]) -
         ([{"slug": "x"}], False),
     ],
 )
-def test_what_looks_like_an_archive(document: object, archive: bool) -> None:
+def test_archives_are_recognised_by_their_shape(document: object, archive: bool) -> None:
     assert is_archive(document) is archive
 
 

@@ -27,7 +27,7 @@ def race(*entrants: Entrant) -> RaceResult:
     return result("r", entrants=entrants)
 
 
-def test_finishers_by_time_and_everybody_else_in_one_last_group() -> None:
+def test_finishers_are_grouped_by_time_and_all_others_in_one_last_group() -> None:
     rated = outcome_of(result("r", "ann bo cy", dnf="di ed", dq="fay"))
     assert groups(rated) == {"Ann": 0, "Bo": 1, "Cy": 2, "Di": 3, "Ed": 3, "Fay": 3}
     assert unfinished(rated) == {"Di", "Ed", "Fay"}
@@ -62,7 +62,7 @@ def test_stale_places_after_a_disqualification_do_not_matter() -> None:
     }
 
 
-def test_times_decide_where_places_contradict_them() -> None:
+def test_times_take_precedence_over_places() -> None:
     assert groups(outcome_of(race(entrant("ann", time=HOUR, place=2), entrant("bo", time=1, place=3)))) == {
         "Bo": 0,
         "Ann": 1,
@@ -143,7 +143,7 @@ def test_entrants_still_racing_are_left_out() -> None:
     assert not rated.outcome.last_unfinished
 
 
-def test_everybody_gave_up_is_not_rateable() -> None:
+def test_race_without_finishers_is_not_rateable() -> None:
     rated = outcome_of(result("r", dnf="ann bo", dq="cy"))
     assert groups(rated) == {"Ann": 0, "Bo": 0, "Cy": 0}
     assert unfinished(rated) == {"Ann", "Bo", "Cy"}
@@ -175,12 +175,14 @@ def test_everybody_gave_up_is_not_rateable() -> None:
         "deleted won",
     ],
 )
-def test_what_is_rateable(entrants: tuple[Entrant, ...], rateable: bool) -> None:
+def test_race_with_two_groups_and_a_finisher_is_rateable(
+    entrants: tuple[Entrant, ...], rateable: bool
+) -> None:
     """At least two rated entrants in different groups, one of them a finisher."""
     assert outcome_of(race(*entrants)).outcome.rateable is rateable
 
 
-def test_places_serve_where_an_archive_has_no_times() -> None:
+def test_places_are_used_if_an_archive_has_no_times() -> None:
     archived = race(
         entrant("ann", place=3), entrant("bo", place=1), entrant("cy", place=1), entrant("di", "dnf")
     )

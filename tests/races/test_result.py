@@ -92,7 +92,7 @@ def test_json_is_readable_and_leaves_out_what_is_not_known() -> None:
     )
 
 
-def test_what_the_fingerprint_does_not_depend_on() -> None:
+def test_fingerprint_does_not_depend_on_names() -> None:
     race = result("r", "ann bo", dnf="cy")
     print_ = race.fingerprint()
     ann, bo, cy = race.entrants

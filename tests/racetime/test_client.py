@@ -213,7 +213,7 @@ async def test_a_token_of_another_category_is_refused_at_once(site: Site, fake: 
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_forbidden_public_page_is_no_credentials_error(site: Site, fake: FakeSite) -> None:
+async def test_forbidden_public_page_is_not_a_credentials_error(site: Site, fake: FakeSite) -> None:
     """A front proxy may refuse anybody; a worker must not give up its credentials for that."""
     fake.failures = [httpx.Response(403, html=HTML)] * 5
     with pytest.raises(SiteError, match="403") as refused:

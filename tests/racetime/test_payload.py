@@ -96,7 +96,7 @@ def test_the_token_goes_to_no_other_host_than_the_sites(path: object) -> None:
     assert parse_race(race_document(websocket_bot_url=path)).websocket_path is None
 
 
-def test_an_info_block_nobody_wrote_is_empty() -> None:
+def test_missing_info_is_an_empty_string() -> None:
     assert parse_race(race_document(info_bot=None)).info_bot == ""
 
 
@@ -122,7 +122,7 @@ def test_only_a_finished_race_has_a_result(status: str) -> None:
         ("partitioned", True, True),
     ],
 )
-def test_when_nothing_further_can_come_of_a_race(status: str, recordable: bool, over: bool) -> None:
+def test_race_is_over_if_it_can_never_count(status: str, recordable: bool, over: bool) -> None:
     """A race for a custom goal is not recordable from its start and still goes on."""
     assert parse_race(race_document("r", FINISHED, status, recordable=recordable)).over is over
 
@@ -152,7 +152,7 @@ def test_a_finished_race_with_an_entrant_who_is_ready_is_not_final() -> None:
     assert not race.result.final
 
 
-def test_somebody_invited_who_never_came_does_not_keep_a_result_from_being_final() -> None:
+def test_invited_user_who_never_came_does_not_block_a_final_result() -> None:
     race = parse_race(race_document("r", [*FINISHED, entrant_document("di", "invited")]))
     assert race.result is not None
     assert race.result.final
@@ -191,7 +191,7 @@ def test_entrants_are_not_hidden_any_more_once_ids_are_shown() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, "1", 1.5, [1]])
-def test_a_place_or_version_that_is_no_number_is_left_out(odd: object) -> None:
+def test_place_or_version_that_is_not_a_number_is_left_out(odd: object) -> None:
     race = parse_race({**race_document("r", [entrant_document("ann") | {"place": odd}]), "version": odd})
     assert race.version is None
     assert race.result is not None
@@ -489,7 +489,7 @@ def test_a_private_note() -> None:
 
 
 @pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
-def test_who_is_entered_before_the_finish(status: str) -> None:
+def test_entrants_are_known_before_the_finish(status: str) -> None:
     entered = [entrant_document("ann", "ready"), entrant_document("bo", "not_ready")]
     race = parse_race(race_document(status=status, entrants=[*entered, entrant_document("cy", "invited")]))
     assert race.result is None
@@ -502,7 +502,7 @@ def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on() -> None
     assert parse_race({**race_document(status="open"), "entrants": None}).entrants == ()
 
 
-def test_hidden_entrants_are_nobody() -> None:
+def test_hidden_entrants_are_left_out() -> None:
     hidden = [{"user": {"id": "", "name": "Mole"}, "status": {"value": "ready"}}]
     race = parse_race(race_document(status="open", entrants=hidden))
     assert (race.entrants, race.hidden) == ((), True)
@@ -513,7 +513,7 @@ def test_a_pong() -> None:
 
 
 @pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
-def test_events_that_do_not_matter_are_not_even_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_irrelevant_events_are_not_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     assert parse_event({"type": kind, "date": "x"}) == Unread(kind)
     assert not caplog.records
 

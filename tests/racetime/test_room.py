@@ -174,7 +174,7 @@ def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
     assert room.tick(110) == [ReadRace(), ResultStands(SECOND)]
 
 
-def test_two_frames_may_bear_the_same_version(room: Room) -> None:
+def test_two_frames_may_have_the_same_version(room: Room) -> None:
     room.on_frame(seen(FIRST, 5), 100)
     room.on_frame(seen(SECOND, 5), 101)
     assert room.tick(111) == [ResultStands(SECOND)]
@@ -192,7 +192,7 @@ def test_the_list_of_past_races_has_no_versions(room: Room) -> None:
     assert [type(notice) for notice in room.on_listing(recorded, 101)] == [Recorded]
 
 
-def test_a_list_that_shows_something_else_leads_to_a_read(room: Room) -> None:
+def test_list_that_disagrees_leads_to_a_read(room: Room) -> None:
     """The list can be a minute old, so it only leads to a read."""
     room.on_frame(seen(FIRST, 9), 100)
     room.tick(110)
@@ -251,7 +251,7 @@ def test_a_time_edited_after_the_finish_is_a_change(room: Room) -> None:
     assert room.tick(210) == [ResultStands(edited, previous=FIRST)]
 
 
-def test_only_the_present_result_is_held(room: Room) -> None:
+def test_only_the_current_result_holds(room: Room) -> None:
     assert not room.holds(FIRST)
     room.on_frame(seen(FIRST, 1), 100)
     assert room.holds(FIRST)

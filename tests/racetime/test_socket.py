@@ -33,7 +33,7 @@ async def stay(connection: ServerConnection) -> None:
     await connection.wait_closed()
 
 
-def test_where_a_room_is_before_its_race_was_seen() -> None:
+def test_socket_path_of_a_room_before_its_race_is_known() -> None:
     assert bot_path("orb/keen-orb-1234") == "/ws/o/bot/keen-orb-1234"
 
 
@@ -53,7 +53,7 @@ async def test_the_handshake() -> None:
     assert str(agent).startswith("racebot/")
 
 
-async def test_events_in_their_order() -> None:
+async def test_events_arrive_in_order() -> None:
     async def send(connection: ServerConnection) -> None:
         await connection.send(json.dumps({"type": "race.data", "race": race_document("r")}))
         await connection.send(json.dumps({"type": "race.renders"}))
@@ -82,7 +82,7 @@ async def test_events_in_their_order() -> None:
     ],
     ids=range(8),
 )
-async def test_a_frame_that_cannot_be_read_is_told_and_the_next_one_comes(
+async def test_unreadable_frame_is_reported_and_the_next_one_follows(
     frame: str | bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def send(connection: ServerConnection) -> None:
@@ -96,7 +96,7 @@ async def test_a_frame_that_cannot_be_read_is_told_and_the_next_one_comes(
         assert await socket.receive() == Pong()
 
 
-async def test_waiting_no_longer_than_asked() -> None:
+async def test_receive_returns_none_after_its_timeout() -> None:
     async def late(connection: ServerConnection) -> None:
         await asyncio.sleep(0.1)
         await connection.send('{"type": "pong"}')
@@ -117,7 +117,7 @@ async def test_a_large_race_fits_in_a_frame() -> None:
         assert await socket.receive() == Unread("race.renders")
 
 
-async def test_actions_as_the_site_reads_them() -> None:
+async def test_actions_have_the_sites_format() -> None:
     heard: asyncio.Queue[object] = asyncio.Queue()
 
     async def listen(connection: ServerConnection) -> None:
@@ -171,7 +171,7 @@ async def test_a_room_that_does_not_exist() -> None:
     assert TOKEN not in f"{lost.value} {lost.value.__cause__}"
 
 
-async def test_a_site_that_is_away() -> None:
+async def test_unreachable_site_is_a_lost_connection() -> None:
     async with serve(stay, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
     with pytest.raises(ConnectionLost, match="orb/r: the room's socket cannot be opened"):
@@ -179,7 +179,7 @@ async def test_a_site_that_is_away() -> None:
             pass
 
 
-async def test_a_site_that_speaks_something_else() -> None:
+async def test_site_without_websockets_is_a_lost_connection() -> None:
     async def hello(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n\r\n")
         writer.close()
@@ -192,7 +192,7 @@ async def test_a_site_that_speaks_something_else() -> None:
                 pass
 
 
-async def test_a_fault_of_ours_is_not_called_a_lost_connection() -> None:
+async def test_own_bug_is_not_reported_as_a_lost_connection() -> None:
     with pytest.raises(OSError, match="disk full"):
         async with room(stay):
             raise OSError("disk full")
@@ -211,7 +211,7 @@ async def test_leaving_closes_the_socket() -> None:
         await closed.wait()
 
 
-async def test_a_race_of_another_room_is_not_believed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_frame_with_another_race_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async def send(connection: ServerConnection) -> None:
         await connection.send(json.dumps({"type": "race.data", "race": race_document("other")}))
         await stay(connection)

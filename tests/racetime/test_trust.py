@@ -106,7 +106,7 @@ async def refused(port: int) -> tuple[str, str]:
     return str(of_request.value), str(of_socket.value)
 
 
-async def test_a_certificate_of_nobody_known_is_refused_at_once(authority: trustme.CA) -> None:
+async def test_certificate_of_an_unknown_authority_is_refused_at_once(authority: trustme.CA) -> None:
     async with Server().serving(context(authority, "localhost")) as server:
         asked, joined = await refused(server.port)
     reason = r"its TLS certificate was refused (unable to get local issuer certificate)"

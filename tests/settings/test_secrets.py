@@ -63,7 +63,7 @@ def strange_frames(count: int) -> list[str | bytes]:
     return frames
 
 
-async def test_the_worker_lives_on_whatever_a_room_sends(sandbox: Bench) -> None:
+async def test_worker_survives_anything_a_room_sends(sandbox: Bench) -> None:
     """Between strange frames a race is announced and settled as ever, and nothing unexpected is logged."""
     async with sandbox.worker() as worker:
         sandbox.misbehaviour.interject(*strange_frames(300))
@@ -85,7 +85,7 @@ async def test_the_worker_lives_on_whatever_a_room_sends(sandbox: Bench) -> None
         assert ledger.race("orb/r") is None
 
 
-async def test_nothing_that_a_faulty_run_prints_holds_a_secret_or_a_token(sandbox: Bench) -> None:
+async def test_output_of_a_failing_run_contains_no_secret(sandbox: Bench) -> None:
     site, faults = sandbox.site, sandbox.misbehaviour
     async with sandbox.worker() as worker:
         room = sandbox.open_race(3)
@@ -129,7 +129,7 @@ main()
         ("doctor", "import racebot.racetime.client as api; api.read_json"),
     ],
 )
-async def test_a_crash_tells_no_secret(sandbox: Bench, command: str, where: str) -> None:
+async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str) -> None:
     script = sandbox.database.parent / "crash.py"
     module, _, name = where.partition("; ")
     script.write_text(module + "\n" + CRASH.format(where=name, command=command), encoding="utf-8")
@@ -150,7 +150,7 @@ async def test_a_crash_tells_no_secret(sandbox: Bench, command: str, where: str)
         {"RACEBOT_CATEGORIES": f"[{CLIENT_SECRET}"},
     ],
 )
-async def test_doctor_tells_no_secret(sandbox: Bench, extra: dict[str, str]) -> None:
+async def test_doctor_reveals_no_secret(sandbox: Bench, extra: dict[str, str]) -> None:
     sandbox.extra |= extra
     told = await printed(sandbox, "-m", "racebot", "doctor")
     assert told

@@ -54,7 +54,7 @@ def problems() -> tuple[str, ...]:
 # Good settings
 
 
-def test_nothing_set_is_enough_to_read_and_import() -> None:
+def test_reading_and_importing_need_no_settings() -> None:
     settings = load()
     assert settings.site == "https://racetime.gg"
     assert settings.database == Path("state/racebot.db")
@@ -124,7 +124,7 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (settings.quiet_seconds, settings.category, settings.goals) == (10.0, None, [])
 
 
-def test_variables_in_small_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lower_case_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("racebot_category", "orb")
     assert load().category == "orb"
 
@@ -202,7 +202,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
-def test_a_bad_value_is_one_line_with_variable_value_and_mend(
+def test_bad_value_is_one_line_with_variable_value_and_remedy(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     environment(monkeypatch, **{name: value})
@@ -274,7 +274,7 @@ def test_a_misspelt_variable_names_the_nearest(monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-def test_a_variable_like_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_variable_without_a_similar_setting_has_no_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch, XYZZY="1")
     assert problems() == ("RACEBOT_XYZZY is not a setting of racebot: correct the name or unset it",)
 
@@ -292,7 +292,7 @@ def test_a_bad_value_in_the_env_file_names_the_variable(folder: Path) -> None:
     assert problem.startswith("RACEBOT_QUIET_SECONDS='ten': ")
 
 
-def test_all_problems_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_problems_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(
         monkeypatch, SITE="racetime.gg", QUIET_SECONDS="ten", MODLE="x", MODEL="elo", CLIENT_SECRET=SECRET
     )
@@ -482,7 +482,7 @@ def test_a_chain_of_seasons_may_carry_over(folder: Path) -> None:
     assert len(load().plans().named) == 2
 
 
-def test_a_source_that_nobody_knows_is_named_with_the_nearest(folder: Path) -> None:
+def test_unknown_source_is_named_with_the_nearest_leaderboard(folder: Path) -> None:
     toml(folder, season("S5", "Sphere 44"))
     stored = [
         Leaderboard(CATEGORY, name, (name,), DEFAULT_MODEL, {}, "ignore") for name in ("Sphere 4", "Any Orb")
@@ -495,7 +495,7 @@ def test_a_source_that_nobody_knows_is_named_with_the_nearest(folder: Path) -> N
     assert unknown_sources(load().plans(), stored) == []
 
 
-def test_two_leaderboards_of_one_name(folder: Path) -> None:
+def test_two_leaderboards_with_one_name_are_refused(folder: Path) -> None:
     """They would take turns in overwriting each other."""
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\n[[leaderboards]]\nname = 'X'\ngoals = ['h']\n")
     (problem,) = problems()
@@ -529,7 +529,7 @@ def test_one_category_in_two_tables(folder: Path) -> None:
     assert "'orb'" in problem
 
 
-def test_a_toml_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_toml_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch, CONFIG="nosuch.toml")
     (problem,) = problems()
     assert problem.startswith("RACEBOT_CONFIG='nosuch.toml': no such file")
@@ -561,7 +561,7 @@ def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
         (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
     ],
 )
-def test_files_that_ask_too_much_are_refused_in_a_line(
+def test_too_deeply_nested_files_are_refused_in_one_line(
     folder: Path, name: str, text: bytes, told: str
 ) -> None:
     (folder / name).write_bytes(text)
@@ -609,7 +609,7 @@ def test_no_secret_goes_out_without_https(monkeypatch: pytest.MonkeyPatch, host:
         f"client_secret = '{SECRET}",
     ],
 )
-def test_no_secret_of_the_toml_file_is_ever_told(folder: Path, text: str) -> None:
+def test_secrets_of_the_toml_file_are_never_shown(folder: Path, text: str) -> None:
     toml(folder, text)
     problems()
 
@@ -622,12 +622,12 @@ def test_no_secret_of_the_toml_file_is_ever_told(folder: Path, text: str) -> Non
         f'[{{"slug": "orb", "client_secret": "{SECRET}"',
     ],
 )
-def test_no_secret_of_the_environment_is_ever_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_secrets_of_the_environment_are_never_shown(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     environment(monkeypatch, CATEGORIES=value)
     problems()
 
 
-def test_secrets_do_not_show(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_masked_in_repr(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch, CATEGORY=CATEGORY, CLIENT_ID="bot", CLIENT_SECRET=SECRET)
     settings = load()
     for shown in (
@@ -691,7 +691,7 @@ def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch)
         ("ANSWERS_PER_PERSON", "0", "a number of answers a minute"),
     ],
 )
-def test_commands_that_cannot_be_named_so(
+def test_invalid_command_names_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, problem: str
 ) -> None:
     monkeypatch.setenv(f"RACEBOT_{name}", value)
@@ -701,7 +701,7 @@ def test_commands_that_cannot_be_named_so(
     assert f"RACEBOT_{name}" in str(refusal.value)
 
 
-def test_the_listing_of_a_leaderboard_of_its_own(folder: Path) -> None:
+def test_leaderboard_with_its_own_listing(folder: Path) -> None:
     (folder / "racebot.toml").write_text(
         'minimum_finishes = 2\n[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\n'
         "inactive_days = 30\n",

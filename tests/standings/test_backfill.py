@@ -115,7 +115,7 @@ async def test_a_backfill_may_be_repeated(site: Site, settler: Settler, clock: C
     assert list(settler.ledger.db.conn.iterdump()) == before
 
 
-async def test_what_was_fetched_is_not_asked_for_again(
+async def test_fetched_pages_are_not_requested_again(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     fake.fail_at = 3
@@ -131,7 +131,7 @@ async def test_what_was_fetched_is_not_asked_for_again(
     assert report.new == 5
 
 
-async def test_what_was_fetched_long_ago_is_asked_for_again(
+async def test_pages_fetched_long_ago_are_requested_again(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     fake.fail_at = 3
@@ -159,7 +159,7 @@ async def test_a_backfill_that_ended_between_the_last_page_and_the_rating(
     assert fake.asked == [4], "a page past the end, which is empty"
 
 
-async def test_races_that_finish_meanwhile_push_none_out_of_sight(
+async def test_races_that_finish_during_a_backfill_hide_no_other(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     def another(page: int) -> None:
@@ -171,7 +171,7 @@ async def test_races_that_finish_meanwhile_push_none_out_of_sight(
     assert {f"orb/r{number}" for number in range(5)} <= set(rated(settler))
 
 
-async def test_a_race_seen_twice_is_taken_as_it_was_last(
+async def test_latest_copy_of_a_race_seen_twice_counts(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     """It moved to the next page, and was recorded between the two."""
@@ -186,7 +186,7 @@ async def test_a_race_seen_twice_is_taken_as_it_was_last(
     assert rated(settler) == ["orb/r1", "orb/r2", "orb/r3"]
 
 
-async def test_what_does_not_count_is_skipped(
+async def test_races_that_do_not_count_are_skipped(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     fake.races = [
@@ -209,7 +209,7 @@ async def test_only_the_chosen_goals(site: Site, settler: Settler, clock: Clock,
     assert settler.ledger.leaderboard(CATEGORY, GOAL) is None
 
 
-async def test_since_a_day_reads_no_further_than_it_must(
+async def test_since_a_day_reads_only_the_pages_it_needs(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     await fill(site, settler, clock, since=NOON + timedelta(days=3))
@@ -237,7 +237,7 @@ async def test_a_category_without_races(site: Site, settler: Settler, clock: Clo
     assert fake.asked == [1]
 
 
-def test_which_races_a_selection_wants() -> None:
+def test_selection_by_goal_and_date() -> None:
     race = result("r", "ann", after=1)
     moment: datetime = race.ended_at
     assert Selection().wants(race)
@@ -345,7 +345,7 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
         read_races(path, category=CATEGORY, goal=None)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PayloadError, match=r"nosuch\.json: No such file or directory"):
         read_races(tmp_path / "nosuch.json", category=CATEGORY, goal=None)
     with pytest.raises(PayloadError, match="Is a directory"):

@@ -204,7 +204,7 @@ def test_a_change_under_one_point_says_so() -> None:
 # Words
 
 
-def test_words_for_a_change() -> None:
+def test_change_is_explained_in_words() -> None:
     on = with_ratings("pairwise-elo", {"ann": 0.0, "bo": 1.0, "cy": 1.0, "di": 0.0}, dummy=None)
     whys = explained(on, result("r", "ann bo di", dq="cy"))
     names = {f"id-{name}": name.title() for name in NAMES}

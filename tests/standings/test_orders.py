@@ -94,7 +94,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 # Hide
 
 
-def test_a_hidden_player_is_on_no_list_and_keeps_the_rating(settler: Settler) -> None:
+def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> None:
     before = ratings(settler)
     orders.hide(settler, player(settler, "ann"), "asked", LATER)
     assert "Ann" not in listed(settler)
@@ -129,7 +129,7 @@ def names_in(ledger: Ledger) -> str:
     return "\n".join(str(cell) for row in rows for cell in row)
 
 
-def test_a_forgotten_name_is_nowhere_and_the_place_stays(settler: Settler) -> None:
+def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     before = ratings(settler)
     changes = list(settler.ledger.rated_rows(board_of(settler)))
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
@@ -245,7 +245,7 @@ def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settl
     assert ask(settler, Command.RATING, by="old") == ask(settler, Command.RATING, by="cy")
 
 
-def test_merges_may_follow_each_other(settler: Settler, other: Ledger) -> None:
+def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
     settler.merge([result("e", "older bo", after=4)], "import")
     orders.merge(settler, player(settler, "older"), player(settler, "old"), "", LATER)
     merged(settler)
@@ -390,13 +390,13 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
 
 
-def test_an_account_that_was_gone_before_its_race_was_stored_is_nobodys(settler: Settler) -> None:
+def test_account_deleted_before_its_race_was_stored_stays_unknown(settler: Settler) -> None:
     race = without_account(result("e", "zed ann bo", after=9), "zed")
     settle(settler, race)
     assert orders.forget_deleted(settler, [race, result("a", "ann bo cy")], LATER) == []
 
 
-def test_a_merged_account_is_not_taken_for_a_deleted_one(settler: Settler) -> None:
+def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
     """The site still shows the race under the account that was given up."""
     merged(settler)
     settler.merge([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")

@@ -107,7 +107,7 @@ def test_players_with_few_finishes_are_not_listed(ledger: Ledger, board: Leaderb
     assert len(named) == 4
 
 
-def test_players_who_stayed_away_are_not_listed(ledger: Ledger) -> None:
+def test_inactive_players_are_not_listed(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann bo"), result("b", "cy di", after=24 * 10)])
     assert [row[1] for row in rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=9)))] == [
         "Cy",
@@ -148,7 +148,7 @@ def test_a_leaderboard_as_a_table(ledger: Ledger, board: Leaderboard) -> None:
 # Movers
 
 
-def test_who_moved_most_of_late(ledger: Ledger) -> None:
+def test_movers_are_the_largest_recent_changes(ledger: Ledger) -> None:
     board = merge(
         ledger,
         [
@@ -250,7 +250,7 @@ def test_a_player_whose_races_changed_nothing(ledger: Ledger, board: Leaderboard
     assert "none of this player's races has been rated yet" in shown(tables.print_player, report)
 
 
-def test_nobody_of_that_name(ledger: Ledger, board: Leaderboard) -> None:
+def test_unknown_player_is_an_error(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
         queries.player_report(ledger, "Zed", everybody)
 
@@ -258,7 +258,7 @@ def test_nobody_of_that_name(ledger: Ledger, board: Leaderboard) -> None:
 # Races
 
 
-def test_a_race_and_why(ledger: Ledger, board: Leaderboard) -> None:
+def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.race_report(ledger, "b")
     assert (report.race, report.goal, report.source) == ("orb/b", GOAL, "import")
     assert report.ended_at == RACES[1].ended_at
@@ -374,7 +374,7 @@ def test_a_race_that_counts_nowhere(ledger: Ledger) -> None:
     assert "counts on no leaderboard" in shown(tables.print_race, report)
 
 
-def test_no_such_race(ledger: Ledger, board: Leaderboard) -> None:
+def test_unknown_race_is_an_error(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
         queries.race_report(ledger, "zed")
 

@@ -44,7 +44,7 @@ def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> Non
     assert proposals(NOW, ledger.leaderboards()) == []
 
 
-def test_what_the_operator_set_is_no_older_default(began: Settler) -> None:
+def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -> None:
     assert proposals(Plans(OLD), began.ledger.leaderboards()) == []
 
 

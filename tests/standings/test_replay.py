@@ -305,7 +305,7 @@ def nudge(settler: Settler, by: float) -> None:
         )
 
 
-def test_last_bits_of_another_platform_are_no_damage(seasons: Settler) -> None:
+def test_rounding_of_another_platform_is_not_damage(seasons: Settler) -> None:
     seasons.ledger.db.execute("UPDATE rated_on SET platform = 'another computer'")
     nudge(seasons, 1e-12)
     (problem,) = seasons.verify(board_of(seasons, "S2"))

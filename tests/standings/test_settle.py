@@ -226,7 +226,7 @@ def test_settling_twice_changes_nothing(settler: Settler) -> None:
     assert dump(settler) == before
 
 
-def test_a_renamed_racer_is_no_changed_result(settler: Settler) -> None:
+def test_renamed_racer_does_not_change_a_result(settler: Settler) -> None:
     race = result("r", "ann bo")
     settle(settler, race)
     ann, bo = race.entrants
@@ -243,7 +243,7 @@ def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
     assert (row.message.body, row.created_at) == ({"n": 2}, NOW)
 
 
-def test_a_fault_in_the_middle_leaves_nothing(settler: Settler) -> None:
+def test_failed_settling_leaves_nothing(settler: Settler) -> None:
     settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
     before = dump(settler)
 
@@ -258,13 +258,13 @@ def test_a_fault_in_the_middle_leaves_nothing(settler: Settler) -> None:
     assert points(settler) == {"Ann": 1100, "Bo": 900}
 
 
-def test_a_settled_race_is_pending_no_more(settler: Settler) -> None:
+def test_settled_race_is_no_longer_pending(settler: Settler) -> None:
     settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
     settle(settler, result("r", "ann bo"))
     assert settler.ledger.pending.get("orb/r") is None
 
 
-def test_a_pending_race_that_a_backfill_settled_is_pending_no_more(settler: Settler) -> None:
+def test_race_settled_by_a_backfill_is_no_longer_pending(settler: Settler) -> None:
     settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
     settler.merge([result("r", "ann bo")], "backfill")
     assert settle(settler, result("r", "ann bo")) is None
@@ -398,7 +398,7 @@ def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.
 # Changed results
 
 
-def test_a_changed_result_is_told_and_logged(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+def test_changed_result_is_announced_and_logged(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     settle(settler, result("r", "ann bo"))
     settle(settler, result("s", "ann bo", after=1))
     rated = settle(settler, result("r", "bo ann"))
@@ -425,7 +425,7 @@ def test_a_changed_entrant_leaves_no_standing_behind(settler: Settler) -> None:
     assert points(settler) == {"Ann": 1100, "Cy": 900}
 
 
-def test_a_withdrawn_race_counts_no_more(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+def test_withdrawn_race_no_longer_counts(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     settle(settler, result("r", "ann bo"))
     settle(settler, result("s", "bo ann", after=1))
     settler.withdraw("orb/r")
@@ -444,7 +444,7 @@ def test_a_race_is_withdrawn_also_from_a_leaderboard_that_is_not_rated_any_more(
     assert_sound(settler)
 
 
-def test_withdrawing_what_is_not_there_changes_nothing(settler: Settler) -> None:
+def test_withdrawing_an_unknown_race_changes_nothing(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     before = dump(settler)
     settler.withdraw("orb/nosuch")
@@ -461,7 +461,7 @@ def test_a_withdrawn_race_may_be_recorded_again(settler: Settler) -> None:
 # Merging
 
 
-def test_what_a_merge_reports(settler: Settler) -> None:
+def test_merge_reports_its_effect(settler: Settler) -> None:
     first = settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
     assert (first.new, first.changed, first.known, first.skipped) == (2, 0, 0, 0)
     assert [b.name for b in first.leaderboards] == [GOAL]
@@ -478,7 +478,7 @@ def test_what_a_merge_reports(settler: Settler) -> None:
     assert_sound(settler)
 
 
-def test_a_merge_of_what_is_known_changes_nothing(settler: Settler) -> None:
+def test_merging_known_races_changes_nothing(settler: Settler) -> None:
     history = [result("a", "ann bo"), result("b", "ann bo", after=1)]
     settler.merge(history, "import")
     before = dump(settler)
@@ -491,12 +491,12 @@ def test_a_merge_of_what_is_known_changes_nothing(settler: Settler) -> None:
     [{"recorded": False}, {"recordable": False}, {"custom_goal": True}, {"hidden": True}],
     ids=lambda f: next(iter(f)),
 )
-def test_what_never_counts_is_skipped(settler: Settler, facts: dict[str, Any]) -> None:
+def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str, Any]) -> None:
     assert settler.merge([result("a", "ann bo", **facts)], "import") == MergeReport(skipped=1)
     assert settler.ledger.race("orb/a") is None
 
 
-def test_older_races_are_put_in_before_those_that_are_rated(settler: Settler) -> None:
+def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settler.merge([result("old", "bo ann", after=1)], "backfill")
     assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/old", "orb/new"]
@@ -522,7 +522,7 @@ def test_a_merge_may_move_a_race_to_another_leaderboard(settler: Settler) -> Non
     assert_sound(settler)
 
 
-def test_newer_races_are_added_to_those_that_are_rated(settler: Settler) -> None:
+def test_newer_races_are_appended_to_rated_ones(settler: Settler) -> None:
     settle(settler, result("old", "ann bo", after=1))
     settler.merge([result("new", "ann bo", after=10)], "backfill")
     assert points(settler) == {"Ann": 1190, "Bo": 810}
@@ -738,7 +738,7 @@ def test_the_place_of_a_team_after_two_that_tied(ledger: Ledger) -> None:
 # Preview
 
 
-def test_a_preview_tells_what_settling_does_and_writes_nothing(settler: Settler) -> None:
+def test_preview_equals_settling_and_writes_nothing(settler: Settler) -> None:
     first = result("a", "ann bo", recorded=False)
     empty = dump(settler)
     assert changes(settler.preview(first)[0]) == {"id-ann": (1, 1000, 1100), "id-bo": (2, 1000, 900)}
@@ -833,7 +833,7 @@ TAMPERING: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("kind", TAMPERING)
-def test_verify_finds_tampering_and_rebuild_mends_it(settler: Settler, kind: str) -> None:
+def test_verify_finds_tampering_and_rebuild_repairs_it(settler: Settler, kind: str) -> None:
     settle(settler, result("a", "ann bo"))
     settle(settler, result("b", "bo ann", dnf="cy", after=1))
     settle(settler, result("c", "di", after=2))
@@ -853,7 +853,7 @@ def test_verify_finds_tampering_and_rebuild_mends_it(settler: Settler, kind: str
     assert settler.verify(board_of(settler)) == []
 
 
-def test_verify_accepts_parts_stored_before_limits_were_told_apart(ledger: Ledger) -> None:
+def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
     settle(settler, result("a", "ann bo"))
     (change,) = (c for c in stored_changes(settler, "orb/a") if c.player == "id-bo")
@@ -886,12 +886,12 @@ def test_verify_writes_nothing(settler: Settler) -> None:
     assert dump(settler) == before
 
 
-def test_rebuilding_tells_how_many_races_there_are(settler: Settler) -> None:
+def test_rebuild_returns_the_number_of_races(settler: Settler) -> None:
     settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
     assert settler.rebuild(board_of(settler)) == 2
 
 
-def test_settling_logs_nothing_worrying(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
+def test_settling_logs_no_warning(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     settle(settler, result("a", "ann bo"))
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
 
@@ -1047,7 +1047,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     ],
     ids=["the goal is still there", "one race was moved", "not a goal", "unknown races", "custom goals"],
 )
-def test_what_is_no_renamed_goal_changes_nothing(
+def test_goal_that_was_not_renamed_changes_nothing(
     settler: Settler, listed: list[RaceResult], goals: list[str]
 ) -> None:
     settler.merge(SEASON, "import")

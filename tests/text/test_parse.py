@@ -15,7 +15,7 @@ def test_plain_json_is_read_as_it_is() -> None:
     assert read_json(json.dumps(document, ensure_ascii=False).encode()) == document
 
 
-def test_a_byte_order_mark_is_no_part_of_the_document() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     assert read_json(b"\xef\xbb\xbf[1]") == [1]
 
 
@@ -41,18 +41,18 @@ def test_bytes_are_utf_8_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
-def test_words_that_are_no_numbers(word: str) -> None:
+def test_nan_and_infinity_are_refused(word: str) -> None:
     with pytest.raises(PayloadError, match=f"^not JSON: {word} is not a number$"):
         read_json(f'{{"expires_in": {word}}}')
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1e400", str(2**63), "-" + str(2**63), "1" * 4000])
-def test_numbers_that_no_database_holds(number: str) -> None:
+def test_numbers_over_64_bits_are_refused(number: str) -> None:
     with pytest.raises(PayloadError, match="a number beyond 64 bits"):
         read_json(f'[{{"place": {number}}}]')
 
 
-def test_the_largest_number_is_taken() -> None:
+def test_largest_64_bit_number_is_accepted() -> None:
     assert read_json(str(2**63 - 1)) == 2**63 - 1
 
 
@@ -66,7 +66,7 @@ def test_depth_is_bounded_before_anything_recurses() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "<html>", "1" * 5_000, '{"a": 1,}'])
-def test_what_is_no_json_is_refused_in_one_short_line(text: str) -> None:
+def test_invalid_json_is_refused_in_one_short_line(text: str) -> None:
     with pytest.raises(PayloadError, match=r"^not JSON: ") as refused:
         read_json(text)
     assert len(str(refused.value)) < 300
@@ -113,7 +113,7 @@ def test_durations(text: str, microseconds: int) -> None:
         "PT" + "9" * 5000 + "S",
     ],
 )
-def test_what_is_not_a_duration(text: object) -> None:
+def test_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
 
