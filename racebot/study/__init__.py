@@ -1,5 +1,5 @@
-"""Measures and tunes rating models on past races.
+"""Evaluate and tune rating models on past races.
 
 May import: errors, text, races, ratings.
-Invariant: pure. Every forecast is made before the race it is judged on.
+Invariant: studies are pure, and every forecast is made before the race it is judged on.
 """

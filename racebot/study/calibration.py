@@ -1,8 +1,8 @@
-"""Calibration of probabilities: events that were given 70 % should happen about 70 % of the time.
+"""Measure calibration: events with a forecast of 70 % should happen about 70 % of the time.
 
-Each pair of entrants has a favorite with a probability of ½ or more. Pairs are sorted into bins of this
-probability, and each bin compares the mean probability with the share of favorites that were placed better.
-The expected calibration error is the mean distance of the two, weighted by the number of pairs.
+Each pair of entrants has a favourite, with a probability of ½ or more. Pairs are binned by this probability,
+and each bin compares the mean probability with the share of favourites placed better. The expected
+calibration error is the mean absolute difference of the two, weighted by the number of pairs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _CERTAIN = 1e-12
 
 
 class Reliability(NamedTuple):
-    """Predictions in bins of probability, the lowest first; an empty bin has NaN and weight 0.
+    """Predictions binned by probability, lowest first. Empty bins are NaN and have weight 0.
 
     Attributes:
-        predicted: mean probability: shape [bins].
-        observed: share that happened: shape [bins].
-        weight: number of predictions: shape [bins].
+        predicted: shape [bins]; mean probability.
+        observed: shape [bins]; share of the events that happened.
+        weight: shape [bins]; number of predictions.
     """
 
     predicted: FloatArray
@@ -40,7 +40,7 @@ class Reliability(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The expected calibration error; NaN without predictions."""
+        """Return the expected calibration error, or NaN without predictions."""
         total = float(self.weight.sum())
         if not total:
             return float("nan")
@@ -52,8 +52,8 @@ def of_pairs(chance: FloatArray, weight: FloatArray | None = None, bins: int = B
     """Return the reliability of pair probabilities, in bins from ½ to 1.
 
     Args:
-        chance: shape [pairs]; the probability given to the actual result of each pair.
-        weight: shape [pairs]; weight of each pair, 1 by default.
+        chance: shape [pairs]; forecast probability of the actual result of each pair.
+        weight: shape [pairs]; weight of each pair; 1 by default.
         bins: number of bins of equal width.
     """
     happened = (chance > 0.5) + 0.5 * (chance == 0.5)
@@ -61,7 +61,7 @@ def of_pairs(chance: FloatArray, weight: FloatArray | None = None, bins: int = B
 
 
 def of_finishes(history: History, model: RatingModel, bins: int = BINS) -> Reliability:
-    """Return the reliability of finish probabilities, each race predicted before it is rated.
+    """Return the reliability of a model's finish probabilities over a history.
 
     Raises:
         ModelError: the model does not predict finishes.
@@ -78,13 +78,13 @@ def reliability(
     low: float = 0.0,
     bins: int = BINS,
 ) -> Reliability:
-    """Sort predictions into bins.
+    """Bin predictions by probability, and return the reliability.
 
     Args:
         probability: shape [predictions], from `low` to 1.
         happened: shape [predictions]; 1 if the event happened, 0 if not.
         weight: shape [predictions]; 1 by default.
-        low: lower end of the first bin.
+        low: lower bound of the first bin.
         bins: number of bins of equal width.
     """
     weight = np.ones(probability.size) if weight is None else weight
@@ -97,13 +97,13 @@ def reliability(
 
 
 class FinishForecast(NamedTuple):
-    """The forecast parameters of a hurdle model that fit a history's finishes best.
+    """The best-fitting finish forecast of a hurdle model.
 
     Attributes:
-        level: for `finish_level`.
-        width: for `finish_width`.
+        level: value of `finish_level`.
+        width: value of `finish_width`.
         log_loss: mean over all entrants of all races, in nats.
-        base: the log loss of giving everybody the overall share of finishers.
+        base: log loss of forecasting the overall share of finishers for everyone.
     """
 
     level: float
@@ -118,9 +118,9 @@ def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | Non
     Ratings do not depend on its two parameters, so one replay is enough.
 
     Args:
-        history: the races, each predicted before it is rated.
-        key: of a model with parameters `finish_level` and `finish_width`.
-        parameters: those that differ from the model's defaults.
+        history: the races.
+        key: key of a model with parameters `finish_level` and `finish_width`.
+        parameters: parameters that differ from the model's defaults.
 
     Raises:
         ModelError: the model lacks these parameters, or all entrants finished, or none did.
@@ -149,7 +149,7 @@ def _finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
 
 
 def _entrants(history: History, model: RatingModel) -> tuple[FloatArray, BoolArray]:
-    """The states of all entrants before each race, and whether they finished."""
+    """Return the states of all entrants before each race, and True for each who finished."""
     states = [np.empty((0, len(model.columns)))]
     finished = [np.empty(0, dtype=np.bool_)]
     for step in replay(model, history):

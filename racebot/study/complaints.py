@@ -1,7 +1,7 @@
-"""Counts of the changes that players complain about: a DNF that gains, a winner who loses, and so on.
+"""Count unfair-looking rating changes, such as a DNF that gains points or a winner who loses them.
 
-A change here is a change of points, since points are what players see. Source:
-https://github.com/blkerby/MultiEloRating, "Multiplayer generalizations of Elo", §2, §4 and §6.
+Changes are in points, which players see. Source: B. Kerby, "Multiplayer generalizations of Elo rating
+system", sections 2, 4 and 6, https://github.com/blkerby/MultiEloRating.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from racebot.study.replay import Step
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """Counts over races. Each should be 0; counts add up with `+`.
+    """Counts of unfair-looking changes, which should all be 0. Add them with `+`.
 
     Attributes:
-        unfinished_gains: players who did not finish and gained.
-        last_gains: players in the last place of the race, finished or not, who gained.
+        unfinished_gains: players who did not finish but gained points.
+        last_gains: players in last place, finished or not, who gained points.
         winner_losses: winners who lost points.
-        unequal_ties: pairs with equal places and equal states but different changes. The state includes the
-            number of races where the model uses it.
+        unequal_ties: pairs with equal places and equal states, but different changes. The state includes the
+            race count if the model uses it.
         order_dependent: players whose change would differ if the entrants were listed in reverse order.
-        late_losses: finishers who lost points and would have lost less by giving up.
+        late_losses: finishers who lost points and would have lost less with a forfeit.
     """
 
     unfinished_gains: int = 0
@@ -40,10 +40,10 @@ class Complaints:
 
     @classmethod
     def of(cls, model: RatingModel, step: Step) -> Self:
-        """Count the complaints about one race.
+        """Count the unfair-looking changes in one race.
 
         Args:
-            model: a model with single parameters, not a sweep.
+            model: a model with a single parameter set.
             step: the race as this model rated it.
         """
         outcome = step.race.outcome
@@ -76,11 +76,11 @@ class Complaints:
 
 
 def gave_up(outcome: Outcome, entrant: int) -> Outcome:
-    """Return the outcome with one finisher, and the rest of that finisher's team, not finishing.
+    """Return the outcome as if one finisher and their team had not finished.
 
     Args:
-        outcome: of n entrants.
-        entrant: row of the finisher.
+        outcome: the actual outcome.
+        entrant: index of the finisher.
     """
     quits = np.zeros(outcome.size, dtype=np.bool_)
     quits[entrant] = True
@@ -102,6 +102,6 @@ def gave_up(outcome: Outcome, entrant: int) -> Outcome:
 
 
 def _given_up(outcome: Outcome, lost: BoolArray) -> Iterator[tuple[int, Outcome]]:
-    """Each finisher who lost points, with the outcome had this finisher given up."""
+    """Yield each finisher who lost points, with the outcome if they had forfeited."""
     for finisher in np.flatnonzero(lost & ~outcome.unfinished).tolist():
         yield finisher, gave_up(outcome, finisher)

@@ -1,6 +1,6 @@
-"""Spread independent calls over processor cores, or over a Dask cluster, with joblib.
+"""Distribute independent calls over processor cores or a Dask cluster, with joblib.
 
-Calls are divided the same way wherever they run, so a result does not depend on the number of cores.
+Work is divided the same way wherever it runs, so results do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 @contextmanager
 def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
-    """Run every `spread` inside the block on this many cores, or on a cluster.
+    """Run all `spread` calls inside the block on several cores, or on a cluster.
 
     Args:
         jobs: number of processes; -1 for one per core.
-        dask: address of a Dask scheduler such as `tcp://10.0.0.1:8786`; it replaces `jobs`.
+        dask: address of a Dask scheduler such as `tcp://10.0.0.1:8786`; overrides `jobs`.
 
     Raises:
-        SettingsError: Dask is not installed, or no scheduler answers at this address.
+        SettingsError: Dask is not installed, or the scheduler does not answer.
     """
     if dask is None:
         with joblib.parallel_config(backend="loky", n_jobs=jobs):
@@ -45,7 +45,7 @@ def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
 
 
 def in_parallel() -> bool:
-    """Return whether `spread` uses other processes here."""
+    """Return True if `spread` uses other processes in this context."""
     return bool(joblib.effective_n_jobs(joblib.Parallel().n_jobs) != 1)
 
 
@@ -55,8 +55,8 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
     Outside a `cores` block, the calls run one after another in this process.
 
     Args:
-        function: a function of a module, so that other processes can import it.
-        calls: the arguments of each call.
+        function: a module-level function, so that other processes can import it.
+        calls: the positional arguments of each call.
     """
     if in_parallel() and len(calls) > 1:
         yield from joblib.Parallel(return_as="generator")(joblib.delayed(function)(*call) for call in calls)

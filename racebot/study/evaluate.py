@@ -1,4 +1,4 @@
-"""Replays models over a history and judges them, each alone and in pairs."""
+"""Evaluate models on a history, and compare them in pairs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from racebot.study.replay import Earlier, at_start, replay
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model to judge: its label, its key, and the parameters that differ from its defaults."""
+    """A model to evaluate: its label, its key, and the parameters that differ from its defaults."""
 
     label: str
     model: str
@@ -47,14 +47,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ViewRules:
-    """The players and races that the views of the best and the most frequent players count.
+    """The players and races in the views of the best and of the most frequent players.
 
-    Source: Dehpanah et al., "Evaluation metrics for free-for-all games", §V.
+    Source: A. Dehpanah et al., "Evaluation metrics for free-for-all games", section V.
 
     Attributes:
-        players: number of players in each of the two views; the source took 1,000 of two million.
-        best_races: the best players have more races than this, and are judged on this many first races.
-        frequent_races: the most frequent players are judged on this many first races.
+        players: number of players in each of the two views. The source used 1,000 of two million.
+        best_races: the best players have more races than this, and their first races up to this number count.
+        frequent_races: the most frequent players' first races up to this number count.
     """
 
     players: int = 20
@@ -64,16 +64,16 @@ class ViewRules:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of one model.
+    """The evaluation of one model.
 
     Attributes:
-        label: of the entry.
+        label: label of the entry.
         model: key of the model.
-        parameters: all of them.
-        complaints: counts of changes that players complain about.
+        parameters: all parameters of the model.
+        complaints: counts of unfair-looking changes.
         views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
-        known: the same, leaving out players in their first race.
-        reliability: of the odds of all judged pairs.
+        known: figures by view, excluding players in their first race.
+        reliability: reliability of the odds over all judged pairs.
     """
 
     label: str
@@ -86,7 +86,7 @@ class Evaluation:
 
     @property
     def figures(self) -> Figures:
-        """The figures of all players."""
+        """Return the figures for all players."""
         return self.views["all"]
 
 
@@ -97,13 +97,14 @@ class Comparison:
     Attributes:
         first: label of one model.
         second: label of the other.
-        betting: points that the first won from the second by betting on every pair.
-        first_right: pairs in which the two predicted different winners and the first was right.
-        second_right: pairs in which they did and the second was right.
-        first_misordered: the first's share of misordered pairs in all races.
-        second_misordered: the second's share.
-        first_challenged: the first's share in the races that the second finds tightest (TrueSkill §4.1).
-        second_challenged: the second's share in the races that the first finds tightest.
+        betting: points that the first model wins from the second by betting on every pair.
+        first_right: pairs with different predicted winners in which the first model was right.
+        second_right: pairs with different predicted winners in which the second model was right.
+        first_misordered: the first model's share of misordered pairs in all races.
+        second_misordered: the second model's share.
+        first_challenged: the first model's share in the races that the second finds tightest (TrueSkill
+            paper, section 4.1).
+        second_challenged: the second model's share in the races that the first finds tightest.
     """
 
     first: str
@@ -124,7 +125,7 @@ class Report:
     Attributes:
         races: number of judged races.
         players: number of players in the whole history.
-        since: only races that ended then or later were judged; None for all.
+        since: only races that ended at this time or later were judged; None for all.
         evaluations: one per entry.
         comparisons: one per pair of entries.
     """
@@ -136,17 +137,17 @@ class Report:
     comparisons: tuple[Comparison, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report ready for JSON; a figure without any case is null."""
+        """Return the report as JSON values. Figures without any case are null."""
         plain: dict[str, Any] = _plain(asdict(self))
         return plain
 
 
 @runtime_checkable
 class NamesTightness(Protocol):
-    """A model with its own match quality, as TrueSkill has."""
+    """A model that defines match quality, such as TrueSkill."""
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
-        """Return the match quality, higher for a closer race: shape [...], from states [..., n, k]."""
+        """Return the match quality, higher for closer races: shape [...], from states [..., n, k]."""
         ...
 
 
@@ -159,19 +160,19 @@ def evaluate(
     rules: ViewRules | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Report:
-    """Replay every entry over a history and judge it.
+    """Evaluate every entry on a history.
 
     Args:
-        history: races; those before `since` only train the models.
-        entries: models with different labels.
-        since: judge races that ended then or later; by default all.
-        earlier: an earlier history to carry ratings over from. Its races are not judged, and its players
-            count as new in their first race of this one. By default everybody starts as a newcomer.
-        rules: the players and races of the views.
+        history: the races. Those before `since` only train the models.
+        entries: the models, with distinct labels.
+        since: judge races that ended at this time or later; by default all.
+        earlier: an earlier history from which ratings carry over. Its races are not judged, and its players
+            still count as new in their first race of this one. By default all players start as newcomers.
+        rules: the players and races in the views.
         progress: called with an entry's label and the races replayed so far.
 
     Raises:
-        ModelError: an unknown model, a model that cannot rate a race, or one that cannot carry ratings over.
+        ModelError: a model is unknown, cannot rate a race, or cannot carry ratings over.
         PayloadError: the earlier history ends after this one begins.
     """
     if earlier is not None and len(earlier.history) and len(history):
@@ -179,7 +180,7 @@ def evaluate(
         if last >= begin:
             raise PayloadError(
                 f"the earlier season still had a race on {last:%Y-%m-%d}, "
-                f"and the races to judge begin on {begin:%Y-%m-%d}: ratings would know the future"
+                f"and the races to judge begin on {begin:%Y-%m-%d}: the ratings would be based on the future"
             )
     whole = Field.of(history)
     first = len(history) - len(history.between(since))
@@ -195,7 +196,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One entry's replay. `tightness` has shape [races], and is NaN where a race is not judged."""
+    """One entry's replay. `tightness` has shape [races], with NaN for races that are not judged."""
 
     entry: Entry
     parameters: Mapping[str, Any]
@@ -212,7 +213,7 @@ def _runs(
     earlier: Earlier | None,
     progress: Callable[[str, int], None] | None,
 ) -> list[_Run]:
-    """Every entry's replay. Other processes report progress only when an entry is done."""
+    """Replay every entry. In other processes, progress is only reported when an entry is done."""
     if not in_parallel() or len(entries) < 2:
         return [_run(history, entry, first, earlier, progress) for entry in entries]
     runs = []
@@ -253,7 +254,7 @@ def _run(
 
 
 def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
-    """Return how close a model expects a race to be: its match quality, or the mean distance of ratings."""
+    """Return how close a race should be: the model's match quality, or the mean distance of ratings."""
     if isinstance(model, NamesTightness):
         return float(model.match_quality(before, team))
     rating = model.rating(before)

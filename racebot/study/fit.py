@@ -1,9 +1,8 @@
-"""Fits a model to a category's own history, and keeps the fit only if it is clearly better.
+"""Fit a model to a category's history, and keep the fit only if it is clearly better.
 
-Few races show the scale of a category's odds; many show how fast its ratings should move. So from 100 races
-only the odds are fitted, and from 300 races every parameter that moves ratings as well. Fitted on the first
-half of the races and judged on the second, a fit is kept if it gains more than two paired standard errors,
-and then made again on all races.
+From 100 races on, only the scale of the odds is fitted; from 300 on, so is every parameter that moves
+ratings. The fit uses the first half of the races and is judged on the second. If it gains more than two
+paired standard errors, it is repeated on all races and kept.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from racebot.study.search import Dimension, Effort, Progress, dimensions, search
 from racebot.study.tuning import ERRORS_REQUIRED, Judged, judged
 
 ODDS_FROM = 100
-"""Races from which the scale of the odds is fitted."""
+"""Fewest races to fit the scale of the odds."""
 EVERYTHING_FROM = 300
-"""Races from which all parameters that move ratings are fitted as well."""
+"""Fewest races to also fit the parameters that move ratings."""
 ODDS = ("odds_scale", "odds_doubt")
 FORECAST = ("finish_level", "finish_width")
 EFFORT = Effort(candidates=64, generations=30)
@@ -43,12 +42,12 @@ class Fit:
 
     Attributes:
         model: key of the model.
-        races: races of the history.
-        parameters: all parameters, fitted on all races if the fit was kept; otherwise as before.
-        fitted: names of the parameters that were fitted.
-        judged: the second half, before the fit and with a fit on the first half.
-        calibration: expected calibration error of the odds on the second half, before and after.
-        kept: whether the fit gains more than two standard errors on the second half.
+        races: number of races in the history.
+        parameters: all parameters: fitted on all races if the fit was kept, unchanged otherwise.
+        fitted: names of the fitted parameters.
+        judged: the second half, before and after the fit on the first half.
+        calibration: expected calibration error of the odds on the second half, before and after the fit.
+        kept: True if the fit gains more than two standard errors on the second half.
     """
 
     model: str
@@ -73,14 +72,14 @@ def fit(
 
     Args:
         history: the races.
-        key: of the model.
-        parameters: the parameters in use; the fit starts from them and must beat them.
-        fixed: names of parameters to leave as they are.
+        key: key of the model.
+        parameters: the current parameters. The fit starts from them and must beat them.
+        fixed: names of parameters that must not change.
         effort: the size of a search over all parameters.
         progress: called with the part of the history and the state of its search.
 
     Raises:
-        ModelError: fewer than `ODDS_FROM` races, or a model with nothing to fit.
+        ModelError: there are fewer than `ODDS_FROM` races, or the model has nothing to fit.
     """
     if len(history) < ODDS_FROM:
         raise ModelError(f"{len(history)} races are too few to fit a model to: wait for {ODDS_FROM}")
@@ -99,7 +98,7 @@ def fit(
     first, second = history.split(0.5)
 
     def best(part: History, title: str, moving: Sequence[Dimension], given: Mapping[str, Any]) -> Any:
-        """The parameters that suit a part of the history."""
+        """Return the best-fitting parameters for a part of the history."""
         found = dict(given)
         if moving:
             space = [*moving, *(d for d in dimensions(key, found) if d.parameter in odds)]
@@ -128,7 +127,7 @@ def fit(
 def _fitted_odds(
     history: History, key: str, parameters: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, float]:
-    """The odds parameters with the smallest log loss. They move no rating, so one replay serves."""
+    """Return the odds parameters with the smallest log loss. They move no rating, so one replay is enough."""
     space = [d for d in dimensions(key, parameters) if d.parameter in names]
     model = create(key, parameters)
     better, worse = _pair_states(model, history)
@@ -150,12 +149,12 @@ def _fitted_odds(
 def _fitted_finishes(
     history: History, key: str, parameters: Mapping[str, Any], fixed: Collection[str]
 ) -> dict[str, float]:
-    """The parameters of the finish forecast, for models that have them."""
+    """Return the fitted parameters of the finish forecast, for models that have one."""
     if not set(FORECAST) <= set(parameters) or set(FORECAST) & set(fixed):
         return {}
     try:
         found = fit_finishes(history, key, parameters)
-    except ModelError:  # everybody finished, or nobody did
+    except ModelError:  # all entrants finished, or none did
         return {}
     return {
         "finish_level": float(f"{found.level:.{_DIGITS}g}"),
@@ -166,7 +165,7 @@ def _fitted_finishes(
 def _pair_states(
     model: RatingModel, history: History, table: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """States of the better and the worse placed player of every observed pair: shapes [pairs, k]."""
+    """Return the states of the better and worse placed player of each observed pair: shapes [pairs, k]."""
     better, worse = [], []
     for step in replay(model, history, table):
         first, second = observed_pairs(step.race.outcome)
@@ -176,7 +175,7 @@ def _pair_states(
 
 
 def _calibration(model: RatingModel, first: History, second: History) -> float:
-    """Expected calibration error of the odds on the second part."""
+    """Return the expected calibration error of the odds on the second part."""
     table = newcomers(model, first)
     for _ in replay(model, first, table):
         pass

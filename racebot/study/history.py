@@ -1,4 +1,4 @@
-"""A category's past races as arrays, ready for replay."""
+"""A category's past races as arrays, for replay."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PastRace:
 
     Attributes:
         name: the race's name on the site.
-        ended_at: when it ended.
-        players: shape [n]; positions of the rated entrants in `History.players`, in the order of `outcome`.
-        outcome: the entrants' partial ordering; always `rateable`.
+        ended_at: when the race ended.
+        players: shape [n]; indices of the rated entrants in `History.players`, in the order of `outcome`.
+        outcome: the entrants' partial order; always `rateable`.
     """
 
     name: str
@@ -32,12 +32,12 @@ class PastRace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """Races in the order in which they ended, and their players.
+    """Races in the order they ended, and their players.
 
-    A part of a history keeps all players, so that a table of states can pass from one part to the next.
+    Parts of a history keep all players, so that they can share a table of states.
 
     Attributes:
-        players: user ids; `PastRace.players` holds positions in this tuple.
+        players: user ids. `PastRace.players` holds indices into this tuple.
         names: the players' latest names, in the same order.
         races: the races, oldest first.
     """
@@ -85,7 +85,7 @@ class History:
         return replace(self, races=self.races[first:last])
 
     def of_sizes(self, least: int, most: int) -> History:
-        """Return the races with `least` to `most` rated entrants, both included."""
+        """Return the races with `least` to `most` rated entrants, inclusive."""
         return replace(self, races=tuple(r for r in self.races if least <= r.outcome.size <= most))
 
     def split(self, share: float) -> tuple[History, History]:

@@ -1,4 +1,4 @@
-"""Rates a whole history with iterated Elo, and judges the ratings on later races."""
+"""Rate a history with iterated Elo, and judge the ratings on later races."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Iterated:
-    """The ratings after all passes, the highest first.
+    """The ratings after all passes, highest first.
 
     Attributes:
-        parameters: of the model.
-        races: races that were rated.
-        players: all players who raced.
-        factors: what they raced with; empty if the races name no factors.
-        judged: later races that judge the ratings.
-        misordered: share of misordered pairs in them; None if there are none.
-        log_loss: mean over their pairs, in nats; None if there are none.
+        parameters: parameters of the model.
+        races: number of rated races.
+        players: ratings of all players who raced.
+        factors: ratings of all factors; empty if the races have none.
+        judged: number of later races used to judge the ratings.
+        misordered: share of misordered pairs in the judged races; None without pairs.
+        log_loss: mean log loss over their pairs, in nats; None without pairs.
     """
 
     parameters: Mapping[str, Any]
@@ -47,15 +47,15 @@ class Iterated:
     log_loss: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything ready for JSON."""
+        """Return the result as JSON values."""
         return asdict(self)
 
 
 def model_of(parameters: Mapping[str, Any]) -> IteratedElo:
-    """Return the model with these parameters; numbers may be text.
+    """Create the model from its parameters. Numbers may be text.
 
     Raises:
-        ModelError: an unknown name, or a value that the parameter cannot take.
+        ModelError: a name is unknown or a value is invalid.
     """
     return IteratedElo(**from_mapping(IteratedElo, parameters))
 
@@ -71,9 +71,9 @@ def iterate(
     Args:
         history: the races.
         model: the model.
-        factors: what each player raced with, by race name and player; a race counts its factors only if
-            every entrant has one.
-        share: of the races to rate.
+        factors: each entrant's factor, by race name and player. Factors only count in races where every
+            entrant has one.
+        share: share of the races to rate; the rest judge.
     """
     named = factors or {}
     numbers = {name: i for i, name in enumerate(dict.fromkeys(named.values()))}

@@ -1,4 +1,4 @@
-"""Metrics of predictions over a history.
+"""Metrics of a model's predictions over a history.
 
 Sources: "Multiplayer generalizations of Elo" §5 (misordered pairs; https://github.com/blkerby/MultiEloRating),
 Dehpanah et al., "Evaluation metrics for free-for-all games" §IV–V (metrics of ranks, views), the Terra
@@ -7,11 +7,14 @@ Mystica rating evaluation (win probabilities; https://github.com/jsnell/terra-my
 
 The sources leave some choices open. Here:
 
-- Entrants of one group (the unfinished, equal times) share the mean of the places they occupy, and equal
-  ratings the mean of their ranks. Pairs within a group were not observed, so no metric of pairs counts them.
-- Metrics of ranks and Kendall's τ are computed for each race and averaged over races. Metrics of pairs are
-  averaged over all pairs of all races, so a race has as much weight as it has pairs; SSE is a sum.
-- A *view* counts only some entries of a race. Ranks and precision are still those of the whole race; a pair
+- Members of a group (DNFs, or equal times) share the mean of their places, and equal ratings share the mean
+of
+  their ranks. Pairs within a group were not observed, so pair metrics leave them out.
+- Rank metrics and Kendall's τ are averaged over races. Pair metrics are averaged over all pairs of all races,
+so
+  larger races have more weight. SSE is a sum.
+- A *view* only counts some entries of a race. Ranks and precision are still those of the whole race, and a
+pair
   counts half for each member in the view.
 """
 
@@ -35,44 +38,44 @@ BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
 
 _CERTAIN = 1e-15
-"""Smallest probability in log loss, so that a certain and wrong prediction costs 34.5 instead of infinity."""
+"""Smallest probability in the log loss, so that a certain but wrong forecast costs 34.5, not infinity."""
 
 
 def ranks(values: FloatArray | IntArray) -> FloatArray:
-    """Rank values from 1, the smallest first; equal values share the mean of their ranks: shape [n]."""
+    """Rank values from 1, smallest first: shape [n]. Equal values share the mean of their ranks."""
     return np.asarray(stats.rankdata(values, method="average"), dtype=np.float64)
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:
-    """Return the better and the worse placed entrant of each observed pair: shapes [pairs]."""
+    """Return the better and worse placed entrant of each observed pair: shapes [pairs]."""
     better, worse = np.nonzero(outcome.group[:, np.newaxis] < outcome.group)
     return better, worse
 
 
 def misordered(better: FloatArray, worse: FloatArray) -> FloatArray:
-    """Return 1 if the worse placed had the higher rating, ½ for equal ratings: shapes [..., pairs]."""
+    """Return 1 if the worse placed entrant had the higher rating, ½ for equal ratings: [..., pairs]."""
     wrong: FloatArray = (better < worse) + 0.5 * (better == worse)
     return wrong
 
 
 def log_loss(probability: FloatArray) -> FloatArray:
-    """Return the log loss in nats from the probability given to the actual result: shape [..., pairs]."""
+    """Return the log loss in nats, given the probability of the actual result: shape [..., pairs]."""
     loss: FloatArray = -np.log(np.clip(probability, _CERTAIN, 1.0))
     return loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """All entries of a history's races, and all observed pairs among them.
+    """All entries in a history's races, and all observed pairs.
 
     Attributes:
         races: number of races.
-        race: shape [entries], ascending; the position of the entry's race in the history.
-        player: shape [entries]; number of the player.
-        place: shape [entries]; observed rank from 1, as `ranks` gives it.
-        earlier: shape [entries]; the player's earlier races.
-        better: shape [pairs]; the better placed entry of each pair.
-        worse: shape [pairs]; the other entry.
+        race: shape [entries], ascending; index of the entry's race in the history.
+        player: shape [entries]; index of the player.
+        place: shape [entries]; observed rank from 1, as in `ranks`.
+        earlier: shape [entries]; number of the player's earlier races.
+        better: shape [pairs]; index of the better placed entry.
+        worse: shape [pairs]; index of the worse placed entry.
     """
 
     races: int
@@ -109,11 +112,11 @@ class Field:
         return cls(len(history), *(np.concatenate([e, *c]) for e, c in zip(empty, columns, strict=True)))
 
     def pair_race(self) -> IntArray:
-        """Return the position of each pair's race: shape [pairs]."""
+        """Return the index of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
     def without_newcomers(self) -> Part:
-        """Return the field without players in their first race; places close up."""
+        """Return the field without players in their first race. Others move up."""
         kept = self.earlier > 0
         pairs = kept[self.better] & kept[self.worse]
         position = np.cumsum(kept) - 1
@@ -131,19 +134,19 @@ class Field:
         return Part(field, kept, pairs)
 
     def by_race(self) -> Iterator[slice]:
-        """Yield the entries of each race with entries, in order."""
+        """Yield the entries of each race that has any, in order."""
         bounds = np.flatnonzero(np.diff(self.race, prepend=-1, append=self.races))
         for start, stop in itertools.pairwise(bounds.tolist()):
             yield slice(start, stop)
 
     def bins(self) -> IntArray:
-        """Return the fifth of the field that each entry is placed in, 0 for the best: shape [entries]."""
+        """Return the fifth of the field in which each entry is placed, 0 for the best: shape [entries]."""
         size = np.bincount(self.race, minlength=self.races)[self.race]
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
 
 
 class Part(NamedTuple):
-    """A part of a field, with masks of the entries and pairs it keeps: shapes [entries], [pairs]."""
+    """A part of a field, with masks of its entries and pairs: shapes [entries], [pairs]."""
 
     field: Field
     entries: BoolArray
@@ -156,7 +159,7 @@ class Predictions:
 
     Attributes:
         rating: shape [entries].
-        probability: shape [pairs]; that the better placed would be placed better.
+        probability: shape [pairs]; forecast probability of the actual result.
     """
 
     rating: FloatArray
@@ -176,7 +179,7 @@ class Scores:
         relevance: D = 1/(1 + error).
         precision: P(i), the share of exact predictions among the entrants placed at least as well.
         weight: 1/log₂(i + 1), where i is the observed rank. The source does not say which rank; with the
-            observed one, all models have the same weights.
+            observed rank, all models get the same weights.
     """
 
     error: FloatArray
@@ -186,7 +189,7 @@ class Scores:
 
     @classmethod
     def of(cls, field: Field, rating: FloatArray) -> Scores:
-        """Score the ranks that ratings predict, the highest first: `rating` has shape [entries]."""
+        """Score the ranks that ratings predict, highest first: `rating` has shape [entries]."""
         error, precision = np.empty(rating.size), np.empty(rating.size)
         for entries in field.by_race():
             place = field.place[entries]
@@ -198,19 +201,19 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All metrics of one view. A figure without any case is NaN.
+    """All metrics of one view. Figures without any case are NaN.
 
     Attributes:
-        races: races with a counted entry.
-        entries: counted entries.
-        pairs: counted pairs.
-        misordered: share of pairs in which the lower rated was placed better, equal ratings counting half
-            ("Kendall tau" in the first source).
-        log_loss: mean over pairs, in nats.
+        races: number of races with a counted entry.
+        entries: number of counted entries.
+        pairs: number of counted pairs.
+        misordered: share of pairs in which the lower-rated entrant was placed better; equal ratings count
+            half ("Kendall tau" in the first source).
+        log_loss: mean log loss over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
         calibration_error: expected calibration error of the win probabilities (`calibration`).
-        pair_accuracy: share of pairs in which the favorite was placed better, even odds counting half.
-        kendall: τ, concordant minus discordant pairs divided by all pairs; equal ratings are neither.
+        pair_accuracy: share of pairs in which the favourite was placed better; even odds count half.
+        kendall: τ, concordant minus discordant pairs, divided by all pairs; equal ratings are neither.
         accuracy: share of exactly predicted ranks.
         mae: mean absolute error of ranks.
         mrr: mean of 1/(1 + error).
@@ -235,7 +238,7 @@ class Figures:
 
 
 def figures(field: Field, predictions: Predictions, scores: Scores, counted: BoolArray) -> Figures:
-    """Compute all metrics; `counted` is a mask of the entries in the view, shape [entries]."""
+    """Compute all metrics of a view: `counted` is a mask of its entries, shape [entries]."""
 
     def mean_of_races(value: FloatArray, weight: FloatArray, race: IntArray) -> float:
         total = np.bincount(race, weight, minlength=field.races)
@@ -272,7 +275,7 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
 def betting(first: FloatArray, second: FloatArray) -> float:
     """Return the points that the first model wins from the second by betting on every pair.
 
-    They bet at the mean of their two probabilities; the second wins the points that the first loses.
+    They bet at the mean of their two probabilities. The second model wins the points that the first loses.
 
     Args:
         first: shape [pairs]; the first model's probability of the actual result.
@@ -283,7 +286,7 @@ def betting(first: FloatArray, second: FloatArray) -> float:
 
 
 def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
-    """Count the pairs with different predicted winners, by the model that was right.
+    """Count the pairs with different predicted winners in which each model was right.
 
     Args:
         first: shape [pairs]; the first model's probability of the actual result.
@@ -293,13 +296,13 @@ def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
 
 
 def tightest(tightness: FloatArray, share: float = 0.2) -> BoolArray:
-    """Return a mask of the races that a model finds tightest, earlier ones first among equals: shape [races].
+    """Return a mask of the races that a model finds tightest: shape [races]. Earlier races win ties.
 
-    In "TrueSkill" §4.1, each of two models names 20 % of the races for the other to predict.
+    In the TrueSkill paper, section 4.1, each of two models picks 20 % of the races for the other to predict.
 
     Args:
-        tightness: shape [races], higher for a closer race; NaN excludes a race.
-        share: of the races that are not excluded.
+        tightness: shape [races], higher for closer races; NaN excludes a race.
+        share: share of the races to return, among those not excluded.
     """
     eligible = int(np.sum(~np.isnan(tightness)))
     named = np.argsort(-tightness, kind="stable")[: round(share * eligible)]

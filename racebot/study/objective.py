@@ -1,4 +1,4 @@
-"""The figures that a search for parameters can minimize."""
+"""The figures that a parameter search can minimize."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import StrEnum
 
 
 class Objective(StrEnum):
-    """A figure to minimize: a mean over all pairs of all races, or over all entrants."""
+    """A figure to minimize, as a mean over all pairs of all races or over all entrants."""
 
     JOINT = "joint"
-    """Log loss plus misordered pairs: honest odds that do not cost the right order."""
+    """Log loss plus misordered pairs, to balance calibrated odds and correct order."""
     MISORDERED = "misordered"
-    """The share of pairs in which the lower rated player was placed better."""
+    """Share of pairs in which the lower-rated player was placed better."""
     LOG_LOSS = "log-loss"
-    """The surprise at each pair, from win probabilities, in nats."""
+    """Log loss of win probabilities over pairs, in nats."""
     FINISHES = "finishes"
-    """The surprise at each entrant's finish or DNF, from finish probabilities, in nats."""
+    """Log loss of finish probabilities over entrants, in nats."""

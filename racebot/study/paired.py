@@ -1,4 +1,4 @@
-"""Objectives race by race, and standard errors of differences between two models on the same races."""
+"""Compute objectives per race, and paired standard errors of the difference between two models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from racebot.study.replay import Step, replay
 
 
 class Tally(NamedTuple):
-    """An objective race by race.
+    """An objective per race.
 
     Attributes:
-        cost: shape [races], or [races, candidates]; sum over the race's pairs, or entrants.
-        cases: shape [races]; number of them.
+        cost: shape [races], or [races, candidates]; sum over the race's pairs or entrants.
+        cases: shape [races]; number of pairs or entrants.
     """
 
     cost: FloatArray
     cases: IntArray
 
     def mean(self) -> FloatArray:
-        """Return the mean over all cases of all races: shape [], or [candidates]."""
+        """Return the mean over the cases of all races: shape [], or [candidates]."""
         mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()
         return mean
 
@@ -38,10 +38,10 @@ def tally(
     """Replay a history and return the objective of every race.
 
     Args:
-        model: with single parameters or with arrays of candidates.
+        model: a model with single parameters, or with arrays of shape [candidates].
         history: the races.
-        objective: the figure.
-        table: states to start from, updated in place; see `replay`.
+        objective: the figure to compute.
+        table: initial states, updated in place; see `replay`.
     """
     return tallies(model, history, [objective], table)[0]
 
@@ -49,7 +49,7 @@ def tally(
 def tallies(
     model: RatingModel, history: History, objectives: Sequence[Objective], table: FloatArray | None = None
 ) -> list[Tally]:
-    """Replay a history once and return each objective; the arguments are those of `tally`."""
+    """Replay a history once, and return several objectives. See `tally` for the arguments."""
     costs: list[list[FloatArray]] = [[] for _ in objectives]
     cases: list[list[int]] = [[] for _ in objectives]
     for step in replay(model, history, table):
@@ -61,14 +61,14 @@ def tallies(
 
 
 def standard_error(before: Tally, after: Tally) -> float:
-    """Return the standard error of the difference of two means over the same races.
+    """Return the standard error of the difference between two means over the same races.
 
-    Races are independent draws, pairs within one are not. This is the usual estimate for a ratio of sums
-    (W. G. Cochran, Sampling Techniques, third edition, §6.4).
+    Races are independent, but pairs within a race are not. This is the usual estimate for a ratio of sums
+    (W. G. Cochran, "Sampling Techniques", third edition, section 6.4).
 
     Args:
-        before: of one model, shape [races].
-        after: of the other.
+        before: tally of one model, shape [races].
+        after: tally of the other model, shape [races].
     """
     races, cases = before.cases.size, before.cases.sum()
     if races < 2 or not cases:
@@ -79,7 +79,7 @@ def standard_error(before: Tally, after: Tally) -> float:
 
 
 def _costs(model: RatingModel, step: Step, objective: Objective) -> FloatArray:
-    """The objective of each observed pair of a race, or of each entrant: shape [..., cases]."""
+    """Return the objective of each observed pair or entrant of a race: shape [..., cases]."""
     before = step.before
     if objective is Objective.FINISHES and isinstance(model, PredictsFinish):
         chance = model.finish_probability(before)

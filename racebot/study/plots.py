@@ -1,7 +1,7 @@
-"""Plots of a history: ratings over time, misordered pairs over time, and reliability.
+"""Plot ratings over time, misordered pairs over time, and reliability.
 
-They need matplotlib, the extra `plots` of the package. Backgrounds are transparent and all colours of
-medium lightness, so that one picture is legible on a light and on a dark page.
+Needs the extra `plots`. Backgrounds are transparent and colours have medium lightness, so that plots are
+legible on light and dark pages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = ("#2f81f7", "#e5534b", "#2e9e5b", "#a371f7", "#c28a00", "#1898a8", "#d9488f", "#808893")
-"""Each has a contrast of at least 3:1 on white and on near black."""
+"""Line colours, each with a contrast of at least 3:1 on white and on near-black."""
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)))
 _TEXT = "#7d8590"
 
@@ -35,9 +35,9 @@ class Trajectory:
     """A player's points, race by race.
 
     Attributes:
-        name: of the player.
-        times: when each of the player's races ended.
-        points: what people saw after it, in the same order.
+        name: the player's name.
+        times: end of each of the player's races.
+        points: points after each race, in the same order.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Trajectory:
 def trajectories(
     history: History, model: RatingModel, players: int = 15, earlier: Earlier | None = None
 ) -> list[Trajectory]:
-    """Return the points over time of the most active players, the most active first."""
+    """Return the points over time of the most active players, most active first."""
     active = np.argsort(-history.races_of_players(), kind="stable")[:players]
     times: dict[int, list[datetime]] = {int(player): [] for player in active}
     points: dict[int, list[int]] = {int(player): [] for player in active}
@@ -63,7 +63,7 @@ def trajectories(
 def misordered_lately(
     history: History, model: RatingModel, window: int = 100, earlier: Earlier | None = None
 ) -> FloatArray:
-    """Return the share of misordered pairs in the last `window` races up to each race: shape [races].
+    """Return the moving share of misordered pairs over the last `window` races: shape [races].
 
     It is NaN until the window is full.
     """
@@ -85,7 +85,7 @@ def draw_trajectories(
     title: str = "",
     earlier: Earlier | None = None,
 ) -> Figure:
-    """Draw the points of the most active players, each line with its name at the end.
+    """Plot the points of the most active players, with a name at the end of each line.
 
     Raises:
         RacebotError: matplotlib is not installed.
@@ -98,7 +98,7 @@ def draw_trajectories(
     axes.set_ylabel("points", color=_TEXT)
     low, high = axes.get_ylim()
     ends = (np.array([float(line.points[-1]) for line in lines]) - low) / (high - low)
-    # Names stand in a column at the right, each with a sample of its line.
+    # Names form a column on the right, each with a sample of its line.
     for number, height in enumerate(spread_out(ends, gap=1 / 28)):
         axes.plot([1.01, 1.04], [height] * 2, transform=axes.transAxes, clip_on=False, **_style(number))
         axes.annotate(
@@ -121,7 +121,7 @@ def draw_misordered(
     title: str = "",
     earlier: Earlier | None = None,
 ) -> Figure:
-    """Draw each model's share of misordered pairs in the last races.
+    """Plot each model's moving share of misordered pairs.
 
     Raises:
         RacebotError: matplotlib is not installed.
@@ -138,14 +138,14 @@ def draw_misordered(
 
 
 def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "") -> Figure:
-    """Draw how often each model's favorites were placed better.
+    """Plot how often each model's favourites were placed better, against the forecast.
 
-    Honest probabilities lie on the diagonal; points are as large as the pairs that they stand for.
+    Calibrated probabilities lie on the diagonal. The size of a point shows its number of pairs.
 
     Raises:
         RacebotError: matplotlib is not installed.
     """
-    figure, axes = _canvas(title or "Pairs: how likely, and how often")
+    figure, axes = _canvas(title or "Favourites: forecast and actual wins")
     axes.plot([50, 100], [50, 100], color=_TEXT, linewidth=0.8)
     for number, (label, found) in enumerate(models):
         kept = found.weight > 0
@@ -166,9 +166,9 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "")
 
 
 def spread_out(heights: FloatArray, gap: float) -> FloatArray:
-    """Move heights apart until any two are at least `gap` apart, keeping their order: shape [n].
+    """Move heights so that any two are at least `gap` apart, keeping their order: shape [n].
 
-    Where several would overlap they are centred on their mean.
+    Heights that would overlap are centred on their mean.
     """
     order = np.argsort(heights, kind="stable")
     # Runs of neighbours that touch, as (sum of wanted starts, members): a run's members stand gap by gap.

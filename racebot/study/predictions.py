@@ -1,4 +1,4 @@
-"""Forecasts of every pair and every entrant of a history, as rows for a CSV file."""
+"""Return forecasts of every pair and every entrant of a history, as rows for CSV files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from racebot.study.replay import Earlier, Step, at_start, replay
 
 
 class PairForecast(NamedTuple):
-    """Two entrants of a race with different places, and the odds before the race."""
+    """Two entrants with different places, and the odds before the race."""
 
     model: str
     race: str
@@ -25,18 +25,18 @@ class PairForecast(NamedTuple):
     better_rating: float
     worse_rating: float
     probability: float
-    """Probability given to what happened: that the better placed player would be placed better."""
+    """Forecast probability of the actual result."""
 
 
 class EntrantForecast(NamedTuple):
-    """One entrant of a race, with the forecast before the race and the result."""
+    """An entrant of a race, with the forecast and the result."""
 
     model: str
     race: str
     ended_at: str
     player: str
     place: float
-    """Entrants who share a place get the mean of the places they occupy."""
+    """Place from 1. Entrants who share a place get the mean of their places."""
     finished: int
     rating: float
     points: int
@@ -44,7 +44,7 @@ class EntrantForecast(NamedTuple):
     finish_chance: float
     expected_place: float
     match_quality: float | None
-    """Of the race as a whole; only for models that define it."""
+    """Match quality of the race, for models that define it."""
 
 
 def forecasts(
@@ -53,13 +53,13 @@ def forecasts(
     since: datetime | None = None,
     earlier: Earlier | None = None,
 ) -> Iterator[tuple[list[PairForecast], list[EntrantForecast]]]:
-    """Yield the pairs and the entrants of each race, model by model.
+    """Yield the forecasts of each race's pairs and entrants, model by model.
 
     Args:
-        history: the races, each predicted before it is rated.
+        history: the races.
         models: labels and models.
-        since: leave out races that ended before.
-        earlier: an earlier history to carry ratings over from.
+        since: skip races that ended before this time.
+        earlier: an earlier history from which ratings carry over.
     """
     for label, model in models:
         for step in replay(model, history, at_start(model, history, earlier)):

@@ -1,7 +1,8 @@
 """Published figures to reproduce and compare with, by name.
 
-Source: https://github.com/blkerby/MultiEloRating, "Multiplayer generalizations of Elo", §5. All are of Super
-Metroid Map Rando season 1: the recorded races in the order in which they ended.
+Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 5,
+https://github.com/blkerby/MultiEloRating. All figures are for the recorded races of Super Metroid Map Rando
+season 1, in the order they ended.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One row of the source's tables.
+    """A row of the source's tables.
 
     Attributes:
-        title: the method's name in the source.
+        title: name of the method in the source.
         model: key in the registry.
-        parameters: those that differ from the model's defaults.
-        published: share of misordered pairs that the source prints.
-        rerun: the share that the author's program gives today.
+        parameters: parameters that differ from the model's defaults.
+        published: published share of misordered pairs.
+        rerun: share of misordered pairs when running the author's program today.
     """
 
     title: str
@@ -31,7 +32,7 @@ class Preset:
 
 
 def _single(initial_rating: float, dummy: float | None, rates: Any, **more: Any) -> dict[str, Any]:
-    """Return parameters of a single-parameter model; features that a row does not name are off."""
+    """Return the parameters of a single-parameter model, with all features off unless named."""
     base = {"initial_rating": initial_rating, "dummy": dummy, "rates": rates, "knots": (0.0,), "floor": None}
     return base | more
 

@@ -1,4 +1,4 @@
-"""Replays a history: predicts each race from the states before it, then updates, in time order."""
+"""Replay a history in time order, and yield the states before and after each race."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def newcomers(model: RatingModel, history: History) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Earlier:
-    """An earlier history to carry ratings over from.
+    """An earlier history from which ratings carry over.
 
     Attributes:
         history: the earlier races.
-        factor: share of a rating's distance to a newcomer's that is kept; see `Carries`.
-        most_races: the most races to count; by default all.
+        factor: share of the distance from a newcomer's rating to keep; see `Carries`.
+        most_races: most races to count; by default all.
     """
 
     history: History
@@ -51,21 +51,21 @@ class Earlier:
 
 
 def at_start(model: RatingModel, history: History, earlier: Earlier | None) -> FloatArray:
-    """Return the table of states at the start of a history, carried over if there is an earlier one.
+    """Return the table of states at the start of a history, carried over from an earlier one if given.
 
     Raises:
-        ModelError: a model that cannot carry ratings over.
+        ModelError: the model cannot carry ratings over.
     """
     return newcomers(model, history) if earlier is None else carried_over(model, history, earlier)
 
 
 def carried_over(model: RatingModel, history: History, earlier: Earlier) -> FloatArray:
-    """A table of states, as `newcomers` gives it, of players who come from an earlier history.
+    """Return a table of states that carry over from an earlier history, shaped like `newcomers`.
 
-    Who did not race there is a newcomer.
+    Players who are not in the earlier history are newcomers.
 
     Raises:
-        ModelError: a model that cannot carry ratings over.
+        ModelError: the model cannot carry ratings over.
     """
     if not isinstance(model, Carries):
         raise ModelError(f"{model.key} cannot carry ratings over")
@@ -85,11 +85,11 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
     """Rate a history race by race.
 
     Args:
-        model: with single parameters, or with arrays of them: then every race is rated for all
-            candidates at once.
-        history: the races, in the order in which they are rated.
-        table: states to start from, of the shape that `newcomers` gives. It is updated in place, up to a
-            block of races ahead, and carries the ratings into the next replay. By default nobody has raced.
+        model: a model with single parameters, or with arrays of shape [candidates], which rates each race for
+            all candidates at once.
+        history: the races, in the order to rate them.
+        table: initial states, shaped like `newcomers`, which are the default. It is updated in place, up to a
+            block of races ahead, so that the next replay can continue from it.
     """
     if table is None:
         table = newcomers(model, history)

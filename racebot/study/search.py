@@ -1,4 +1,4 @@
-"""Searches a model's parameters by differential evolution over a history."""
+"""Search a model's parameters by differential evolution over a history."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from racebot.study.replay import newcomers
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 64
-"""Candidates that are replayed at once, whatever the number of cores: results must not depend on it."""
+"""Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
 LEAST_CANDIDATES = 6
 """Differential evolution needs five."""
 _DIGITS = 4
-"""Significant digits of a found parameter: users see the values that were judged."""
+"""Significant digits of found parameters, so that users see exactly the values that were judged."""
 _ALIKE = 1e-5
-"""A search ends when the objective's standard deviation over the candidates is less."""
+"""A search ends when the objective's standard deviation over the candidates falls below this."""
 
 
 class Dimension(NamedTuple):
-    """One number to search.
+    """A number to search.
 
     Attributes:
-        parameter: its name.
-        entry: position, if the parameter is a list of numbers; None if it is a single one.
+        parameter: name of the parameter.
+        entry: index, if the parameter is a list of numbers; None for a single number.
         low: smallest value to try.
         high: largest value to try.
-        start: value before the search.
+        start: value at the start of the search.
     """
 
     parameter: str
@@ -53,10 +53,10 @@ class Progress:
     """The state of a search after a generation.
 
     Attributes:
-        generation: generations done.
-        generations: generations at most.
-        best: the best value of the objective so far.
-        parameters: the parameters with this value.
+        generation: number of finished generations.
+        generations: limit on generations.
+        best: best value of the objective so far.
+        parameters: the parameters with that value.
     """
 
     generation: int
@@ -71,8 +71,8 @@ class Effort:
 
     Attributes:
         candidates: parameter sets in a generation, at least 6.
-        generations: most generations; the search ends earlier once all candidates are alike.
-        seed: the same seed finds the same parameters.
+        generations: limit on generations. The search ends earlier once the candidates have converged.
+        seed: random seed. The same seed finds the same parameters.
     """
 
     candidates: int = 256
@@ -81,7 +81,7 @@ class Effort:
 
 
 class Found(NamedTuple):
-    """The result of a search: all parameters, the searched ones rounded, and how many sets were tried."""
+    """The result of a search: all parameters, with the searched ones rounded, and how many sets it tried."""
 
     parameters: dict[str, Any]
     evaluations: int
@@ -95,13 +95,13 @@ def dimensions(
     """Return the numbers that a search of this model varies.
 
     Args:
-        key: of the model.
-        parameters: those that differ from the defaults; the search starts from them.
-        search: names to vary, in the ranges given here or declared by the model. By default all with a
-            declared range, except those that are switched off (None).
+        key: key of the model.
+        parameters: parameters that differ from the defaults. The search starts from them.
+        search: names to vary, in the ranges given here or declared by the model. By default all parameters
+            with a declared range, except those that are switched off (None).
 
     Raises:
-        ModelError: a name that the model does not have, a name without a range, or an empty range.
+        ModelError: a name is unknown or has no range, or a range is empty.
     """
     model = create(key, parameters)
     declarations = {declaration.name: declaration for declaration in declared(type(model))}
@@ -140,12 +140,12 @@ def search(
     effort: Effort,
     progress: Callable[[Progress], None] | None = None,
 ) -> Found:
-    """Find the parameters with the smallest objective over a history, everybody starting as a newcomer.
+    """Find the parameters that minimize an objective over a history. All players start as newcomers.
 
     Args:
         history: the races.
-        key: of the model.
-        parameters: those that differ from the defaults; the search starts from them.
+        key: key of the model.
+        parameters: parameters that differ from the defaults. The search starts from them.
         space: the numbers to vary, at least one.
         objective: the figure to minimize.
         effort: the size of the search.
@@ -171,7 +171,7 @@ def search(
             progress(Progress(done, effort.generations, float(intermediate_result.fun), best))
 
     found = differential_evolution(
-        cast(Any, cost),  # vectorized, it takes and returns one number for each candidate
+        cast(Any, cost),  # vectorized: takes and returns one number per candidate
         Bounds([d.low for d in space], [d.high for d in space]),
         init=_population(space, effort),
         vectorized=True,
@@ -194,7 +194,7 @@ def effective(
     space: Sequence[Dimension],
     objective: Objective,
 ) -> list[Dimension]:
-    """Return the dimensions that change the objective; a search would move the others at random."""
+    """Return the dimensions that affect the objective. A search would move the others at random."""
     if not space:
         return []
     ends = np.array([[d.start, *(d.start for _ in range(2 * len(space)))] for d in space])
@@ -207,7 +207,7 @@ def effective(
 
 
 def named(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:
-    """Return all parameters of the model, the searched ones taken from x: shape [dimensions, ...]."""
+    """Return all parameters of the model, with the searched ones from x: shape [dimensions, ...]."""
     values = {declaration.name: getattr(start, declaration.name) for declaration in declared(type(start))}
     for dimension, value in zip(space, x, strict=True):
         if dimension.entry is None:
@@ -227,7 +227,7 @@ def _cost(
     history: History,
     objective: Objective,
 ) -> FloatArray:
-    """The objective of each candidate, infinite where its ratings diverge: shape [candidates]."""
+    """Return each candidate's objective: shape [candidates]. It is infinite if ratings diverge."""
     start = create(key, parameters)
     model = type(start)(**named(start, space, x))
     table = newcomers(model, history)
@@ -237,7 +237,7 @@ def _cost(
 
 
 def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
-    """The first generation: the start, candidates near it, and as many from the whole ranges."""
+    """Return the first generation: the start, candidates near it, and as many from the whole ranges."""
     rng = np.random.default_rng([effort.seed, len(space)])
     low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
     start = np.clip([d.start for d in space], low, high)

@@ -1,4 +1,4 @@
-"""Fits parameters on the first part of a history and judges them on the rest."""
+"""Tune parameters on the first part of a history, and judge them on the rest."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from racebot.study.replay import newcomers
 from racebot.study.search import Effort, Progress, dimensions, effective, search as find
 
 ERRORS_REQUIRED = 2.0
-"""A tuning must gain more than this many standard errors on races that the search did not see."""
+"""Standard errors by which tuned parameters must be better on races that the search did not see."""
 
 
 class PairFigures(NamedTuple):
-    """Misordered pairs and log loss of one model on one part of a history."""
+    """A model's misordered pairs and log loss on a part of a history."""
 
     misordered: float
     log_loss: float
@@ -32,12 +32,12 @@ class Judged:
 
     Attributes:
         races: number of races.
-        start: the objective with the parameters that the search started from.
-        tuned: the objective with the parameters it found.
-        standard_error: of `tuned - start`, over races.
-        start_pairs: misordered pairs and log loss before.
-        tuned_pairs: misordered pairs and log loss after.
-        tally: the objective race by race, after.
+        start: the objective with the initial parameters.
+        tuned: the objective with the tuned parameters.
+        standard_error: standard error of `tuned - start` over races.
+        start_pairs: misordered pairs and log loss with the initial parameters.
+        tuned_pairs: misordered pairs and log loss with the tuned parameters.
+        tally: the objective per race with the tuned parameters.
     """
 
     races: int
@@ -50,7 +50,7 @@ class Judged:
 
     @property
     def difference(self) -> float:
-        """The change by the tuning; below zero is better."""
+        """Return the change in the objective. Negative is better."""
         return self.tuned - self.start
 
 
@@ -60,12 +60,12 @@ class Tuned:
 
     Attributes:
         model: key of the model.
-        parameters: all parameters, the searched ones rounded to four digits.
+        parameters: all parameters, with the searched ones rounded to four digits.
         searched: names of the searched parameters.
         objective: the figure that was minimized.
-        earlier: judged on the races that the search saw.
-        later: judged on the races that it did not see.
-        evaluations: parameter sets that were tried.
+        earlier: result on the races that the search saw.
+        later: result on the races that it did not see.
+        evaluations: number of parameter sets tried.
     """
 
     model: str
@@ -78,23 +78,23 @@ class Tuned:
 
     @property
     def found_better(self) -> bool:
-        """Whether the search improved on its start."""
+        """Return True if the search improved on its start."""
         return self.earlier.difference < 0
 
     @property
     def recommended(self) -> bool:
-        """Whether the parameters are better on both parts, and on the later one by two standard errors."""
+        """Return True if the parameters are better on both parts, and by two standard errors on the later."""
         return self.found_better and self.later.difference < -ERRORS_REQUIRED * self.later.standard_error
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A tuned model beside the best of several that were tuned in the same way.
+    """A tuned model, compared with the best of several.
 
     Attributes:
-        tuned: the model.
+        tuned: the tuned model.
         behind: its objective on the later races, minus the best model's.
-        standard_error: of `behind`, over races; 0 for the best model.
+        standard_error: standard error of `behind` over races; 0 for the best model.
     """
 
     tuned: Tuned
@@ -103,7 +103,7 @@ class Candidate:
 
     @property
     def clearly_behind(self) -> bool:
-        """Whether the best model is better by more than two standard errors."""
+        """Return True if the best model is better by more than two standard errors."""
         return self.behind > ERRORS_REQUIRED * self.standard_error
 
 
@@ -120,23 +120,23 @@ def tune(
 ) -> Tuned:
     """Search parameters on the earlier races, then judge them on the later ones.
 
-    The search does not see the later races. Ratings carry over from the earlier races into the later ones,
-    with the parameters at the start as with the tuned ones.
+    The search does not see the later races. Ratings continue from the earlier races into the later ones, for
+    both the initial and the tuned parameters.
 
     Args:
         history: the races.
-        key: of the model.
-        parameters: those that differ from the model's defaults; the search starts from them.
-        search: the parameters to vary; see `dimensions`. By default all that change the objective; for
-            `Objective.FINISHES` only those that do not change ratings.
+        key: key of the model.
+        parameters: parameters that differ from the model's defaults. The search starts from them.
+        search: the parameters to vary; see `dimensions`. By default all that affect the objective or, for
+            `Objective.FINISHES`, those that do not affect ratings.
         objective: the figure to minimize.
-        share: of the races that the search sees.
+        share: share of the races that the search sees.
         effort: the size of the search.
         progress: called after each generation.
 
     Raises:
-        ModelError: see `dimensions`; also a history too short to divide, or `Objective.FINISHES` for a model
-            that does not predict finishes.
+        ModelError: see `dimensions`. Also if the history is too short to divide, or for `Objective.FINISHES`
+            if the model does not predict finishes.
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
@@ -170,13 +170,13 @@ def tune(
 def judged(
     start: RatingModel, tuned: RatingModel, earlier: History, later: History, objective: Objective
 ) -> tuple[Judged, Judged]:
-    """Judge two sets of parameters on two parts of a history, ratings carrying over into the second.
+    """Judge two parameter sets on two parts of a history, with ratings continuing into the second.
 
     Args:
-        start: the model before.
-        tuned: the model after.
+        start: the model with the initial parameters.
+        tuned: the model with the tuned parameters.
         earlier: the first races.
-        later: the following races, of the same players.
+        later: the following races, with the same players.
         objective: the figure to compare.
     """
     wanted = [objective, Objective.MISORDERED, Objective.LOG_LOSS]
@@ -201,13 +201,13 @@ def judged(
 
 
 def ranked(tuned: Sequence[Tuned]) -> list[Candidate]:
-    """Order models that were tuned on the same history by their objective on the later races.
+    """Rank models tuned on the same history by their objective on the later races.
 
     Args:
-        tuned: at least one model; all with the same objective and share.
+        tuned: at least one model, all with the same objective and share.
 
     Returns:
-        The models, best first, each with its distance to the best.
+        The models, best first, each with its distance from the best.
     """
     best = min(tuned, key=lambda each: each.later.tuned)
     candidates = [

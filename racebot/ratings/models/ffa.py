@@ -21,7 +21,9 @@ from racebot.ratings.models.single import SingleParameterModel, inherited
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
-UNFINISHED_HELP = "whether players who share a place, such as those who did not finish, were compared or drew"
+UNFINISHED_HELP = (
+    "whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)"
+)
 
 
 def normalised_results(groups: Groups) -> FloatArray:

@@ -46,16 +46,16 @@ class GaussianHurdleModel(KernelModel, ABC):
     )
     lapse: Number = parameter(
         0.0,
-        help="q of the hurdle: chance not to finish whatever the skill; below 1",
+        help="q of the hurdle: probability of a DNF regardless of skill; below 1",
         minimum=0.0,
         search=(0.0, 0.4),
     )
     finish_level: Number = parameter(
-        0.0, help="rating at which the forecast of a finish is even", search=(-8.0, 6.0)
+        0.0, help="rating at which a finish is forecast at 50 %", search=(-8.0, 6.0)
     )
     finish_width: Number = parameter(
         1.0,
-        help="width of that forecast: the larger, the less the rating matters",
+        help="width of the finish forecast: the larger, the less the rating matters",
         positive=True,
         search=(0.3, 12.0),
     )
@@ -67,12 +67,12 @@ class GaussianHurdleModel(KernelModel, ABC):
     )
     odds_doubt: Number = parameter(
         1.0,
-        help="λ of the odds: how much doubt about two skills evens them out; changes no rating",
+        help="λ of the odds: how much uncertainty evens them out; changes no rating",
         minimum=0.0,
         maximum=MOST_ODDS_DOUBT,
         search=(0.0, MOST_ODDS_DOUBT),
     )
-    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
+    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
     points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
 

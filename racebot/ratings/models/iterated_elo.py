@@ -62,11 +62,11 @@ class IteratedElo:
     initial_rating: float = parameter(1000.0, help="rating of a player before the first pass")
     initial_factor: float = parameter(0.0, help="rating of a factor before the first pass")
     pot: float = parameter(16.0, help="largest change by one pair in the first pass", positive=True)
-    passes: float = parameter(3.0, help="how many times the history is gone through", minimum=1.0)
-    decay: float = parameter(2.0, help="power of the pass's number by which its pot is divided", minimum=0.0)
+    passes: float = parameter(3.0, help="number of passes over the history", minimum=1.0)
+    decay: float = parameter(2.0, help="each pass divides the pot by its number to this power", minimum=0.0)
     spread: float = parameter(400.0, help="rating lead that makes the odds ten to one", positive=True)
-    minimum_games: float = parameter(5.0, help="races before a player moves others", minimum=0.0)
-    factor_weight: float = parameter(1.0, help="weight of the factor beside the player", minimum=0.0)
+    minimum_games: float = parameter(5.0, help="races before a player affects other ratings", minimum=0.0)
+    factor_weight: float = parameter(1.0, help="weight of the factor relative to the player", minimum=0.0)
     factor_pot: str = parameter(
         "single",
         help="whether factors move as fast as players, or by the pot again, as in the source's listing",
@@ -79,7 +79,7 @@ class IteratedElo:
     )
     unfinished: str = parameter(
         "unobserved",
-        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
         choices=("unobserved", "tie"),
     )
 

@@ -65,7 +65,7 @@ class MultiElo(SingleParameterModel):
     )
     unfinished: str = parameter(
         "unobserved",
-        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
         choices=("unobserved", "tie"),
     )
 

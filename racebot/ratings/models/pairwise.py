@@ -35,17 +35,17 @@ class PairwiseElo(SingleParameterModel):
     rates: tuple[Number, ...] = inherited("rates", (0.07,))
     combine: str = parameter(
         "sum",
-        help="how the updates of an entrant's pairs add up",
+        help="how to combine the updates of an entrant's pairs",
         choices=("sum", "mean"),
     )
     version: str = parameter(
         "exponential",
-        help="performances behind the two-player rule",
+        help="distribution of performances in the two-player rule",
         choices=("exponential", "gaussian"),
     )
     unfinished: str = parameter(
         "unobserved",
-        help="whether players who share a place, such as those who did not finish, were compared or drew",
+        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
         choices=("unobserved", "tie"),
     )
 

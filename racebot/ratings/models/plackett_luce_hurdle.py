@@ -176,13 +176,13 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         positive=True,
         search=(0.3, 5.0),
     )
-    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than by giving up")
+    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than for a forfeit")
     finish_level: Number = parameter(
-        -0.66, help="rating at which the forecast of a finish is even", search=(-6.0, 5.0)
+        -0.66, help="rating at which a finish is forecast at 50 %", search=(-6.0, 5.0)
     )
     finish_width: Number = parameter(
         1.59,
-        help="width of that forecast: the larger, the less the rating matters",
+        help="width of the finish forecast: the larger, the less the rating matters",
         positive=True,
         search=(0.3, 6.0),
     )

@@ -107,10 +107,10 @@ class ThurstoneFilter(GaussianHurdleModel):
         4.01, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
     )
     race_drift: Number = parameter(
-        0.0071, help="τ: doubt that is added before each race", minimum=0.0, search=(0.0, 0.3)
+        0.0071, help="τ: uncertainty added before each race", minimum=0.0, search=(0.0, 0.3)
     )
     daily_drift: Number = parameter(
-        0.0416, help="τ_day: doubt that is added for each day away", minimum=0.0, search=(0.0, 0.3)
+        0.0416, help="τ_day: uncertainty added for each day of absence", minimum=0.0, search=(0.0, 0.3)
     )
     conservative: Number = parameter(
         1.31, help="k of the rating μ - k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 3.0)
