@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -21,6 +21,7 @@ from racebot.ledger.store import Ledger
 from racebot.observe import metrics
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.standings.queries import Listing, new_places
 from racebot.standings.settle import Rated, Settler
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ This is far longer than the site's caches, and gives administrators time to reco
 """
 EXPIRE_AFTER = timedelta(days=90)
 """Age at which the bot gives up a race that was never recorded."""
+MARKED_PLACES = 20
+"""Places of a leaderboard within which messages mark a player's move."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
 
 
@@ -48,6 +51,7 @@ class Lifecycle:
         announce: whether to write in chat at all.
         texts: the wording.
         buttons: returns the buttons of a leaderboard's rating message.
+        listing: returns which players a leaderboard lists; None marks no new places in messages.
     """
 
     def __init__(
@@ -58,11 +62,13 @@ class Lifecycle:
         announce: bool = True,
         texts: Texts = DEFAULT_TEXTS,
         buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]] = lambda _: {},
+        listing: Callable[[Leaderboard], Listing] | None = None,
     ) -> None:
         self.settler = settler
         self._ledger: Ledger = settler.ledger
         self._clock = clock
         self._announce = announce
+        self._listing = listing
         self._texts = texts
         self._announcer = Announcer(self._ledger.outbox, clock, texts, buttons)
 
@@ -141,7 +147,11 @@ class Lifecycle:
                 edits = edits_between(previous, result) if previous is not None else []
                 named = [self._named(each) for each in rated]
                 self._announcer.announce(
-                    named, key, correction=corrections if is_correction else 0, edits=edits
+                    named,
+                    key,
+                    correction=corrections if is_correction else 0,
+                    edits=edits,
+                    moves=self._moves(named),
                 )
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
@@ -162,7 +172,7 @@ class Lifecycle:
             if self._ledger.race(result.name) is not None:
                 return False
             named = [self._named(each) for each in self.settler.preview(result)]
-            return self._announcer.announce(named)
+            return self._announcer.announce(named, moves=self._moves(named))
 
     def keep_quiet(self, name: str) -> None:
         """Write nothing more in this room's chat."""
@@ -288,6 +298,21 @@ class Lifecycle:
         """Leave hidden players out of a message."""
         hidden = self._ledger.orders.hidden()
         return replace(rated, changes=tuple(each for each in rated.changes if each.player not in hidden))
+
+    def _moves(self, rated: Sequence[Rated]) -> dict[str, dict[str, int]]:
+        """Return the new places that a message marks, by user id, by leaderboard."""
+        if self._listing is None:
+            return {}
+        return {
+            each.leaderboard.name: new_places(
+                self._ledger,
+                each.leaderboard,
+                self._listing(each.leaderboard),
+                each.changes,
+                within=MARKED_PLACES,
+            )
+            for each in rated
+        }
 
     def _forget(self, name: str) -> None:
         self._ledger.pending.remove(name)

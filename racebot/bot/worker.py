@@ -112,6 +112,7 @@ class Worker:
             announce=settings.announce,
             texts=settings.texts,
             buttons=lambda board: settings.buttons(page(settings, settler.ledger, board)),
+            listing=settings.listing,
         )
         return CategoryWorker(
             category,

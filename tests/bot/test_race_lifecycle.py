@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -760,3 +762,13 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(lifecycle: Lifecy
     lifecycle.joined(seen(FINISHED))
     lifecycle.over(seen(NEVER))
     assert ledger.pending.joined("orb") == []
+
+
+def test_a_finish_message_marks_new_places_on_the_leaderboard(ledger: Ledger, clock: Clock) -> None:
+    clock.advance(seconds=10)
+    settler = Settler(ledger, Plans(SIMPLE))
+    settler.merge([result("before", "ann bo", after=-9)], "import")
+    lifecycle = Lifecycle(settler, clock, listing=lambda _: Listing())
+    lifecycle.result_stands(result("r", "bo ann", recorded=False))
+    (text,) = waiting(ledger)
+    assert re.findall("[▲▼] [0-9]", text) == ["▲ 1", "▼ 2"]

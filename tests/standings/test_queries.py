@@ -127,6 +127,29 @@ def test_the_first_of_a_leaderboard_are_as_on_the_whole(
     assert queries.listed_count(ledger, board, listing) == len(whole.players)
 
 
+def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
+    ledger: Ledger, board: Leaderboard
+) -> None:
+    race = result("next", "ann cy zoe", after=96)
+    (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
+
+    def moves(within: int = 20, finishes: int = 0) -> dict[str, int]:
+        return queries.new_places(ledger, board, Listing(finishes), rated.changes, within=within)
+
+    predicted, alone, ranked = moves(), moves(within=1), moves(finishes=2)
+    places = {p.id: p.place for p in queries.leaderboard_report(ledger, board, Listing()).players}
+    merge(ledger, [race])
+    new = {p.id: p.place for p in queries.leaderboard_report(ledger, board, Listing()).players}
+    assert (places["id-cy"], new["id-ann"]) == (1, 1)
+    assert predicted["id-ann"] == 1
+    assert {player: abs(place) for player, place in predicted.items()} == {
+        player: new[player] for player in ("id-ann", "id-cy") if new[player] != places[player]
+    }
+    assert predicted["id-cy"] < 0
+    assert alone == {"id-ann": 1}
+    assert "id-cy" not in ranked, "one finish is too few to be listed"
+
+
 def test_an_empty_leaderboard(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
     report = queries.leaderboard_report(ledger, board, Listing(5, 5))

@@ -14,6 +14,7 @@ from racebot.standings.queries.leaderboard import (
     biggest_movers,
     leaderboard_report,
     listed_count,
+    new_places,
     placing_of,
     top_players,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "biggest_movers",
     "leaderboard_report",
     "listed_count",
+    "new_places",
     "placing_of",
     "player_report",
     "player_standing",

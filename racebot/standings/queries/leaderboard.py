@@ -13,6 +13,7 @@ from pydantic import Field
 from racebot.ledger.history import StandingBefore
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
+from racebot.races.change import Change
 from racebot.ratings import registry
 from racebot.standings.queries.listing import Listing
 
@@ -157,6 +158,43 @@ def top_players(
         limit=limit,
     )
     return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
+
+
+def new_places(
+    ledger: Ledger, board: Leaderboard, listing: Listing, changes: Sequence[Change], *, within: int
+) -> dict[str, int]:
+    """Return the new places of the players whom a race that is not settled yet will move on a leaderboard.
+
+    Args:
+        ledger: the ledger that holds the leaderboard.
+        board: the leaderboard.
+        listing: which players it lists. Players who are not listed before the race are left out.
+        changes: the changes of the race.
+        within: the last new place to return.
+
+    Returns:
+        The places by user id, below zero for a player who falls.
+    """
+    if board.id is None or not changes:
+        return {}
+    # The changed players aside, at least `within` others remain.
+    best = [standing for _, standing in top_players(ledger, board, listing, within + len(changes))]
+    latest = ledger.latest_race(board)
+    before = {standing.player: standing.rating for standing in best}
+    for change in changes:
+        standing = ledger.standing(board, change.player)
+        if standing is not None and listing.includes(standing, latest):
+            before[change.player] = standing.rating
+    model = registry.create(board.model, board.parameters)
+    ratings = model.rating(np.array([change.after for change in changes])).tolist()
+    after = before | {c.player: r for c, r in zip(changes, ratings, strict=True) if c.player in before}
+    moves = {}
+    for player in (change.player for change in changes if change.player in before):
+        old = 1 + sum(rating > before[player] for rating in before.values())
+        new = 1 + sum(rating > after[player] for rating in after.values())
+        if new != old and new <= within:
+            moves[player] = new if new < old else -new
+    return moves
 
 
 def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> Placing:
