@@ -201,10 +201,10 @@ class Texts(BaseModel):
     why_finishing: str = _text("finishing {points}", "the part of the change for finishing", "points")
     why_placing: str = _text("place {points}", "the part of the change for the place", "points")
     why_even: str = _text(
-        "finishing {points} and the place even out", "in place of both parts, where they cancel out", "points"
+        "finishing {points} and the place even out", "in place of both parts, if they cancel out", "points"
     )
     why_small: str = _text("under one point", "explains a change of ±0")
-    why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing costs no more than a forfeit")
+    why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing never costs more than a forfeit")
     why_floor: str = _text("no rating falls lower", "a limit: the lowest rating")
     why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
     why_last: str = _text("the last never gains", "a limit: last of all, or not finished")
@@ -215,10 +215,10 @@ class Texts(BaseModel):
         "{name} ({chance} to beat)", "the first opponent and the chance to beat them", "name", "chance"
     )
     why_opponent: str = _text("{name} ({chance})", "each further opponent", "name", "chance")
-    why_as_expected: str = _text("about as expected", "in place of opponents, where no result stood out")
+    why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
     why_nothing: str = _text(
         "{name} has no rated race yet.",
-        "answers !why where there is nothing to explain",
+        "answers !why if there is nothing to explain",
         "name",
         "leaderboard",
     )
@@ -228,12 +228,16 @@ class Texts(BaseModel):
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name", "chance")
     odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
     odds_none: str = _text(
-        "Odds need two known entrants, before the start.", "answers !odds where there are none"
+        "Odds need two known entrants, before the start.", "answers !odds if there are no odds"
     )
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name", "other", "leaderboard")
     versus_record: str = _text(
-        "{won}–{lost} in {met} races", "their races together, by who was ahead", "won", "lost", "met"
+        "{won}–{lost} in {met} races",
+        "their races together, and how often each was ahead",
+        "won",
+        "lost",
+        "met",
     )
     versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
     versus_unfinished: str = _text(

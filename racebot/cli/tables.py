@@ -14,7 +14,7 @@ from rich.table import Table
 from racebot.bot.status import Status
 from racebot.standings.plan import Proposal
 from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
-from racebot.standings.refit import Preview
+from racebot.standings.refit import ProposalEffect
 from racebot.text.format import signed
 from racebot.text.safe import printable
 
@@ -64,7 +64,7 @@ def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
     console.print(table)
 
 
-def print_proposal(console: Console, wanted: Proposal, effect: Preview) -> None:
+def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -> None:
     """Print the parameters that a proposal changes, and the effect on the leaderboard."""
     board, new = wanted.stored, wanted.proposed
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"

@@ -75,33 +75,33 @@ _IsTrue = Annotated[bool, BeforeValidator(lambda value: value is True)]
 _Integer = Annotated[int | None, _if(lambda value: type(value) is int)]
 
 
-class Document(BaseModel):
+class SiteDocument(BaseModel):
     """A JSON object from the site. Unused fields are ignored."""
 
     model_config = ConfigDict(strict=True)
 
 
-class UserDocument(Document):
+class UserDocument(SiteDocument):
     id: _Text = ""
     name: _Text = ""
     discriminator: Annotated[str | None, _matches(_DIGITS)] = None
     can_moderate: _IsTrue = False
 
 
-class StatusDocument(Document):
+class StatusDocument(SiteDocument):
     value: _RequiredText
 
 
-class AnyStatusDocument(Document):
+class AnyStatusDocument(SiteDocument):
     value: Annotated[str, BeforeValidator(lambda v: v if isinstance(v, str) else reprlib.repr(v))] = ""
 
 
-class GoalDocument(Document):
+class GoalDocument(SiteDocument):
     name: _Text = ""
     custom: _Truthy = False
 
 
-class TeamDocument(Document):
+class TeamDocument(SiteDocument):
     name: _Text = ""
     slug: _Text = ""
 
@@ -112,7 +112,7 @@ class TeamDocument(Document):
         return self
 
 
-class EntrantDocument(Document):
+class EntrantDocument(SiteDocument):
     status: AnyStatusDocument
     user: UserDocument | None = None
     finish_time: _Duration | None = None
@@ -120,7 +120,7 @@ class EntrantDocument(Document):
     team: Annotated[TeamDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
 
 
-class RaceDocument(Document):
+class RaceDocument(SiteDocument):
     name: _RaceName
     status: StatusDocument
     goal: GoalDocument
@@ -135,26 +135,26 @@ class RaceDocument(Document):
     entrants: Any = None
 
 
-class RoomDocument(Document):
+class RoomDocument(SiteDocument):
     name: _RaceName
     status: AnyStatusDocument
     goal: GoalDocument
 
 
-class CategoryDocument(Document):
+class CategoryDocument(SiteDocument):
     slug: _RequiredText
     name: _Text = ""
     goals: Annotated[list[_Text], BeforeValidator(_bounded)]
     current_races: Annotated[list[RoomDocument], BeforeValidator(_bounded)]
 
 
-class RacePageDocument(Document):
+class RacePageDocument(SiteDocument):
     races: list[Any]
     num_pages: int
     count: int
 
 
-class ChatMessageDocument(Document):
+class ChatMessageDocument(SiteDocument):
     id: _Text = ""
     message: Annotated[str, Field(max_length=LONGEST_MESSAGE), _or_empty] = ""
     posted_at: _Time
@@ -164,11 +164,11 @@ class ChatMessageDocument(Document):
     is_monitor: _IsTrue = False
 
 
-class ChatHistoryDocument(Document):
+class ChatHistoryDocument(SiteDocument):
     messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
 
 
-class PrivateNoteDocument(Document):
+class PrivateNoteDocument(SiteDocument):
     from_bot: _Text = ""
     to: Annotated[UserDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
 

@@ -23,7 +23,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ProposalEffect:
     """The effect of a proposal on a leaderboard.
 
     Attributes:
@@ -37,7 +37,7 @@ class Preview:
     moves: tuple[Move, ...]
 
 
-def preview(settler: Settler, proposal: Proposal, count: int = 10) -> Preview:
+def preview(settler: Settler, proposal: Proposal, count: int = 10) -> ProposalEffect:
     """Rate a leaderboard's races with the proposed parameters, without storing anything.
 
     Args:
@@ -64,7 +64,7 @@ def preview(settler: Settler, proposal: Proposal, count: int = 10) -> Preview:
         moves,
         key=lambda m: (-abs(m.place_after - m.place_before), -abs(m.points_after - m.points_before), m.name),
     )
-    return Preview(
+    return ProposalEffect(
         before=tuple(sorted(moves, key=lambda m: m.place_before)[:count]),
         after=tuple(sorted(moves, key=lambda m: m.place_after)[:count]),
         moves=tuple(move for move in distance[:count] if move.place_after != move.place_before),

@@ -155,7 +155,7 @@ def test_a_cancelled_race_that_comes_back_is_announced_and_settled(replay: Repla
     assert ledger.race("orb/r") is not None
 
 
-def test_race_with_do_not_record_undone_and_edited_to_its_end_is_settled(
+def test_undoing_do_not_record_and_cancelling_a_settled_race_are_followed(
     replay: Replay, ledger: Ledger
 ) -> None:
     replay.frame(document(OLD, 20))

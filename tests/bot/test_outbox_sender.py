@@ -441,7 +441,7 @@ async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
 async def test_a_message_dropped_at_the_last_moment_is_not_sent(
     ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind
 ) -> None:
-    """The race is given up between reading the outbox and sending."""
+    """The message is dropped between reading the outbox and sending."""
     put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
     calls = 0
 

@@ -22,7 +22,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def answered(room: FakeRoom, user: User, line: str) -> str:
-    """What is said next in a room after somebody wrote."""
+    """Post a line in a room, and return the next message."""
     before = len(said(room))
     room.say(user, line)
     await until(lambda: len(said(room)) > before)

@@ -218,7 +218,7 @@ def test_player_in_the_room_is_preferred_among_players_with_one_name(ledger: Led
         ],
         "import",
     )
-    assert "3 races" in ask(Command.RATING, "ann", by=BO), "who has raced most"
+    assert "3 races" in ask(Command.RATING, "ann", by=BO), "the player with the most races"
     room = replace(OPEN, entrants=(other,))
     assert "1 races" in ask(Command.RATING, "ann", by=BO, race=room)
 

@@ -89,7 +89,7 @@ def test_limiter_forgets_inactive_players() -> None:
         limiter.allows("r", str(person), 0)
     for person in range(5000):
         limiter.allows("r", str(person), 2 * WINDOW + person)
-    assert len(limiter) < 5000, "only those of the last minute, and what has not been looked through since"
+    assert len(limiter) < 5000, "only entries of the last minute, and those not swept since"
 
 
 def test_players_may_use_aliases_unless_a_command_has_that_name() -> None:

@@ -315,7 +315,7 @@ def test_plain_text_is_harmless(text: str) -> None:
 def test_right_to_left_names_do_not_reorder_the_text_after_them(name: str) -> None:
     """Isolated as by the Unicode Bidirectional Algorithm (UAX #9), section 2.4."""
     assert plain(name) == f"\u2068{name}\u2069"
-    assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and marks of their own are taken out"
+    assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and existing marks are removed"
 
 
 @given(users_text)
@@ -521,7 +521,7 @@ def test_meta_drops_the_last_changes_and_counts_them() -> None:
     assert made["omitted"] == 200 - kept
     assert list(made["changes"]) == [f"id-{n:03}" for n in range(kept)]
     assert META_LIMIT - 40 < len(json.dumps({"racebot": [made]}).encode()) <= META_LIMIT
-    assert len(entry["changes"]) == 200, "and what was given is not touched"
+    assert len(entry["changes"]) == 200, "and the argument is not changed"
 
 
 def test_meta_takes_from_the_longest_leaderboard() -> None:

@@ -69,7 +69,7 @@ def test_every_older_schema_leads_to_the_same_one(tmp_path: Path, stop: str) -> 
 
 
 def fill_m001(database: Database) -> None:
-    """What the first schema could hold: one race, rated on a leaderboard."""
+    """Insert data of the first schema: one race, rated on a leaderboard."""
     before = registry.create("elo-ffa").initial()
     after = registry.create("elo-ffa").rate(np.array([before, before]), outcome_of(RACE).outcome)
     points = registry.create("elo-ffa").points(np.array([before, *after])).tolist()
@@ -113,7 +113,7 @@ def read_m001(ledger: Ledger) -> None:
 
 
 def fill_m002(database: Database) -> None:
-    """What the second added: a race to look after, one that is watched, a message, half a backfill."""
+    """Insert data of the second migration: a pending race, a watched race, a message, half a backfill."""
     noon = "2026-03-01T12:00:00.000000+00:00"
     database.execute("INSERT INTO pending VALUES ('orb/q', 'orb', ?, ?, 'abc', 2)", (noon, noon))
     database.execute("INSERT INTO joined VALUES ('orb/s', 'orb')")
@@ -136,7 +136,7 @@ def read_m002(ledger: Ledger) -> None:
 
 
 def fill_m003(database: Database) -> None:
-    """What the third added: a room in which a moderator asked for quiet."""
+    """Insert data of the third migration: a room in which a moderator asked for quiet."""
     database.execute("INSERT INTO quiet VALUES ('orb/q')")
 
 
@@ -147,7 +147,7 @@ def read_m003(ledger: Ledger) -> None:
 
 
 def fill_m004(database: Database) -> None:
-    """What the fourth added: indices alone, over standings as they were."""
+    """Insert nothing: the fourth migration only added indices."""
     noon, later = "2026-03-01T12:00:00.000000+00:00", "2026-03-02T12:00:00.000000+00:00"
     database.execute(
         "INSERT INTO leaderboards VALUES (9, 'orb', 'Old Orb', '[]', 'elo-ffa', '{}', 'ignore', 'null')"
@@ -206,7 +206,7 @@ ORDERS = [
 
 
 def fill_m007(database: Database) -> None:
-    """What the seventh added: the platform that rated a sequence, and a goal that was renamed."""
+    """Insert data of the seventh migration: the platform that rated a sequence, and a renamed goal."""
     database.execute("INSERT INTO rated_on VALUES (7, 1, 'a platform')")
     database.execute("INSERT INTO renamed_goals VALUES ('orb', 'An Orb', 'Any Orb')")
 
@@ -220,7 +220,7 @@ def read_m007(ledger: Ledger) -> None:
 
 
 def fill_m008(database: Database) -> None:
-    """What the eighth added: when all past races were last read."""
+    """Insert data of the eighth migration: when all past races were last read."""
     database.execute("INSERT INTO full_reads VALUES ('orb', '2026-03-01T12:00:00+00:00')")
 
 

@@ -156,7 +156,7 @@ def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
 
 @contextmanager
 def unprivileged() -> Iterator[Path]:
-    """A folder of ours, as somebody whom permissions bind."""
+    """Return a folder that belongs to an unprivileged user, for whom permissions apply."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
     root = os.geteuid() == 0

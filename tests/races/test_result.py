@@ -92,7 +92,7 @@ def test_json_is_readable_and_leaves_out_what_is_not_known() -> None:
     )
 
 
-def test_fingerprint_does_not_depend_on_names() -> None:
+def test_fingerprint_ignores_names_order_places_and_recording() -> None:
     race = result("r", "ann bo", dnf="cy")
     print_ = race.fingerprint()
     ann, bo, cy = race.entrants
@@ -100,7 +100,7 @@ def test_fingerprint_does_not_depend_on_names() -> None:
     assert replace(race, entrants=(replace(ann, name="Anna"), bo, cy)).fingerprint() == print_, "a name"
     assert replace(race, recorded=False).fingerprint() == print_, "being recorded"
     assert replace(race, entrants=(replace(ann, place=2), bo, cy)).fingerprint() == print_, (
-        "the site's place, where there is a time"
+        "the site's place, if there is a time"
     )
 
 
@@ -201,7 +201,7 @@ def test_entrants_with_the_same_name_are_shown_with_their_discriminators() -> No
 
 
 def test_accounts_deleted_since_an_earlier_answer() -> None:
-    """Two entrants who ended alike are told apart by the one that is still there."""
+    """Of two entrants with equal results, the one that still has an account is matched first."""
     before = result("r", "ann bo", dnf="cy di")
     after = replace(
         before,

@@ -1,4 +1,4 @@
-"""What the sockets of one site share: handshake slots and the TLS context."""
+"""State that the sockets of one site share: handshake slots and the TLS context."""
 
 from __future__ import annotations
 

@@ -561,7 +561,7 @@ def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
         (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
     ],
 )
-def test_too_deeply_nested_files_are_refused_in_one_line(
+def test_absurd_values_in_files_are_refused_in_one_line(
     folder: Path, name: str, text: bytes, told: str
 ) -> None:
     (folder / name).write_bytes(text)

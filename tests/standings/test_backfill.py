@@ -59,7 +59,7 @@ class FakeList:
         return httpx.Response(200, json=body)
 
     def answered(self, page: int) -> None:
-        """What happens on the site after a page was asked for."""
+        """Change the site after a page was requested."""
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def explained(on: Rater, race: RaceResult) -> dict[str, Explanation]:
 
 
 def with_ratings(model: str, ratings: dict[str, float], **parameters: Any) -> Rater:
-    """A leaderboard on which these players start at ratings of their own."""
+    """Return a leaderboard on which these players start at different ratings."""
     made = registry.create(model, parameters)
     initial = made.initial().tolist()
     carried = {f"id-{name}": (rating, *initial[1:]) for name, rating in ratings.items()}
@@ -119,7 +119,7 @@ def test_a_dnf_always_has_the_chance_to_finish(model: str) -> None:
                 assert not why.compares
 
 
-# Who is compared with whom
+# Compared entrants
 
 
 @pytest.mark.parametrize("model", HURDLES)

@@ -390,7 +390,7 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
 
 
-def test_account_deleted_before_its_race_was_stored_stays_unknown(settler: Settler) -> None:
+def test_entrant_stored_without_an_account_forgets_no_player(settler: Settler) -> None:
     race = without_account(result("e", "zed ann bo", after=9), "zed")
     settle(settler, race)
     assert orders.forget_deleted(settler, [race, result("a", "ann bo cy")], LATER) == []

@@ -37,7 +37,7 @@ def settler(ledger: Ledger) -> Settler:
 
 @contextmanager
 def fresh(plans: Plans = PLANS) -> Iterator[Settler]:
-    """A settler with a ledger of its own."""
+    """Return a settler with its own ledger."""
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
         yield Settler(ledger, plans)
 
@@ -61,7 +61,7 @@ def changes(rated: Rated) -> dict[str, tuple[int | None, int, int]]:
 
 
 def contents(settler: Settler) -> dict[str, Any]:
-    """All that is rated, to the last bit, without ids and times of our own."""
+    """Return all ratings, to the last bit, without our ids and times."""
     return {
         f"{b.category}/{b.name}": (
             b.goals,
@@ -366,7 +366,7 @@ def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
 @given(races(goals=["Any Orb", "All Orbs"]), st.data())
 @settings(max_examples=25, deadline=None)
 def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.DataObject) -> None:
-    """Recorded, recorded anew with another result or goal, withdrawn, merged, rated by other settings."""
+    """Races are recorded, changed, moved to another goal, withdrawn, merged, and rated by other settings."""
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
     narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
     settings_ = [
@@ -847,7 +847,7 @@ def test_verify_finds_tampering_and_rebuild_repairs_it(settler: Settler, kind: s
     assert problem in problems
     assert all("\n" not in line for line in problems)
     if "result" in statement:
-        return  # there is nothing to mend a changed result with
+        return  # a changed result cannot be repaired without the site
     db.execute("PRAGMA foreign_keys = ON")
     settler.rebuild(board_of(settler))
     assert settler.verify(board_of(settler)) == []
