@@ -1,9 +1,9 @@
-"""Time from the frame that finishes a race to the bot's chat message, and the worker's memory.
+"""Measure the time from a race's last finish to the bot's chat message, and the worker's memory.
 
     python benchmarks/chat_latency.py [--races 20]
 
-Runs `racebot run` as a process of its own beside the sandbox, on this machine. The quiet time that a result
-must stand for is subtracted; what remains is the worker's own work and two trips over loopback.
+Runs `racebot run` in a separate process and the sandbox in this one. The quiet time that the bot waits for a
+stable result is subtracted, which leaves the worker's work and two trips over loopback.
 """
 
 from __future__ import annotations

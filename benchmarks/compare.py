@@ -1,11 +1,11 @@
-"""The table of docs/model.md: every model on several histories, with standard errors of the differences.
+"""Print the table in docs/model.md: every model on several histories, with paired standard errors.
 
     python benchmarks/compare.py FILE [FILE ...] [--model KEY ...] [--jobs 2]
 
 Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with the
-models' defaults. In brackets is the standard error of the difference to the first model, over races, in units
-of the last digit. Counts are of unfair-looking results: DNFs that gain, last places that gain, winners
-who lose, and finishers who would have lost less by giving up.
+models' defaults. In brackets is the standard error of the difference from the first model, over races, in
+units of the last digit. The counts are unfair-looking results: DNFs that gain, last places that gain, winners
+that lose, and finishers that would have lost less with a forfeit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WANTED = (Objective.MISORDERED, Objective.LOG_LOSS)
 
 
 def judge(key: str, history: History) -> tuple[list[Tally], Complaints]:
-    """Both figures of a model race by race, and the complaints about it."""
+    """Return both figures of a model per race, and its counts of unfair-looking results."""
     model = create(key)
     complaints = sum((Complaints.of(model, step) for step in replay(model, history)), Complaints())
     return tallies(model, history, WANTED), complaints

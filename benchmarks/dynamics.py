@@ -1,10 +1,10 @@
-"""How ratings move over years, and what players can do to them, for every model.
+"""Simulate for every model how ratings move over years, and how players could exploit them.
 
     python benchmarks/dynamics.py [--races 6000] [--model thurstone-hurdle] [--jobs 2]
 
 The simulator and its seeds are fixed. Every player has a lasting skill; a performance is the skill plus
-N(0, 1), and better players finish more often. All start as newcomers, who are shown with 1,000 points for
-every model. It prints three Markdown tables; docs/model.md says what they mean for an operator.
+N(0, 1), and better players finish more often. All start as newcomers, shown with 1,000 points for
+every model. Prints three Markdown tables, which docs/model.md explains for operators.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIELDS = (2, 6, 20, 60)
 
 
 class World:
-    """Players with skills and the states that one model gave them."""
+    """Players with their skills, and their states in one model."""
 
     def __init__(self, model: RatingModel, unfinished: float, seed: int) -> None:
         self.model = model
@@ -42,7 +42,7 @@ class World:
         self._level = logit(1.0 - unfinished)
 
     def join(self, skills: FloatArray) -> NDArray[np.intp]:
-        """Add newcomers with these skills, and return their numbers."""
+        """Add newcomers with these skills, and return their indices."""
         numbers = np.arange(self.skill.size, self.skill.size + skills.size)
         self.skill = np.concatenate([self.skill, skills])
         self.states = np.concatenate([self.states, np.tile(self.model.initial(), (skills.size, 1))])
@@ -50,7 +50,7 @@ class World:
         return numbers
 
     def race(self, entrants: NDArray[np.intp], *, unfinished: Sequence[int] = ()) -> None:
-        """Run a race by skill; the given players do not finish."""
+        """Simulate and rate a race. The players in `unfinished` do not finish."""
         skill = self.skill[entrants]
         done = self.rng.random(entrants.size) < expit(SLOPE * skill + self._level)
         done &= ~np.isin(entrants, list(unfinished))
@@ -59,7 +59,7 @@ class World:
         self.result(entrants[order], int(done.sum()))
 
     def result(self, order: NDArray[np.intp], finishers: int) -> None:
-        """Rate a race that ended in this order; all after the finishers did not finish."""
+        """Rate a race with this order, in which only the first `finishers` finished."""
         self.races += 1
         outcome = Outcome.of(
             range(finishers), unfinished=order.size - finishers, day=19_723.0 + self.races / RACES_A_DAY
@@ -67,7 +67,7 @@ class World:
         self.states[order] = self.model.rate(self.states[order], outcome)
 
     def run(self, races: int, *, turnover: int = 0, without: Sequence[int] = ()) -> None:
-        """Run races of six players on average; every `turnover` races a player leaves for a newcomer."""
+        """Simulate races of six players on average. Every `turnover` races, a newcomer replaces a player."""
         for _ in range(races):
             size = 2 + self.rng.poisson(4)
             able = self.active[~np.isin(self.active, list(without))]
@@ -77,18 +77,18 @@ class World:
                 self.join(SPREAD * self.rng.standard_normal(1))
 
     def points(self, players: NDArray[np.intp] | int) -> NDArray[np.intp]:
-        """Points above or below a newcomer's, plus 1,000."""
+        """Return points, shifted so that a newcomer has 1,000."""
         newcomer = int(self.model.points(self.model.initial()[np.newaxis])[0])
         return 1000 + self.model.points(self.states[np.atleast_1d(players)]) - newcomer
 
     def place(self, player: int) -> int:
-        """A player's place among all active players."""
+        """Return a player's place among all active players."""
         rating = self.model.rating(self.states)
         return 1 + int(np.sum(rating[self.active] > rating[player]))
 
 
 def closed_world(key: str, races: int) -> list[str]:
-    """Mean and spread of the points over time."""
+    """Return the mean and spread of points over time."""
     cells = [key]
     for unfinished, turnover in ((0.05, 0), (0.14, 0), (0.30, 0), (0.14, 20)):
         world = World(create(key), unfinished, seed=1)
@@ -102,7 +102,7 @@ def closed_world(key: str, races: int) -> list[str]:
 
 
 def gaming(key: str) -> list[str]:
-    """Points before and after what a player might try."""
+    """Return points before and after each exploit that a player might try."""
     veterans = World(create(key), 0.14, seed=2)
     veterans.run(1500)
     strong = int(np.argsort(-veterans.skill[:PLAYERS])[5])
@@ -114,7 +114,7 @@ def gaming(key: str) -> list[str]:
         return world
 
     cells = [key]
-    # Farming: against somebody who always quits, against one weak player, always last behind a veteran.
+    # Farming: racing a player who always forfeits, racing one weak player, and always finishing last.
     for finishers, against_weak in ((1, False), (2, True)):
         world = copy()
         (victim,) = [weak] if against_weak else world.join(np.zeros(1)).tolist()
@@ -133,12 +133,12 @@ def gaming(key: str) -> list[str]:
     for _ in range(3):
         world.result(ring, 10)
     cells.append(f"1000 → {world.points(int(ring[0]))[0]}")
-    # Parking: the place of a leader who stops racing, after 1,000 races of the others.
+    # Parking: the place of a leader who stops racing, after 1,000 races by others.
     world = copy()
     leader = int(np.argmax(world.model.rating(world.states)))
     world.run(1000, without=[leader])
     cells.append(f"1 → {world.place(leader)}")
-    # Sandbagging: twenty races given up on purpose, then forty raced in earnest.
+    # Sandbagging: twenty deliberate forfeits, then forty honest races.
     world = copy()
     shown = [int(world.points(strong)[0])]
     for given_up, races in ((True, 20), (False, 40)):
@@ -164,7 +164,7 @@ def gaming(key: str) -> list[str]:
 
 
 def fields(key: str) -> list[str]:
-    """The points of the best and the last of n newcomers who all finish, for fields of 2 to 60."""
+    """Return the points of the first and last of n newcomers who all finish, for fields of 2 to 60."""
     cells = [key]
     for size in FIELDS:
         world = World(create(key), 0.14, seed=4)
@@ -180,7 +180,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--races", type=int, default=6000)
-    parser.add_argument("--model", action="append", help="one model by key; may be given several times")
+    parser.add_argument("--model", action="append", help="key of a model; repeatable")
     parser.add_argument("--jobs", type=int, default=-1)
     arguments = parser.parse_args()
     keys = arguments.model or [key for key in MODELS if key not in DUELS_ONLY]
@@ -203,7 +203,7 @@ def main() -> None:
 
 
 def show(heading: list[str], rows: Iterable[list[str]]) -> None:
-    """Print a Markdown table, each row as soon as it is known."""
+    """Print a Markdown table, row by row as results arrive."""
     print(f"| {' | '.join(heading)} |")
     print("|---" * len(heading) + "|")
     for row in rows:

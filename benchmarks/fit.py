@@ -1,6 +1,6 @@
-"""The gain of fitting the default model to a category, on the second half of its races.
+"""Measure the gain from fitting the default model to a category, on the second half of its races.
 
-It fits as `racebot fit` does.
+The fit is the same as in `racebot fit`.
 
     python benchmarks/fit.py FILE [FILE ...] [--jobs 2]
 

@@ -1,9 +1,9 @@
-"""The figures of docs/model.md that other commands do not print.
+"""Print the figures in docs/model.md that no other command prints.
 
     python benchmarks/hurdle_figures.py FILE
 
-FILE is an archive, JSON saved from the site, or CSV. It prints log losses of pairs by other definitions of
-their odds, how well finishes and winners are forecast, and seasons with and without carry-over.
+FILE is an archive, JSON saved from the site, or CSV. Prints the log loss of pairs under alternative
+definitions of the odds, the quality of finish and winner forecasts, and seasons with and without carry-over.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def pairs(history: History, model: ThurstoneHurdle) -> None:
-    """Print odds by performance alone, and with finish probabilities, given that somebody finishes."""
+    """Print the log loss of odds with and without finish probabilities, given at least one finisher."""
     own = replace(model, finish_level=model.level, finish_width=model.width)
     losses: dict[str, list[FloatArray]] = {}
     for step in replay(model, history):
@@ -60,7 +60,7 @@ def pairs(history: History, model: ThurstoneHurdle) -> None:
 
 
 def finishes(history: History, model: ThurstoneHurdle) -> None:
-    """Print the forecast's two parameters, fitted on the whole history and on its first half."""
+    """Print the finish forecast's two parameters, fitted on the whole history and on its first half."""
     print("Forecast of finishes")
     for name, part in (("whole", history), ("first half", history.split(0.5)[0])):
         print(f"  {name:<12}{fit_finishes(part, model.key)}")
@@ -75,7 +75,7 @@ def finishes(history: History, model: ThurstoneHurdle) -> None:
 
 
 def winners(history: History, model: ThurstoneHurdle) -> None:
-    """Print how well each entrant's chance to win is forecast; several winners share the win."""
+    """Print the quality of win forecasts. Several winners share a win."""
     chances, won = [], []
     for step in replay(model, history):
         group = step.race.outcome.group
@@ -92,7 +92,7 @@ def winners(history: History, model: ThurstoneHurdle) -> None:
 
 
 def seasons(history: History) -> None:
-    """Print the second half from newcomers, and from the ratings of the first half."""
+    """Print the second half, starting from newcomers and from the ratings of the first half."""
     first, second = history.split(0.5)
     print("Second half: misordered pairs, log loss")
     for factor in (None, 1.0, 0.9, 0.7, 0.5):

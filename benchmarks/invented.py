@@ -1,4 +1,4 @@
-"""Invented races, for benchmarks that need more races than any category has."""
+"""Invent races, for benchmarks that need more races than any category has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def race(
     rng: random.Random,
     every: timedelta = timedelta(hours=2),
 ) -> RaceResult:
-    """Return a recorded race. One in seven entrants gives up, the rest have times."""
+    """Return a recorded race. One in seven entrants forfeits; the rest have finish times."""
     entrants = []
     for player in field:
         done = rng.random() < 0.85

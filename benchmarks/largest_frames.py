@@ -1,4 +1,7 @@
-"""What the worst frames of the largest size take to read: `python benchmarks/largest_frames.py`."""
+"""Measure the time and memory to parse the worst frames of the maximum size.
+
+python benchmarks/largest_frames.py
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from racebot.text.parse import read_json
 
 
 def repeated(opening: str, part: str, closing: str) -> str:
-    """A frame of the largest size, all but filled with one part."""
+    """Return a frame of about the maximum size, made by repeating one part."""
     return opening + part * ((LARGEST_FRAME - len(opening) - len(closing)) // len(part)) + closing
 
 

@@ -1,12 +1,11 @@
-"""What a growing ledger costs: settling, questions in chat, commands, and the worker's start.
+"""Measure how the size of the ledger affects settling, chat, commands and the worker's start.
 
     python benchmarks/ledger_size.py [--changes 10000 100000 1000000] [--folder DIR]
 
-It invents a leaderboard for each number of rating changes, with a tenth as many players, some of whom race
-far more than others, rates it through the settler, and times everything that reads or writes it: medians, and
-p99 where something is repeated. The databases are kept in --folder, if given, and used again. Commands run as
-processes of their own beside the sandbox, so that their time includes Python's start; beside it stands the
-most memory that they held.
+For each number of rating changes, it invents a leaderboard with a tenth as many players, some far more active
+than others, rates it through the settler, and times everything that reads or writes it. It prints medians,
+and p99 for repeated operations. --folder keeps the databases for the next run. Commands run in separate
+processes, so their time includes Python's start; the second figure is their peak memory.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ from racebot.standings.settle import Settler
 
 ENTRANTS = 20
 SETTLED = 200
-"""Races settled, and questions asked, to take a p99 of."""
+"""Number of races to settle for a p99."""
 AT_ONCE = 2500
-"""Races merged in one transaction while building."""
+"""Races per transaction while building a ledger."""
 EVERY = timedelta(minutes=30)
 LISTING = Listing(minimum_finishes=2, inactive_days=90)
 
@@ -68,7 +67,7 @@ class World:
         self.races = changes // ENTRANTS
 
     def result(self, number: int) -> RaceResult:
-        """The race of this number: half its field are newer players, each in turn, half are regulars."""
+        """Return race `number`. Half of its entrants are new players in turn, half are regulars."""
         half = ENTRANTS // 2
         turn = {self.names[(number * half + seat) % len(self.names)] for seat in range(half)}
         while len(turn) < ENTRANTS:
@@ -81,7 +80,7 @@ def plans() -> Plans:
 
 
 def build(database: Path, world: World) -> float:
-    """Rate all races of a world; seconds."""
+    """Rate all races of a world, and return the seconds it took."""
     begin = time.perf_counter()
     with Ledger.open(database) as ledger:
         settler = Settler(ledger, plans())
@@ -92,7 +91,7 @@ def build(database: Path, world: World) -> float:
 
 
 def timed(work: Callable[[], Any], times: int = 1) -> str:
-    """How long something takes: the median and, of many, the p99."""
+    """Return the median time of a call and, if repeated often, the p99."""
     taken = []
     for _ in range(times):
         begin = time.perf_counter()
@@ -116,7 +115,7 @@ def _duration(seconds: float) -> str:
 
 
 def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
-    """Everything that the worker does with the ledger while it runs."""
+    """Yield timings of everything the running worker does with the ledger."""
     with Ledger.open(database) as ledger:
         yield "bringing leaderboards in line at the start", timed(Settler(ledger, plans()).apply_plans, 5)
         settler = Settler(ledger, plans())
@@ -195,7 +194,7 @@ def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Ite
 
 @contextmanager
 def sandbox() -> Iterator[str]:
-    """The address of a sandbox in a process of its own."""
+    """Run a sandbox in a separate process, and yield its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "racebot", "sandbox", "--port", "0", "--category", CATEGORY],
         stdout=subprocess.PIPE,
@@ -210,7 +209,7 @@ def sandbox() -> Iterator[str]:
 
 
 def commands(database: Path, site: str, world: World, name: str) -> Iterator[tuple[str, str]]:
-    """Everything that an operator runs beside the worker, and how the worker starts."""
+    """Yield timings of the operator's commands, and of the worker's start."""
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("RACEBOT_")},
         "RACEBOT_SITE": site,
@@ -280,7 +279,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--changes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--no-commands", action="store_true", help="leave out what runs as a process")
+    parser.add_argument("--no-commands", action="store_true", help="skip the commands")
     given = parser.parse_args()
     table: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, sandbox() as site:
@@ -306,7 +305,7 @@ def main() -> None:
 
 
 def note(table: dict[str, Figures], what: str, changes: int, figure: str) -> None:
-    """Keep one figure for the table, and show it at once."""
+    """Store a figure for the table, and print it immediately."""
     table.setdefault(what, {})[str(changes)] = figure
     print(f"{changes:>9,}  {what:55} {figure}", flush=True)
 

@@ -47,14 +47,14 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
 GIVEN_UP = 120.0
-"""Seconds after which what has not happened is taken never to happen."""
+"""Seconds after which an expected event counts as missing."""
 
 
 # The sandbox's process
 
 
 class Stage:
-    """The sandbox, its rooms, and what is ordered from the other process."""
+    """The sandbox and its rooms, controlled by orders from the measuring process."""
 
     def __init__(self) -> None:
         self._rng = random.Random(1)
@@ -80,7 +80,7 @@ class Stage:
                 pipe.send(await orders[name](*arguments))
 
     async def open(self, rooms: int, entrants: int) -> None:
-        """Open so many races, each with its own entrants, and start them."""
+        """Open and start `rooms` races, each with separate entrants."""
         known = len(self._site.users)
         ids = list(people(known + rooms * entrants, self._rng))[known:]
         users = iter([self._site.add_user(f"Racer {p.removeprefix('player-')}", id=p) for p in ids])
@@ -95,7 +95,7 @@ class Stage:
         return self._misbehaviour.open_sockets
 
     async def finish(self, window: float, quiet: float) -> list[float]:
-        """Let everybody finish; seconds from each room's last finish to the bot's message, less the quiet."""
+        """Finish all races. Return seconds from each last finish to the bot's message, less the quiet."""
         return await asyncio.gather(*(self._finish(room, window, quiet) for room in self._rooms))
 
     async def _finish(self, room: FakeRoom, window: float, quiet: float) -> float:
@@ -109,7 +109,7 @@ class Stage:
         return await heard - finished - quiet
 
     async def record(self, window: float) -> list[float]:
-        """Record all races; seconds from each record to the final word on its page."""
+        """Record all races. Return seconds from each record to the final message on its page."""
         return await asyncio.gather(*(self._record(room, window) for room in self._rooms))
 
     async def _record(self, room: FakeRoom, window: float) -> float:
@@ -164,7 +164,7 @@ def _answers(frame: Frame, name: str) -> bool:
 
 
 def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:
-    """When a frame of this kind goes to the room; infinity if none does."""
+    """Return a future with the time of the first wanted frame, or infinity if there is none."""
     loop = asyncio.get_running_loop()
     heard: asyncio.Future[float] = loop.create_future()
 
@@ -197,7 +197,7 @@ def _stage(pipe: Connection, certificate: Path | None) -> None:
 
 
 class Worker:
-    """`racebot run`, and what it has used up between two looks."""
+    """A `racebot run` process, and its resource usage per stage."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class Worker:
         self._begin, self._used = time.monotonic(), 0.0
 
     def tell(self, what: str, more: str = "") -> None:
-        """Print what the worker needed for the stage that ends here."""
+        """Print the worker's resource usage in the stage that ends now."""
         now, used = time.monotonic(), cpu_seconds(self.process.pid)
         print(
             f"{what:28} {now - self._begin:6.1f} s, processor {used - self._used:6.2f} s, "
@@ -241,7 +241,7 @@ class Worker:
         self._begin, self._used = now, used
 
     def stop(self) -> None:
-        """End it, and show what it complained of."""
+        """Stop the worker, and print its exit code and first log lines."""
         self.process.terminate()
         code = self.process.wait()
         lines = self._log.read_text().splitlines()
@@ -332,7 +332,7 @@ def _measure(
 
 
 def _certificate(folder: Path) -> Path:
-    """A certificate for this machine, with its key; whom the worker is to trust stands beside it."""
+    """Create a certificate with its key for this machine, and a CA file for the worker next to it."""
     authority, made = trustme.CA(), folder / CERTIFICATE
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(made))
     usual = Path(certifi.where()).read_bytes()

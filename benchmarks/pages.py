@@ -1,10 +1,10 @@
-"""Measure time and size of pages, and the time of exports, on a large ledger.
+"""Measure the time and size of pages, and the time of exports, on a large ledger.
 
     python benchmarks/pages.py [--players 5000] [--races 12000]
 
-Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice:
-after a change of the ledger, and again from the cache. With --export, it also writes all pages as files, and
-again after one more race. --database keeps the ledger for the next run.
+Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice: after
+a change to the ledger, and again from the cache. --export also exports all pages, and again after one more
+race. --database keeps the ledger for the next run.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
 
 
 def changed(database: Path) -> None:
-    """Change the ledger in a way that no page shows."""
+    """Change the ledger without changing any page."""
     with Ledger.open(database) as ledger, ledger.transaction():
         ledger.pending.join(f"{CATEGORY}/unfinished", CATEGORY)
         ledger.pending.leave(f"{CATEGORY}/unfinished")
 
 
 async def asked(database: Path, paths: list[str]) -> None:
-    """Print time and size of each path, first and again, and the CPU time of the first."""
+    """Print the time of a first and a repeated request for each path, with CPU time and size."""
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
         app = application(database, Publication())

@@ -1,4 +1,4 @@
-"""What the system tells of a running process, for benchmarks. Linux only."""
+"""Resource usage of a running process, for benchmarks. Linux only."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 def resident_mib(pid: int) -> float:
-    """Memory that a process holds now."""
+    """Return the resident memory of a process, in MiB."""
     return _status(pid, "VmRSS")
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that a process has held; 0 for one that has ended."""
+    """Return the peak resident memory of a process, in MiB, or 0 if it has ended."""
     return _status(pid, "VmHWM")
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used, all its threads together."""
+    """Return the CPU time of a process, in seconds over all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -2,9 +2,9 @@
 
     python benchmarks/reasons.py [FILE] [--models KEY …]
 
-FILE is an archive or JSON saved from the site; without one, races are invented. For each model, prints how
-many changes there are, how many moved 3 points or more for the place, how many have a first reason that
-contradicts the place part, how many differ from the sum of their parts, how many come out "about as
+FILE is an archive or JSON saved from the site; without one, races are invented. For each model, prints the
+number of changes, how many moved 3 points or more for the place, how many have a first reason that
+contradicts the place part, how many differ from the sum of their parts, how many are explained as "about as
 expected", and how many of these moved 3 points or more for the place.
 """
 
@@ -29,9 +29,9 @@ from racebot.standings.explain import Explanation, explain_race
 from racebot.standings.rater import Rater
 
 NOTABLE = 3
-"""Points for the place from which a change wants a reason."""
+"""Least change for the place, in points, that needs a reason."""
 TWO_PLAYERS = {"elo-exponential", "elo-gaussian"}
-"""Models that rate no race of more than two."""
+"""Models that only rate two-player races."""
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def examine(key: str, results: Sequence[RaceResult]) -> Counter[str]:
-    """Count what holds of the reasons for every change of a model."""
+    """Count properties of the reasons for every change of a model."""
     counts: Counter[str] = Counter()
     rater = tally_of(key)
     for result in results:
@@ -72,18 +72,18 @@ def examine(key: str, results: Sequence[RaceResult]) -> Counter[str]:
 
 
 def contradicts(explanation: Explanation) -> bool:
-    """Whether the first reason points the other way than the place part."""
+    """Return True if the first reason has the opposite sign of the place part."""
     return any(each.places * explanation.place_points <= 0 for each in explanation.pushed)
 
 
 def adds_up(explanation: Explanation) -> bool:
-    """Whether the parts equal the change."""
+    """Return True if the parts sum to the change."""
     finish = explanation.finish_points or 0
     return finish + explanation.place_points + explanation.limit_points == explanation.change
 
 
 def large_race_seconds(entrants: int = 200) -> float:
-    """Time to explain a race of so many players, all of whom have raced before; best of five."""
+    """Return the time to explain a race of experienced players, best of five."""
     rng = random.Random(1)
     skill = people(entrants, rng)
     rater = tally_of("thurstone-hurdle")
@@ -99,13 +99,13 @@ def large_race_seconds(entrants: int = 200) -> float:
 
 
 def tally_of(key: str) -> Rater:
-    """An empty leaderboard of a model with its default parameters."""
+    """Return an empty leaderboard of a model with default parameters."""
     parameters = as_json(registry.create(key))
     return Rater(Leaderboard("bench", "All", ("All",), key, parameters, TeamPolicy.INDIVIDUAL.value))
 
 
 def invented(races: int) -> list[RaceResult]:
-    """Races of 2 to 20 out of 100 players."""
+    """Return races with 2 to 20 of 100 players."""
     rng = random.Random(1)
     skill = people(100, rng)
     return [race(n, rng.sample(sorted(skill), rng.randint(2, 20)), skill, rng) for n in range(races)]

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# As the command line sets it, and before numpy reads it.
+# Same value as on the command line. numpy reads it on import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
-    parser.add_argument("--plain", action="store_true", help="leave compiled kernels out")
+    parser.add_argument("--plain", action="store_true", help="do not use compiled kernels")
     arguments = parser.parse_args()
     if arguments.plain:
         fast.AVAILABLE = False
@@ -110,7 +110,7 @@ def _run(model: RatingModel, history: History) -> None:
 
 
 def spread(model: Any, candidates: int) -> Any:
-    """The model with each searchable number spread over its range, one value per candidate."""
+    """Return the model with each searchable number spread over its range, one value per candidate."""
     rng = np.random.default_rng(1)
     changed: dict[str, Any] = {}
     for field in declared(type(model)):
@@ -148,7 +148,7 @@ def openskill_plackett_luce(history: History) -> None:
 
 
 def plain_plackett_luce(history: History, rate: float = 0.32) -> None:
-    """Plackett-Luce, each unfinished player compared with the finishers alone, as one first writes it."""
+    """Run a straightforward Plackett-Luce, which compares each unfinished player with the finishers only."""
     ratings = np.zeros(len(history.players))
     for race in history.races:
         group = race.outcome.group
@@ -173,7 +173,7 @@ def plain_plackett_luce(history: History, rate: float = 0.32) -> None:
 
 
 def made_up(races: int, seed: int = 1) -> list[RaceResult]:
-    """A season of invented races: fields of about six, one entrant in six not finishing."""
+    """Invent a season of races with about six entrants, one in six of whom does not finish."""
     rng = random.Random(seed)
     skills = [rng.gauss(0, 1) for _ in range(155)]
     weights = [rng.expovariate(1) ** 2 for _ in skills]

@@ -1,12 +1,12 @@
-"""How rating models do in invented categories of many kinds, beside the best that is possible.
+"""Evaluate rating models on many kinds of invented categories, against the best possible forecast.
 
     python benchmarks/sensitivity.py [--seeds 10] [--races 800] [--only "many DNFs"] [--tune] [--jobs 2]
 
-Every player has a skill; a performance is the skill plus N(0, 1), and the category's rule draws who
-finishes. Models have their defaults, predict each race before rating it, and are judged on the second half of
-the races. `truth` knows the skills of the day and the rule: no model can do better except by luck.
+Every player has a skill, a performance is the skill plus N(0, 1), and finishes are drawn by the category's
+rule. Models have default parameters, predict each race before rating it, and are judged on the second half of
+the races. `truth` knows the current skills and the rule, so no model can do better except by luck.
 
-It prints means over seeds as a Markdown table: misordered pairs and log loss, the best in bold. The last
+Prints means over seeds as a Markdown table: misordered pairs and log loss, with the best in bold. The last
 column is the largest standard error of the difference in log loss between the first model and another.
 `--tune` adds the first model with parameters tuned on the first half, as `racebot tune` does it. Histories
 are spread over all cores, or with `--dask tcp://SCHEDULER:8786` over a cluster.
@@ -53,15 +53,15 @@ class Category:
     Attributes:
         players: number of players.
         spread: standard deviation of their skills.
-        entrants: mean number in a race, at least 2.
+        entrants: mean number of entrants in a race, at least 2.
         unfinished: approximate share of entrants who do not finish.
-        slope: how much skill helps to finish; 0 is pure luck.
-        quitters: share of the field, from the last place, that gives up.
+        slope: effect of skill on finishing; 0 is pure luck.
+        quitters: share of the field, from last place up, that forfeits.
         learning: skill that a player gains over the first dozen races.
         drift: standard deviation of the change of each skill over the whole history.
-        apart: share of the races within one of two groups; None for a single group.
+        apart: share of the races within one of two groups; None if there is a single group.
         lead: mean skill of the second group minus that of the first.
-        activity: 0 if all race equally often; otherwise a few race much more.
+        activity: 0 if all players race equally often; above 0, a few race much more.
     """
 
     players: int = 150
@@ -97,12 +97,12 @@ CATEGORIES = {
 
 @dataclass(frozen=True)
 class Simulated:
-    """A history and the truth behind it.
+    """A history and its true parameters.
 
     Attributes:
         history: the races.
         truth: for each race, its entrants' skills and their probabilities of finishing: shapes [n], [n].
-        mixed: for each race, whether both groups were in it.
+        mixed: for each race, True if both groups took part.
     """
 
     history: History
@@ -111,7 +111,7 @@ class Simulated:
 
 
 def simulate(category: Category, races: int, rng: np.random.Generator) -> Simulated:
-    """Draw races; those without two places to compare are drawn again."""
+    """Draw races, and redraw any without two different places."""
     names = tuple(str(player) for player in range(category.players))
     skill = rng.normal(0.0, category.spread, category.players)
     group = np.arange(category.players) % 2
@@ -155,7 +155,7 @@ def simulate(category: Category, races: int, rng: np.random.Generator) -> Simula
 
 
 def threshold(category: Category, skill: FloatArray) -> float:
-    """Find the level of the finish rule that gives the category's share of finishers."""
+    """Find the level of the finish rule that yields the category's share of finishers."""
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -167,7 +167,7 @@ def threshold(category: Category, skill: FloatArray) -> float:
 
 
 def judged(simulated: Simulated, only_mixed: bool) -> Iterator[int]:
-    """Yield the races to judge: those of the second half, all or only those with both groups."""
+    """Yield the races to judge: the second half, optionally only those with both groups."""
     for number in range(len(simulated.history) // 2, len(simulated.history)):
         if simulated.mixed[number] or not only_mixed:
             yield number
@@ -187,7 +187,7 @@ def by_model(model: RatingModel, simulated: Simulated, *, only_mixed: bool) -> t
 
 
 def by_truth(simulated: Simulated, *, only_mixed: bool) -> tuple[float, float]:
-    """Return the same for the true probabilities, given that the two places differ."""
+    """Return misordered pairs and log loss of the true probabilities, given that the places differ."""
     wrong, loss = [], []
     for number in judged(simulated, only_mixed):
         today, finishes = simulated.truth[number]

@@ -154,5 +154,5 @@ def test_an_earlier_season_is_not_judged_but_known(season: History) -> None:
 def test_an_earlier_season_must_be_over(season: History) -> None:
     first, second = season.split(0.5)
     for early, late in ((season, second), (second, first)):
-        with pytest.raises(PayloadError, match="ratings would know the future"):
+        with pytest.raises(PayloadError, match="based on the future"):
             evaluate(late, ENTRIES[:1], earlier=Earlier(early))
