@@ -1,17 +1,17 @@
-"""The worker under load: races that finish and are recorded at once, questions, and idle rooms.
+"""Load-test the worker: races that finish and are recorded together, questions, and idle rooms.
 
     python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10] [--ledger FILE] [--plain]
     python benchmarks/load.py why [--rooms 30] [--entrants 20] [--crowd 150] [--window 60] [--plain]
     python benchmarks/load.py idle [--rooms 1000] [--seconds 120] [--drops 1]
 
-`racebot run` is a process of its own with its default settings, and so is the sandbox, so that the processor
-time of each is known. `finish` lets all entrants of all rooms finish within the window, and measures the time
-from the frame that finishes a race to the bot's chat message, less the quiet time for which a result must
-stand; then it records all races within the window and measures the time to the final word on the race page.
-`why` lets each racer of a finished race of 150 press "Why?" within the window, with the limits on answers
-raised, and measures the same two times in the other rooms, which finish and are recorded meanwhile.
-`idle` joins the rooms, waits, and then breaks all sockets at once, as often as told. --ledger is where to
-start from, as `ledger_size.py` leaves one.
+`racebot run`, with default settings, and the sandbox run in separate processes, so that the CPU time of each
+is known. `finish` lets all entrants of all rooms finish within the window, and measures the time from a
+race's last finish to the bot's chat message, less the quiet time that the bot waits for a stable result. It
+then records all races within the window, and measures the time until the final message on the race page.
+`why` lets every racer of a finished race of 150 press "Why?" within the window, with raised limits on
+answers, and measures the same two times in the other rooms, which finish and are recorded meanwhile. `idle`
+joins the rooms, waits, and then breaks all sockets at once, --drops times. --ledger starts from a copy of a
+ledger, such as one that `ledger_size.py` made.
 """
 
 from __future__ import annotations
