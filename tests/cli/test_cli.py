@@ -1,4 +1,4 @@
-"""Commands as an operator types them. A process of its own is started only where that matters."""
+"""Commands as an operator types them, in this process unless a separate one matters."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def process(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# A process of its own
+# A separate process
 
 
 def test_the_command_as_a_process() -> None:
@@ -130,7 +130,7 @@ def test_an_error_of_a_process_is_one_line_and_an_exit_code() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_who_stops_reading_is_no_error(filled: Racebot) -> None:
+def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
     command = f"{sys.executable} -m racebot leaderboard --json | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)  # noqa: S602
     assert done.stdout == "["
@@ -187,7 +187,7 @@ def test_leaderboards_for_people(filled: Racebot) -> None:
     assert "Bo" not in done.out
 
 
-def test_who_is_listed_is_a_setting(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_rules_are_settings(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "2")
     assert [len(b["players"]) for b in json.loads(filled("leaderboard", "--json").out)] == [0, 0]
 
@@ -296,7 +296,7 @@ def test_a_database_that_is_none(racebot: Racebot, folder: Path) -> None:
         assert done.code == 2
 
 
-def test_a_damaged_database_is_told_of_by_verify(filled: Racebot, folder: Path) -> None:
+def test_verify_reports_a_damaged_database(filled: Racebot, folder: Path) -> None:
     path = folder / "ledger.db"
     connection = sqlite3.connect(path)
     root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'races'").fetchone()[0]
@@ -392,7 +392,7 @@ def test_an_odd_leaderboards_name_does_not_steer_the_terminal_either(racebot: Ra
 NASTY = "[red]x[/red] \x1b]0;t\x07\x9b31m\u202ey\u2028z"
 
 
-def test_json_spells_out_what_cannot_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_escapes_invisible_characters(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"name": NASTY, "kept": "雪の介 é – 😀"})
     out = capsys.readouterr().out
     assert all(line.isprintable() for line in out.split("\n"))
@@ -455,7 +455,7 @@ def test_pages_need_a_ledger(racebot: Racebot, folder: Path, command: tuple[str,
 
 
 @pytest.mark.parametrize("command", [("web",), ("export-site", "public")])
-def test_pages_that_are_not_installed_are_told(
+def test_missing_web_extra_is_reported(
     racebot: Racebot, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
@@ -464,7 +464,7 @@ def test_pages_that_are_not_installed_are_told(
     assert "pip install 'racebot[web]'" in done.complaints[0]
 
 
-def test_a_port_that_is_taken_is_told(racebot: Racebot) -> None:
+def test_a_port_in_use_is_reported(racebot: Racebot) -> None:
     racebot("import", "races.json", "--category", "orb")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = racebot("web", "--port", str(taken.getsockname()[1]))

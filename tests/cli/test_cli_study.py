@@ -107,7 +107,7 @@ def test_a_parameter_may_be_for_one_model_alone(season: Path) -> None:
         (["--model", "iterated-elo"], "whole history at once"),
     ],
 )
-def test_what_cannot_be_evaluated_is_said(season: Path, arguments: list[str], words: str) -> None:
+def test_invalid_evaluations_are_reported(season: Path, arguments: list[str], words: str) -> None:
     error = refuse("evaluate", season, *arguments)
     assert isinstance(error, ModelError)
     assert words in str(error)
@@ -215,13 +215,13 @@ def test_the_configured_model_is_judged_as_it_is_configured(
     assert entry["parameters"]["rates"] == [0.4]
 
 
-def test_what_cannot_be_written_or_judged_is_said_beforehand(season: Path) -> None:
+def test_unwritable_outputs_are_reported_before_the_work_begins(season: Path) -> None:
     for path in ("nowhere/plot.png", "plot.foo"):
         assert isinstance(refuse("evaluate", season, "--plot", path), SettingsError)
     assert isinstance(refuse("evaluate", season, "--since", "2999-01-01"), PayloadError)
 
 
-def test_what_the_objective_does_not_see_is_not_searched(season: Path) -> None:
+def test_parameters_that_do_not_affect_the_objective_are_not_searched(season: Path) -> None:
     tuned = json.loads(
         run(
             "tune",

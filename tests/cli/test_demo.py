@@ -1,4 +1,4 @@
-"""The demo, played once at high speed in a process of its own, and its recording."""
+"""The demo, played once at high speed in a separate process, and its recording."""
 
 from __future__ import annotations
 

@@ -102,5 +102,5 @@ def test_a_wrong_order_is_one_line_and_changes_nothing(racebot: Racebot, words: 
     assert names(racebot) == before
 
 
-def test_an_audit_without_orders_says_so(racebot: Racebot) -> None:
+def test_an_audit_without_orders(racebot: Racebot) -> None:
     assert racebot("audit") == (0, "no orders\n", "")

@@ -254,7 +254,7 @@ def test_a_better_place_is_never_worth_less(variant: Variant, case: Case, data: 
 
 @promise("input")
 @given(case=cases())
-def test_what_is_given_is_never_changed(variant: Variant, case: Case) -> None:
+def test_arguments_are_never_mutated(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     model, states = variant.model, case.states(variant)
     kept, group, unfinished = states.copy(), case.outcome.group.copy(), case.outcome.unfinished.copy()

@@ -65,7 +65,7 @@ def test_values_are_read_from_text_and_from_json(name: str, given: Any, value: A
         ("strict", "maybe", "not true or false"),
     ],
 )
-def test_what_a_parameter_cannot_take_is_named(name: str, given: Any, words: str) -> None:
+def test_invalid_values_are_named(name: str, given: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         from_mapping(Sample, {name: given})
 
@@ -80,7 +80,7 @@ def test_arrays_of_a_sweep_are_written_as_lists() -> None:
     assert as_json(Sample(start=cast(float, np.array([1.0, 2.0]))))["start"] == [1.0, 2.0]
 
 
-def test_only_what_is_declared_is_a_parameter() -> None:
+def test_only_declared_fields_are_parameters() -> None:
     names = ["start", "scale", "anchor", "steps", "style", "strict"]
     assert [declaration.name for declaration in declared(Sample)] == names
     assert list(defaults(Sample)) == names

@@ -19,7 +19,7 @@ def test_every_model_is_made_by_its_key(key: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_every_parameter_says_what_it_is(model: type[Any]) -> None:
+def test_every_parameter_has_a_help_text(model: type[Any]) -> None:
     for declaration in declared(model):
         words = declaration.metadata["help"]
         assert len(words) > 10

@@ -238,7 +238,7 @@ def test_entrants_are_listed_by_place_then_score_then_outcome(site: FakeSite, st
     assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Cy", "Di", "Ann", "Bo"]
 
 
-def test_what_an_entrant_may_do(finished: Make) -> None:
+def test_actions_of_an_entrant(finished: Make) -> None:
     room = finished()
     room.disqualify("Cy")
     assert [e["actions"] for e in render.entrants(room)] == [["add_comment", "undone"]] * 2 + [[]]
@@ -290,7 +290,7 @@ def test_team_members_show_their_team(site: FakeSite) -> None:
     assert race["entrants"][0]["team"]["slug"].startswith("the-reds-")
 
 
-def test_the_category_lists_what_is_not_over(site: FakeSite, started: Make, finished: Make) -> None:
+def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, finished: Make) -> None:
     finished()
     running = started()
     unlisted = site.open_race(unlisted=True)

@@ -84,7 +84,7 @@ def test_an_invitational_race_admits_accepted_users(site: FakeSite) -> None:
     assert any("Bo" in text and "removed" in text for text in chat_texts(room))
 
 
-def test_a_race_that_everybody_forfeits_is_cancelled(started: Make) -> None:
+def test_a_race_is_cancelled_if_all_entrants_forfeit(started: Make) -> None:
     room = started()
     for name in ("Ann", "Bo", "Cy"):
         room.forfeit(name)

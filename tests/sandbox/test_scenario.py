@@ -62,7 +62,7 @@ async def test_an_outsider_wins_and_the_second_is_disqualified(stage: Stage, rac
     assert {"!odds", "!why"} <= set(chat_texts(room))
 
 
-async def test_the_moderator_changes_who_won(stage: Stage, racers: list[Racer]) -> None:
+async def test_the_moderator_changes_the_winner(stage: Stage, racers: list[Racer]) -> None:
     room = await silent_edit(stage, racers)
     first, second = (racers[0].user, racers[2].user)
     assert order(room)[:2] == [second.id, first.id]
@@ -86,7 +86,7 @@ async def test_speed_divides_the_waits_of_people(site: FakeSite, clock: Clock) -
     assert fast.slept == pytest.approx(0.3)
 
 
-async def test_a_live_race_ends_when_its_last_time_says(stage: Stage, racers: list[Racer]) -> None:
+async def test_a_live_race_ends_at_its_last_finish_time(stage: Stage, racers: list[Racer]) -> None:
     room = await silent_edit(stage, racers)
     assert room.started_at is not None
     assert room.ended_at is not None
@@ -117,7 +117,7 @@ def test_the_same_seed_plays_the_same_past_races(clock: Clock) -> None:
     assert results() == results()
 
 
-def test_somebody_finishes_every_past_race(site: FakeSite) -> None:
+def test_every_past_race_has_a_finisher(site: FakeSite) -> None:
     quitters = [Racer(racer.user, 0.0, 1.0) for racer in recruit(site, 6, random.Random(8))]
     play_past_races(site, quitters, 5, random.Random(9))
     assert [sum(e.place == 1 for e in room.entrants) for room in site.past_races()] == [1] * 5

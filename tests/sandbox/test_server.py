@@ -89,7 +89,7 @@ async def test_tokens(served: Served) -> None:
         assert bad.headers["www-authenticate"] == 'Bearer error="invalid_client"'
 
 
-async def test_the_category_for_everybody_and_for_its_bot(served: Served) -> None:
+async def test_the_category_for_the_public_and_for_its_bot(served: Served) -> None:
     room = served.site.open_race(unlisted=True)
     public = await served.client.get("/sandbox/data")
     assert public.headers["cache-control"] == "public, max-age=60, must-revalidate"

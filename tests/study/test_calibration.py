@@ -72,7 +72,7 @@ def test_a_forecast_of_finishes_is_fitted(season: History) -> None:
     assert again == pytest.approx(found, rel=1e-2)
 
 
-def test_a_fitted_forecast_finds_what_was_simulated() -> None:
+def test_a_fitted_forecast_recovers_the_simulated_parameters() -> None:
     """Players of one rating, whom no race moves: 60 % finish."""
     random = np.random.default_rng(3)
     names = [f"p{i}" for i in range(8)]

@@ -38,14 +38,14 @@ def complaints(finishers: str, dnf: str, ratings: list[float], moves: list[float
     return Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
 
 
-def test_unfinished_who_gain_and_winners_who_lose() -> None:
+def test_dnfs_that_gain_and_winners_that_lose_are_counted() -> None:
     found = complaints("ann bo", "cy di ed", [5, 6, 7, 8, 9], [-1, 2, 3, 0, 1])
     assert (found.unfinished_gains, found.last_gains, found.winner_losses) == (2, 2, 1)
     found = complaints("ann bo", "", [5, 6], [1, 2])
     assert (found.unfinished_gains, found.last_gains, found.winner_losses) == (0, 1, 0)
 
 
-def test_only_what_people_see_is_a_gain() -> None:
+def test_only_gains_in_displayed_points_count() -> None:
     found = complaints("ann bo", "cy", [5, 6, 7], [-0.3, 0, 0.3])
     assert found == Complaints()
 
@@ -72,7 +72,7 @@ def test_the_listing_order() -> None:
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 1]).order_dependent == 0
 
 
-def test_a_winner_without_account_leaves_nobody_to_complain() -> None:
+def test_a_winner_without_an_account_is_not_counted() -> None:
     absent = result("r", "ann bo cy")
     entrants = tuple(
         entrant if entrant.name != "Ann" else type(entrant)(None, "Ann", entrant.status, entrant.finish_time)
@@ -99,7 +99,7 @@ class FixedLoss(Moved):
         return states - cost[:, np.newaxis]
 
 
-def test_finishers_who_would_have_lost_less_by_giving_up() -> None:
+def test_finishers_who_would_have_lost_less_with_a_forfeit() -> None:
     """Giving up costs 25: the fourth place, at 30, is worse; the third, at 20, is not. DNFs do not count."""
     (race,) = History.of([result("r", "ann bo cy di", dnf="ed")]).races
     model, before = cast(RatingModel, FixedLoss((25.0,))), np.full((5, 1), 100.0)

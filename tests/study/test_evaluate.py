@@ -113,7 +113,7 @@ def test_the_report_is_json(season: History) -> None:
     assert document["evaluations"][0]["parameters"]["unfinished"] == "tie"
 
 
-def test_progress_is_told(season: History) -> None:
+def test_progress_is_reported(season: History) -> None:
     tiny, _ = season.split(0.02)
     told: list[tuple[str, int]] = []
     evaluate(tiny, ENTRIES[:2], progress=lambda label, done: told.append((label, done)))

@@ -55,7 +55,7 @@ def test_a_fit_that_is_not_clearly_better_is_not_kept(season: History) -> None:
     assert again.fitted == ()
 
 
-def test_the_second_half_has_no_influence_on_what_is_judged(season: History) -> None:
+def test_the_second_half_does_not_influence_the_fit_it_judges(season: History) -> None:
     first, second = season.split(0.5)
     shuffled = History(season.players, season.names, first.races + second.races[::-1])
     one, two = (fit(each, "thurstone-hurdle", CERTAIN) for each in (season, shuffled))

@@ -144,7 +144,7 @@ def test_a_view_counts_its_members_and_their_pairs_by_halves() -> None:
     assert of("e").races == 1
 
 
-def test_a_view_of_nobody_has_no_figures() -> None:
+def test_an_empty_view_has_no_figures() -> None:
     found = of("x")
     assert (found.races, found.entries, found.pairs) == (0, 0, 0)
     assert all(math.isnan(value) for value in (found.misordered, found.kendall, found.mae, found.ndcg))

@@ -86,7 +86,7 @@ def test_the_later_part_has_no_influence_on_the_search(season: History) -> None:
     assert one.later.tuned != two.later.tuned
 
 
-def test_progress_is_told_after_each_generation(season: History) -> None:
+def test_progress_is_reported_after_each_generation(season: History) -> None:
     told: list[Progress] = []
     found = tune(**searched(season, progress=told.append))
     assert [progress.generation for progress in told] == [1, 2, 3]
@@ -192,7 +192,7 @@ def test_models_that_forecast_no_finish_are_refused(season: History) -> None:
         tune(**searched(season, objective=Objective.FINISHES))
 
 
-def test_dimensions_are_what_the_model_declares() -> None:
+def test_dimensions_are_those_the_model_declares() -> None:
     found = {(d.parameter, d.entry): (d.low, d.high, d.start) for d in dimensions("plackett-luce")}
     assert found[("initial_rating", None)] == (-3.0, 1.0, 0.25)
     assert [found[("rates", entry)] for entry in range(3)] == [

@@ -62,7 +62,7 @@ def test_only_pages_that_changed_are_written(filled: Ledger, folder: Path) -> No
     assert "leaderboards/orb/any-orb.html" not in same
 
 
-def test_only_files_of_its_own_are_removed(filled: Ledger, folder: Path) -> None:
+def test_export_removes_only_its_own_files(filled: Ledger, folder: Path) -> None:
     folder.mkdir()
     theirs = [folder / "CNAME", folder / "leaderboards" / "orb" / "notes.txt"]
     theirs[1].parent.mkdir(parents=True)

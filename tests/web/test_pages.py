@@ -72,7 +72,7 @@ def test_the_front_page_lists_leaderboards_by_category(merge: Merge) -> None:
     assert "1 race, 2 players, last race on 1 Mar 2026 Ann 1100 ? Bo 900 ?" in shown
 
 
-def test_front_page_of_an_empty_ledger_says_so(merge: Merge) -> None:
+def test_front_page_of_an_empty_ledger(merge: Merge) -> None:
     assert "No races have been rated yet." in text(merge([]), "index.html")
 
 
@@ -152,7 +152,7 @@ def test_gaps_are_as_short_as_possible(seconds: int, expected: str) -> None:
     assert gap(seconds) == expected
 
 
-def test_race_without_changes_says_why(merge: Merge) -> None:
+def test_race_page_explains_why_nothing_changed(merge: Merge) -> None:
     teams = result("a", "ann bo")
     teams = replace(teams, entrants=tuple(replace(e, team=e.name) for e in teams.entrants))
     plan = replace(LeaderboardPlan("trueskill"), teams=TeamPolicy.IGNORE)
@@ -195,7 +195,7 @@ def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) 
     assert "or with a rating carried over from Any Orb." in shown
 
 
-def test_explanation_says_what_a_lead_of_100_points_means(
+def test_explanation_shows_the_win_rate_of_a_100_point_lead(
     merge: Merge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "LEAST", 1)

@@ -260,7 +260,7 @@ def test_csv_files_are_streamed_and_not_cached(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/api/leaderboards/orb/any-orb/changes.csv"])
-def test_documents_are_compressed_for_readers_who_accept_it(get: Get, path: str) -> None:
+def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: str) -> None:
     plain = get(path, headers={"Accept-Encoding": "identity"})
     packed = get(path, headers={"Accept-Encoding": "gzip, br"})
     assert "content-encoding" not in plain.headers

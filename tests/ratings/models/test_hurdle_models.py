@@ -469,7 +469,7 @@ def test_learning_rates_are_those_of_the_skeleton(rating: float) -> None:
     np.testing.assert_allclose(moved[1], min(base[1], 0.0), rtol=0, atol=1e-12)
 
 
-def test_nobody_falls_below_the_floor_or_is_lifted_to_it() -> None:
+def test_ratings_do_not_cross_the_floor_in_either_direction() -> None:
     model = PlackettLuceHurdle()
     after = model.rate(np.array([[0.05], [-0.5], [3.0]]), Outcome.of([1], unfinished=2))
     assert after[:2, 0].tolist() == pytest.approx([0.05 + after[0, 0] - 0.05, -0.5])

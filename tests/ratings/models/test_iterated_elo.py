@@ -40,7 +40,7 @@ def test_pots_of_the_passes_are_those_of_the_source() -> None:
     assert ratings.players == pytest.approx([1000 + lead / 2, 1000 - lead / 2])
 
 
-def test_newcomers_move_nobody_but_newcomers() -> None:
+def test_newcomers_only_affect_newcomers() -> None:
     model = IteratedElo(passes=1.0, minimum_games=2.0)
     both_new = match([0, 1], Outcome.of([1, 2]))
     ratings = model.fit([both_new, both_new], players=3)

@@ -49,7 +49,7 @@ def test_linear_is_the_limit_of_exponential() -> None:
     assert both[1].tolist() == pytest.approx(scores(MultiElo(score_base=1.5), outcome))
 
 
-def test_those_who_tie_share_the_mean() -> None:
+def test_tied_entrants_share_the_mean() -> None:
     assert scores(MultiElo(), Outcome.of([2, 1, 2, 2])) == pytest.approx([1 / 6, 0.5, 1 / 6, 1 / 6])
     weight = [1.5**k - 1 for k in (3, 2, 1, 0)]
     tied = (weight[2] + weight[3]) / 2 / sum(weight)

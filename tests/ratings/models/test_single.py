@@ -63,7 +63,7 @@ def test_floor_stops_a_fall() -> None:
     assert after[:, 0].tolist() == [6.0, 0.25]
 
 
-def test_floor_lifts_nobody_who_is_below_already() -> None:
+def test_floor_does_not_raise_ratings_already_below_it() -> None:
     after = Ladder(floor=0.25).rate(column(0.0, -1.0), Outcome.of([1, 2]))
     assert after[:, 0].tolist() == [1.0, -1.0]
 
