@@ -16,7 +16,7 @@ from numba import njit, prange
 from numba.extending import overload, register_jitable
 from scipy.special import sici
 
-from racebot.ratings.kernel import Race
+from racebot.ratings.kernel import KernelRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models import hurdle, plackett_luce_hurdle, thurstone_filter, thurstone_hurdle
 from racebot.ratings.numerics import order_statistics, truncated_normal
@@ -212,7 +212,7 @@ def _through(rate, table, p, players, group, unfinished, bounds, days, arranged,
         a, b = bounds[r], bounds[r + 1]
         for i in range(a, b):
             before[i] = table[players[i]]
-        race = Race(group[a:b], unfinished[a:b], clamped[a:b], order[a : a + counts[r]], days[r])
+        race = KernelRace(group[a:b], unfinished[a:b], clamped[a:b], order[a : a + counts[r]], days[r])
         columns = before[a:b].T
         finish, place = np.empty(columns.shape), np.empty(columns.shape)
         if not rate(columns, race, p, finish, place, after[a:b].T):
@@ -224,19 +224,19 @@ def _through(rate, table, p, players, group, unfinished, bounds, days, arranged,
 
 @register_jitable
 def _thurstone_hurdle(before, race, p, finish, place, limit):
-    settings = thurstone_hurdle.Settings(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
+    settings = thurstone_hurdle.HurdleParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
     return thurstone_hurdle.update(before, race, settings, finish, place, limit)
 
 
 @register_jitable
 def _thurstone_filter(before, race, p, finish, place, limit):
-    settings = thurstone_filter.Settings(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
+    settings = thurstone_filter.FilterParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
     return thurstone_filter.update(before, race, settings, finish, place, limit)
 
 
 @register_jitable
 def _plackett_luce_hurdle(before, race, p, finish, place, limit):
-    settings = plackett_luce_hurdle.Settings(p[0], p[1], p[2], p[3], p[4:])
+    settings = plackett_luce_hurdle.PlackettLuceHurdleParameters(p[0], p[1], p[2], p[3], p[4:])
     return plackett_luce_hurdle.update(before, race, settings, finish, place, limit)
 
 

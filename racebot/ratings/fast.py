@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.kernel import KernelModel, Race
+from racebot.ratings.kernel import KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
@@ -100,7 +100,7 @@ def _replay_block(
             break
         for c in left:
             part = slice(bounds[at[c]], bounds[at[c] + 1])
-            race = Race.of(outcomes[at[c]])
+            race = KernelRace.of(outcomes[at[c]])
             after[c, part] = model.rate_candidate(before[c, part], race, settings[c].tolist())
             rows[c, players[part]] = after[c, part]
             at[c] += 1

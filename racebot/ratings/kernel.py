@@ -23,7 +23,7 @@ Columns = list[list[float]]
 """k columns of n numbers each. In compiled code, a two-dimensional array."""
 
 
-class Race(NamedTuple):
+class KernelRace(NamedTuple):
     """An outcome as lists of n entries, or arrays in compiled code.
 
     Attributes:
@@ -46,7 +46,7 @@ class Race(NamedTuple):
         return bool(self.worst_first) and min(self.group) != max(self.group)
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Race:
+    def of(cls, outcome: Outcome) -> KernelRace:
         """Convert an outcome."""
         group, unfinished = outcome.group.tolist(), outcome.unfinished.tolist()
         last = -1 if outcome.last_unfinished else outcome.last_group
@@ -80,7 +80,7 @@ class KernelModel(ABC):
     """Names of the kernel's parameters, in the order of its settings."""
 
     @abstractmethod
-    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         """Rate one race with one parameter set."""
 
     @cached_property
@@ -90,7 +90,7 @@ class KernelModel(ABC):
         return stack_parameters(values)
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        race = Race.of(outcome)
+        race = KernelRace.of(outcome)
         if not race.rateable:
             return states.copy()
         if states.ndim == 2 and self.settings.ndim == 1:
@@ -99,7 +99,7 @@ class KernelModel(ABC):
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
         """Return the states after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
-        race = Race.of(outcome)
+        race = KernelRace.of(outcome)
         if not race.rateable:
             return tuple((name, states.copy()) for name in Steps._fields)
         steps = self.rate_race(states.T.tolist(), race, self._values)
@@ -110,14 +110,14 @@ class KernelModel(ABC):
         values: list[float] = self.settings.tolist()
         return values
 
-    def _rate_each(self, states: FloatArray, race: Race) -> FloatArray:
+    def _rate_each(self, states: FloatArray, race: KernelRace) -> FloatArray:
         rows, settings, shape = per_candidate(states, self.settings)
         after = np.empty_like(rows)
         for new, old, values in zip(after, rows, settings.tolist(), strict=True):
             new[:] = self.rate_candidate(old, race, values)
         return after.reshape(shape)
 
-    def rate_candidate(self, states: FloatArray, race: Race, settings: Sequence[float]) -> FloatArray:
+    def rate_candidate(self, states: FloatArray, race: KernelRace, settings: Sequence[float]) -> FloatArray:
         """Rate one race with one candidate of a sweep. Return NaN if its ratings diverge."""
         try:
             return _to_rows(self.rate_race(states.T.tolist(), race, settings).limit)

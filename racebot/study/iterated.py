@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models.iterated_elo import IteratedElo, Match, Ratings
+from racebot.ratings.models.iterated_elo import FinalRatings, IteratedElo, Match
 from racebot.ratings.parameters import as_json, from_mapping
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class IteratedRating:
     """A player or a factor with its rating."""
 
     name: str
@@ -40,8 +40,8 @@ class Iterated:
 
     parameters: Mapping[str, Any]
     races: int
-    players: tuple[Rated, ...]
-    factors: tuple[Rated, ...]
+    players: tuple[IteratedRating, ...]
+    factors: tuple[IteratedRating, ...]
     judged: int
     misordered: float | None
     log_loss: float | None
@@ -112,7 +112,7 @@ def _match(
     return Match(race.players, race.outcome, np.array(known, dtype=np.intp) if complete else None)
 
 
-def _strengths(model: IteratedElo, ratings: Ratings, match: Match) -> FloatArray:
+def _strengths(model: IteratedElo, ratings: FinalRatings, match: Match) -> FloatArray:
     players: FloatArray = ratings.players[match.players]
     if match.factors is None:
         return players
@@ -120,6 +120,6 @@ def _strengths(model: IteratedElo, ratings: Ratings, match: Match) -> FloatArray
     return strengths
 
 
-def _ranked(names: tuple[str, ...], ratings: FloatArray, races: list[int]) -> tuple[Rated, ...]:
-    rows = [Rated(*row) for row in zip(names, ratings.tolist(), races, strict=True) if row[2]]
+def _ranked(names: tuple[str, ...], ratings: FloatArray, races: list[int]) -> tuple[IteratedRating, ...]:
+    rows = [IteratedRating(*row) for row in zip(names, ratings.tolist(), races, strict=True) if row[2]]
     return tuple(sorted(rows, key=lambda row: -row.rating))

@@ -115,7 +115,7 @@ class Field:
         """Return the index of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
-    def without_newcomers(self) -> Part:
+    def without_newcomers(self) -> FieldPart:
         """Return the field without players in their first race. Others move up."""
         kept = self.earlier > 0
         pairs = kept[self.better] & kept[self.worse]
@@ -131,7 +131,7 @@ class Field:
         )
         for entries in field.by_race():
             field.place[entries] = ranks(field.place[entries])
-        return Part(field, kept, pairs)
+        return FieldPart(field, kept, pairs)
 
     def by_race(self) -> Iterator[slice]:
         """Yield the entries of each race that has any, in order."""
@@ -145,7 +145,7 @@ class Field:
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
 
 
-class Part(NamedTuple):
+class FieldPart(NamedTuple):
     """A part of a field, with masks of its entries and pairs: shapes [entries], [pairs]."""
 
     field: Field
@@ -165,7 +165,7 @@ class Predictions:
     rating: FloatArray
     probability: FloatArray
 
-    def of(self, part: Part) -> Predictions:
+    def of(self, part: FieldPart) -> Predictions:
         """Return the predictions for a part of the field."""
         return Predictions(self.rating[part.entries], self.probability[part.pairs])
 

@@ -42,7 +42,7 @@ class BadQueryError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProblemDetails:
     """An error, in the format of RFC 9457: https://www.rfc-editor.org/rfc/rfc9457."""
 
     title: str
@@ -52,7 +52,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPage:
     """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
 
     page: int
@@ -80,7 +80,7 @@ class BoardSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaderboards:
+class LeaderboardsAnswer:
     """Every leaderboard."""
 
     leaderboards: Sequence[BoardSummary]
@@ -98,7 +98,7 @@ class LeaderboardPart(LeaderboardReport):
 
 
 @dataclass(frozen=True, slots=True)
-class RacesPart(Part):
+class RacesPart(ListPage):
     """One page of a leaderboard's races, newest first."""
 
     id: Id
@@ -131,7 +131,7 @@ class PlayerOnBoard(StandingOnBoard):
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class PlayerAnswer:
     """A player's standing on every leaderboard, the most recently raced first."""
 
     id: str
@@ -155,16 +155,16 @@ class RatedOnBoard(RaceOnBoard):
 
 
 @dataclass(frozen=True, slots=True)
-class RatedRace(RaceReport):
+class RaceAnswer(RaceReport):
     """A race with its result and its rating changes on every leaderboard that it counts on."""
 
     leaderboards: Sequence[RatedOnBoard]
 
 
-def all_leaderboards(view: View) -> Leaderboards:
+def all_leaderboards(view: View) -> LeaderboardsAnswer:
     """Return a summary of every leaderboard."""
     reports = [(board, view.report(board)) for board in view.boards]
-    return Leaderboards(
+    return LeaderboardsAnswer(
         [
             BoardSummary(
                 id=board.address.stem,
@@ -219,7 +219,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
     )
 
 
-def player_on_boards(view: View, player_id: str) -> Player | None:
+def player_on_boards(view: View, player_id: str) -> PlayerAnswer | None:
     """Return a player's standing on every leaderboard."""
     standings = view.standings(player_id)
     if not standings:
@@ -227,7 +227,7 @@ def player_on_boards(view: View, player_id: str) -> Player | None:
     on_boards = [
         extended(StandingOnBoard, standing, board=board.address.stem) for board, standing in standings
     ]
-    return Player(player_id, on_boards[0].name, on_boards)
+    return PlayerAnswer(player_id, on_boards[0].name, on_boards)
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
@@ -249,7 +249,7 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
     return FoundPlayers(found[:MOST_FOUND], len(found))
 
 
-def rated_race(view: View, name: str) -> RatedRace | None:
+def rated_race(view: View, name: str) -> RaceAnswer | None:
     """Return a race with its result and its rating changes on each leaderboard."""
     report = view.race(name)
     if report is None:
@@ -258,7 +258,7 @@ def rated_race(view: View, name: str) -> RatedRace | None:
         extended(RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(extended(RatedRace, report), leaderboards=on_boards)
+    return replace(extended(RaceAnswer, report), leaderboards=on_boards)
 
 
 def leaderboard_sheet(view: View, board: Board) -> Iterator[bytes]:
@@ -310,11 +310,11 @@ def _sheet(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[
         yield file.getvalue().encode(errors="replace")
 
 
-def _part(query: Mapping[str, str], total: int, *, served: bool) -> Part:
+def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:
     if not served:
-        return Part(page=1, per_page=max(total, 1), pages=1, total=total)
+        return ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
     per_page = _number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    return Part(_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
+    return ListPage(_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
 
 
 def _number(query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9) -> int:

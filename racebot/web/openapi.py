@@ -14,14 +14,14 @@ from racebot.web.api import MOST_PER_PAGE, PER_PAGE
 Schema = dict[str, Any]
 
 _ANSWERS: dict[Route, type] = {
-    addresses.ALL_DATA: api.Leaderboards,
+    addresses.ALL_DATA: api.LeaderboardsAnswer,
     addresses.DATA: api.LeaderboardPart,
     addresses.RACES_DATA: api.RacesPart,
     addresses.CHANGES_DATA: api.Changes,
     addresses.PLAYER_ON_BOARD_DATA: api.PlayerOnBoard,
-    addresses.PLAYER_DATA: api.Player,
+    addresses.PLAYER_DATA: api.PlayerAnswer,
     addresses.FIND_PLAYERS: api.FoundPlayers,
-    addresses.RACE_DATA: api.RatedRace,
+    addresses.RACE_DATA: api.RaceAnswer,
 }
 _SHEETS = {
     addresses.SHEET: "Listed players by place, as CSV",
@@ -62,13 +62,13 @@ def description(*, served: bool) -> dict[str, Any]:
     Args:
         served: True for a server; False for an export, whose `.json` files hold complete lists.
     """
-    kinds = (*_ANSWERS.values(), api.Problem)
+    kinds = (*_ANSWERS.values(), api.ProblemDetails)
     adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
     schemas, definitions = TypeAdapter.json_schemas(
         [(kind, "serialization", adapter) for kind, adapter in adapters.items()],
         ref_template="#/components/schemas/{model}",
     )
-    problem = schemas[api.Problem, "serialization"]
+    problem = schemas[api.ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
     for route, kind in _ANSWERS.items():
         if served or route not in _SERVED_ONLY:

@@ -213,7 +213,10 @@ def _failed(request: Request, error: Exception) -> Response:
 def _error(path: str, status: int, text: str, detail: str = "") -> Response:
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if path.startswith("api/"):
-        body, media_type = to_json(api.Problem(text, status, detail)).encode(), "application/problem+json"
+        body, media_type = (
+            to_json(api.ProblemDetails(text, status, detail)).encode(),
+            "application/problem+json",
+        )
     else:
         body, media_type = templating.render("error.html", path, text=text), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.kernel import Race
+from racebot.ratings.kernel import KernelRace
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 
 
 def test_a_race_as_lists() -> None:
-    race = Race.of(Outcome.of([2, 1, 3], day=7.0))
+    race = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
     assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0)
-    assert Race.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
+    assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_a_race_as_lists() -> None:
     [Outcome.of([1, 1]), Outcome.of([], unfinished=2), Outcome.of([1]), Outcome.of([1], unfinished=1)],
 )
 def test_a_race_is_rateable_as_its_outcome_is(outcome: Outcome) -> None:
-    assert Race.of(outcome).rateable == outcome.rateable
+    assert KernelRace.of(outcome).rateable == outcome.rateable
 
 
 def test_candidates_are_rated_as_if_alone() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from racebot.ratings.kernel import Race
+from racebot.ratings.kernel import KernelRace
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
 
@@ -60,7 +60,7 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
 def after_order(
     means: list[float],
     variances: list[float],
-    race: Race,
+    race: KernelRace,
     new_means: list[float],
     new_variances: list[float],
 ) -> bool:

@@ -33,7 +33,7 @@ class Match(NamedTuple):
     factors: IntArray | None = None
 
 
-class Ratings(NamedTuple):
+class FinalRatings(NamedTuple):
     """Ratings at the end of a history: players, shape [players], and factors, shape [factors]."""
 
     players: FloatArray
@@ -83,7 +83,7 @@ class IteratedElo:
         choices=("unobserved", "tie"),
     )
 
-    def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> Ratings:
+    def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
         """Return the ratings after all passes.
 
         Args:
@@ -109,7 +109,7 @@ class IteratedElo:
                 if number == 1:
                     for player in who:
                         games[player] += 1
-        return Ratings(np.array(rating), np.array(strength))
+        return FinalRatings(np.array(rating), np.array(strength))
 
     def _pairs(self, match: Match) -> Iterator[_Pair]:
         group, dropped = match.outcome.group.tolist(), match.outcome.unfinished.tolist()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from racebot.ratings.broadcast import broadcast_to, stack_parameters
-from racebot.ratings.kernel import Columns, KernelModel, Race, Steps
+from racebot.ratings.kernel import Columns, KernelModel, KernelRace, Steps
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.single import SingleParameterModel, inherited
@@ -27,7 +27,7 @@ from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
 
-class Settings(NamedTuple):
+class PlackettLuceHurdleParameters(NamedTuple):
     """The parameters of `update`. `spare_finishers` is 0 or 1, and the floor is -inf if there is none.
 
     `bends` holds the learning rates, followed by the knots.
@@ -41,7 +41,12 @@ class Settings(NamedTuple):
 
 
 def update(
-    before: Columns, race: Race, settings: Settings, finish: Columns, place: Columns, limit: Columns
+    before: Columns,
+    race: KernelRace,
+    settings: PlackettLuceHurdleParameters,
+    finish: Columns,
+    place: Columns,
+    limit: Columns,
 ) -> bool:
     """Rate one race.
 
@@ -111,7 +116,7 @@ def learning_rate(rating: float, bends: Sequence[float]) -> float:
     return bends[i - 1] + (bends[i] - bends[i - 1]) * (rating - low) / (high - low)
 
 
-def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
+def order_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
     """Return the gradient of the log-likelihood of the finishers' order, 0 for unfinished players.
 
     Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
@@ -143,7 +148,7 @@ def order_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]
     return moves, True
 
 
-def tied_gradient(ratings: list[float], race: Race) -> tuple[list[float], bool]:
+def tied_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
     """Return the gradient of `order_gradient` for finishers who share places. Not compiled."""
     moves = [0.0] * len(ratings)
     best_first = sorted(sorted(race.worst_first), key=race.group.__getitem__)
@@ -195,10 +200,10 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         knots = self.knots[: len(self.rates)]
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.rates, *knots))
 
-    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
         level, width, floor, spare, *bends = settings
-        update(before, race, Settings(level, width, floor, spare, bends), *steps)
+        update(before, race, PlackettLuceHurdleParameters(level, width, floor, spare, bends), *steps)
         return steps
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
@@ -206,7 +211,7 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         finishers = np.flatnonzero(~groups.unfinished)
         worst_first = finishers[np.argsort(-groups.label[finishers], kind="stable")]
         unfinished = groups.unfinished.tolist()
-        race = Race(groups.label.tolist(), unfinished, [], worst_first.tolist(), 0.0)
+        race = KernelRace(groups.label.tolist(), unfinished, [], worst_first.tolist(), 0.0)
         level, width = self.settings[:2].tolist()
         hurdle = [
             hurdle_gradient(rating, out, level, width)

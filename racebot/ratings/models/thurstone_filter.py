@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.broadcast import broadcast_to, start_state
-from racebot.ratings.kernel import Columns, Race, Steps
+from racebot.ratings.kernel import Columns, KernelRace, Steps
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
 from racebot.ratings.models.hurdle import (
@@ -30,7 +30,7 @@ from racebot.ratings.parameters import inherited_from, parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
 
 
-class Settings(NamedTuple):
+class FilterParameters(NamedTuple):
     """The parameters of `update`. `spare_finishers` is 0 or 1."""
 
     race_drift: float
@@ -43,7 +43,12 @@ class Settings(NamedTuple):
 
 
 def update(
-    before: Columns, race: Race, settings: Settings, finish: Columns, place: Columns, limit: Columns
+    before: Columns,
+    race: KernelRace,
+    settings: FilterParameters,
+    finish: Columns,
+    place: Columns,
+    limit: Columns,
 ) -> bool:
     """Rate one race.
 
@@ -101,7 +106,7 @@ class ThurstoneFilter(GaussianHurdleModel):
     """
 
     key: ClassVar[str] = "thurstone-filter"
-    kernel_parameters: ClassVar[tuple[str, ...]] = Settings._fields
+    kernel_parameters: ClassVar[tuple[str, ...]] = FilterParameters._fields
 
     newcomer_spread: Number = parameter(
         4.01, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
@@ -144,7 +149,7 @@ class ThurstoneFilter(GaussianHurdleModel):
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
 
-    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
-        update(before, race, Settings(*settings), *steps)
+        update(before, race, FilterParameters(*settings), *steps)
         return steps

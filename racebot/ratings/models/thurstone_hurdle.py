@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.broadcast import broadcast_to, start_state
-from racebot.ratings.kernel import Columns, Race, Steps
+from racebot.ratings.kernel import Columns, KernelRace, Steps
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
 from racebot.ratings.models.hurdle import (
@@ -33,7 +33,7 @@ from racebot.ratings.parameters import inherited_from, parameter
 from racebot.ratings.shrink import shrink_toward
 
 
-class Settings(NamedTuple):
+class HurdleParameters(NamedTuple):
     """The parameters of `update`. `spare_finishers` is 0 or 1."""
 
     newcomer_spread: float
@@ -47,7 +47,12 @@ class Settings(NamedTuple):
 
 
 def update(
-    before: Columns, race: Race, settings: Settings, finish: Columns, place: Columns, limit: Columns
+    before: Columns,
+    race: KernelRace,
+    settings: HurdleParameters,
+    finish: Columns,
+    place: Columns,
+    limit: Columns,
 ) -> bool:
     """Rate one race.
 
@@ -100,7 +105,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
     """
 
     key: ClassVar[str] = "thurstone-hurdle"
-    kernel_parameters: ClassVar[tuple[str, ...]] = Settings._fields
+    kernel_parameters: ClassVar[tuple[str, ...]] = HurdleParameters._fields
 
     newcomer_spread: Number = parameter(
         1.65, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 5.0)
@@ -133,9 +138,9 @@ class ThurstoneHurdle(GaussianHurdleModel):
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
 
-    def rate_race(self, before: Columns, race: Race, settings: Sequence[float]) -> Steps:
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
-        update(before, race, Settings(*settings), *steps)
+        update(before, race, HurdleParameters(*settings), *steps)
         return steps
 
     def rating(self, states: FloatArray) -> FloatArray:

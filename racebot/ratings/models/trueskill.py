@@ -41,8 +41,8 @@ from racebot.ratings.broadcast import start_state
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS, Arithmetic, Value
 from racebot.ratings.numerics.expectation_propagation import (
-    Comparison,
     Evidence,
+    PairComparison,
     along_chain,
     jointly,
     through_layers,
@@ -280,7 +280,7 @@ class TrueSkill:
                 tolerance=_TOLERANCE,
             )
         comparisons = [
-            [Comparison(a, b, margin_between(a, b)) for a in better for b in worse]
+            [PairComparison(a, b, margin_between(a, b)) for a in better for b in worse]
             for better, worse in pairwise(layers)
         ]
         flat = [comparison for layer in comparisons for comparison in layer]

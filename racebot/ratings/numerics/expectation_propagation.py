@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
     pull: Value
 
 
-class Comparison(NamedTuple):
+class PairComparison(NamedTuple):
     """Unit `winner` was better than unit `loser` by more than `margin`."""
 
     winner: int
@@ -148,7 +148,7 @@ def along_chain(
 def through_layers(
     means: Sequence[Value],
     variances: Sequence[Value],
-    layers: Sequence[Sequence[Comparison]],
+    layers: Sequence[Sequence[PairComparison]],
     arithmetic: Arithmetic,
     *,
     rounds: int,
@@ -210,7 +210,7 @@ def through_layers(
 def jointly(
     means: Sequence[Value],
     variances: Sequence[Value],
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[PairComparison],
     *,
     rounds: int,
     tolerance: float,

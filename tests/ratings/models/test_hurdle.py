@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.integrate import dblquad, quad
 from scipy.special import log_expit, log_ndtr, ndtr
 
-from racebot.ratings.kernel import Race
+from racebot.ratings.kernel import KernelRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import Hurdle, after_hurdle, after_order
 from racebot.ratings.models.plackett_luce_hurdle import hurdle_gradient
@@ -22,7 +22,7 @@ def after_places(
 ) -> tuple[list[float], list[float]]:
     """Means and variances after the order."""
     finishers = sorted((i for i, out in enumerate(unfinished) if not out), key=lambda i: -group[i])
-    race = Race(group, unfinished, [False] * len(group), finishers, 0.0)
+    race = KernelRace(group, unfinished, [False] * len(group), finishers, 0.0)
     new_means, new_variances = [0.0] * len(group), [0.0] * len(group)
     assert after_order(means, variances, race, new_means, new_variances)
     return new_means, new_variances

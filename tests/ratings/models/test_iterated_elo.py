@@ -7,7 +7,7 @@ import pytest
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.models.iterated_elo import IteratedElo, Match, Ratings
+from racebot.ratings.models.iterated_elo import FinalRatings, IteratedElo, Match
 
 ONE_PASS: dict[str, Any] = {"passes": 1.0, "minimum_games": 0.0}
 
@@ -127,7 +127,7 @@ def simulated(seed: int, races: int = 2500) -> tuple[list[Match], np.ndarray, np
     return history, skill, strength
 
 
-def fitted(model: IteratedElo, history: list[Match]) -> Ratings:
+def fitted(model: IteratedElo, history: list[Match]) -> FinalRatings:
     return model.fit(history, players=60, factors=8)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS
 from racebot.ratings.numerics.expectation_propagation import (
-    Comparison,
     Evidence,
+    PairComparison,
     along_chain,
     jointly,
     through_layers,
@@ -35,7 +35,7 @@ def sampled(means, variances, comparisons, *, size=2_000_000):
 
 
 def everyone(better, worse, margin=0.0):
-    return [Comparison(a, b, margin) for a in better for b in worse]
+    return [PairComparison(a, b, margin) for a in better for b in worse]
 
 
 def test_one_win_is_exact() -> None:
@@ -96,7 +96,7 @@ def test_a_row_is_a_row_by_every_schedule() -> None:
     rng = np.random.default_rng(3)
     means, variances = rng.normal(25, 8, 12).tolist(), rng.uniform(2, 90, 12).tolist()
     margins = rng.uniform(0, 1, 11).tolist()
-    row = [Comparison(i, i + 1, margin) for i, margin in enumerate(margins)]
+    row = [PairComparison(i, i + 1, margin) for i, margin in enumerate(margins)]
     chain = along_chain(means, variances, margins, [False] * 11, FLOATS, **EXACT)
     layers = through_layers(means, variances, [[c] for c in row], FLOATS, **EXACT)
     np.testing.assert_allclose(chain, layers, rtol=1e-6, atol=1e-8)
@@ -135,7 +135,7 @@ def test_candidates_are_independent() -> None:
     rng = np.random.default_rng(4)
     means, variances = rng.normal(25, 8, (6, 5)), rng.uniform(2, 90, (6, 5))
     margins = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
-    star = [[Comparison(0, 1, margins)], [Comparison(1, i, margins) for i in (2, 3, 4, 5)]]
+    star = [[PairComparison(0, 1, margins)], [PairComparison(1, i, margins) for i in (2, 3, 4, 5)]]
     circle = everyone([0, 1], [2, 3], margins) + everyone([2, 3], [4, 5], margins)
     chain = along_chain(
         list(means), list(variances), [margins] * 5, [False, True] * 2 + [True], ARRAYS, **EXACT
@@ -144,7 +144,7 @@ def test_candidates_are_independent() -> None:
     joint = jointly(list(means), list(variances), circle, **EXACT)
 
     def single(layer, c):
-        return [Comparison(a, b, float(margin[c])) for a, b, margin in layer]
+        return [PairComparison(a, b, float(margin[c])) for a, b, margin in layer]
 
     for c in range(5):
         ours = means[:, c].tolist(), variances[:, c].tolist()
