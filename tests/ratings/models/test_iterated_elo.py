@@ -106,7 +106,7 @@ def test_equal_places_are_draws_only_if_asked_for() -> None:
 
 
 def test_factors_that_are_not_rated_are_refused() -> None:
-    with pytest.raises(ModelError, match="iterated-elo: matches name factors"):
+    with pytest.raises(ModelError, match="iterated-elo: a match has factors"):
         IteratedElo().fit([match([0, 1], Outcome.of([1, 2]), [0, 0])], players=2)
 
 
