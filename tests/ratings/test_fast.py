@@ -71,7 +71,12 @@ def plain(model: RatingModel, races: list[Race]) -> FloatArray:
     return states
 
 
-@pytest.mark.parametrize("key", MODELS)
+SLOW_TO_COMPILE = {"thurstone-hurdle", "thurstone-filter"}
+
+
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=pytest.mark.long) if key in SLOW_TO_COMPILE else key for key in MODELS]
+)
 def test_compiled_replays_are_as_plain_ones(key: str) -> None:
     """One parameter set, and many that the cores share; within the error of the integrals."""
     sweep, alone = MODELS[key]
