@@ -297,10 +297,6 @@ class PageQueries:
         )
         return [NamedPlayer(*row) for row in rows]
 
-    def race_names(self) -> list[str]:
-        """Return the names of all races that count on a leaderboard."""
-        return [row[0] for row in self._all("SELECT DISTINCT race FROM rated ORDER BY race")]
-
     def race_digests(self, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
         """Return a digest of every rated race, in order, over its result, changes and players' current names.
 
