@@ -1,18 +1,14 @@
-"""The data API: the types that the addresses under `api/` return as JSON or CSV.
+"""The data API: the types that the addresses under `api/` return as JSON, and the functions that make them.
 
 The server pages long lists. An export writes each list to one file.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import islice
-from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -30,9 +26,6 @@ PER_PAGE = 100
 MOST_PER_PAGE = 1000
 MOST_FOUND = 50
 """The most players that a search by name returns."""
-RACES_IN_A_PIECE = 500
-"""Number of races to read at once while writing a CSV file of changes."""
-ROWS_IN_A_PIECE = 1000
 
 Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
 
@@ -259,55 +252,6 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
     return replace(extended(RaceAnswer, report), leaderboards=on_boards)
-
-
-def leaderboard_sheet(view: View, board: Board) -> Iterator[bytes]:
-    """Yield a leaderboard as CSV, with one row per listed player."""
-    columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
-    rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
-    return _sheet(columns, rows)
-
-
-def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterator[bytes]:
-    """Yield the rating changes of a leaderboard as CSV, in race order.
-
-    Args:
-        view: the state of the ledger.
-        board: the leaderboard.
-        after: skip the heading row and all races up to this sequence number.
-    """
-    columns = (
-        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before", "change"
-    )  # fmt: skip
-    values = attrgetter(*columns)
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        last = after or 0
-        while found := list(view.ledger.pages.changes(board.key, last, RACES_IN_A_PIECE)):
-            yield from map(values, found)
-            last = found[-1].sequence
-
-    return _sheet(columns if after is None else (), rows())
-
-
-def harmless(value: Any) -> Any:
-    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
-        return f"'{value}"
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _sheet(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
-    file = io.StringIO()
-    writer = csv.writer(file)
-    if columns:
-        writer.writerow(columns)
-    yield file.getvalue().encode()
-    while piece := list(islice(rows, ROWS_IN_A_PIECE)):
-        file.seek(0)
-        file.truncate()
-        writer.writerows([harmless(value) for value in row] for row in piece)
-        yield file.getvalue().encode(errors="replace")
 
 
 def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:

@@ -29,3 +29,7 @@ class Streamed:
 
     pieces: Callable[[], Iterator[bytes]]
     media_type: str
+
+
+Content = Document | Streamed | None
+"""The content at an address, or None if there is none."""

@@ -22,7 +22,7 @@ from racebot.errors import ExportError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings.queries import Listing
-from racebot.web import api
+from racebot.web import sheets
 from racebot.web.document import Document
 from racebot.web.inventory import File, files
 from racebot.web.pages import Pages
@@ -126,7 +126,7 @@ def _render(view: View, folder: Path, changed: Iterable[File], before: Tokens) -
     for file in changed:
         longer = None if file.log is None else file.log.listed_by(before.get(file.path, ""))
         if longer is not None and file.log is not None and (folder / file.path).exists():
-            _extend(folder / file.path, api.changes_sheet(view, file.log.board, longer))
+            _extend(folder / file.path, sheets.changes_sheet(view, file.log.board, longer))
             done.append(_Done(file.path, written=True, exists=True))
         else:
             done.append(_render_one(pages, folder, file.path))

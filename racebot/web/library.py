@@ -14,8 +14,8 @@ from pathlib import Path
 
 from racebot.ledger.store import Ledger
 from racebot.web import templating
-from racebot.web.document import Document, Streamed
-from racebot.web.pages import Content, Pages, route_of
+from racebot.web.document import Content, Document, Streamed
+from racebot.web.pages import Pages, route_of
 from racebot.web.view import Publication, View
 
 CACHE_BYTES = 32 * 2**20

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
-from racebot.text.format import to_json
-from racebot.web import addresses, api, charts, templating
+from racebot.web import addresses, charts, templating
 from racebot.web.addresses import Route
-from racebot.web.document import CSV, JSON, Document, Streamed
+from racebot.web.data import DATA, Asked
+from racebot.web.document import Content, Document
 from racebot.web.figures import RACES as RECENT, board_figures
 from racebot.web.listing_page import leaderboard_page, pager
-from racebot.web.openapi import description
 from racebot.web.player_page import player_figures
 from racebot.web.view import Board, View
 from racebot.web.words import WORDS
@@ -21,8 +20,6 @@ RACES_ON_A_PAGE = 100
 LAST_RACES = 50
 """Of a player."""
 OPPONENTS = 25
-
-Content = Document | Streamed | None
 
 
 class Pages:
@@ -56,7 +53,12 @@ class Pages:
             fields["board"] = self.view.board(fields["board"])
             if fields["board"] is None:
                 return None
-        content: Content = _CONTENT[route](self, path, route.known(query) if self.served else {}, **fields)
+        known = route.known(query) if self.served else {}
+        content: Content
+        if route in DATA:
+            content = DATA[route](Asked(self.view, path, known, self.served), **fields)
+        else:
+            content = _PAGES[route](self, path, known, **fields)
         return content
 
     # Pages
@@ -197,54 +199,6 @@ class Pages:
         )
         return Document(body)
 
-    # Data
-
-    def _openapi(self, path: str, query: Mapping[str, str]) -> Content:
-        del path, query
-        return _data(description(served=self.served))
-
-    def _all_data(self, path: str, query: Mapping[str, str]) -> Content:
-        del path, query
-        return _data(api.all_leaderboards(self.view))
-
-    def _board_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
-        del path
-        return _data(api.leaderboard(self.view, board, query, served=self.served))
-
-    def _races_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
-        del path
-        return _data(api.races_of(self.view, board, query, served=self.served))
-
-    def _changes_data(self, path: str, query: Mapping[str, str], board: Board) -> Content:
-        del path
-        return _data(api.changes(self.view, board, query)) if self.served else None
-
-    def _player_on_board_data(
-        self, path: str, query: Mapping[str, str], board: Board, player: str
-    ) -> Content:
-        del path, query
-        return _data(api.player_on_board(self.view, board, player))
-
-    def _player_data(self, path: str, query: Mapping[str, str], player: str) -> Content:
-        del path, query
-        return _data(api.player_on_boards(self.view, player))
-
-    def _find_players(self, path: str, query: Mapping[str, str]) -> Content:
-        del path
-        return _data(api.find_players(self.view, query)) if self.served else None
-
-    def _race_data(self, path: str, query: Mapping[str, str], race: str) -> Content:
-        del path, query
-        return _data(api.rated_race(self.view, race))
-
-    def _sheet(self, path: str, query: Mapping[str, str], board: Board) -> Content:
-        del path, query
-        return Streamed(lambda: api.leaderboard_sheet(self.view, board), CSV)
-
-    def _changes_sheet(self, path: str, query: Mapping[str, str], board: Board) -> Content:
-        del path, query
-        return Streamed(lambda: api.changes_sheet(self.view, board), CSV)
-
 
 def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
     """Return the route that matches a path, and the values of its fields.
@@ -254,7 +208,7 @@ def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
     path = path or addresses.FRONT.pattern
     if path.startswith("api/") and not path.endswith((".json", ".csv")):
         path += ".json"
-    found = ((route, route.match(path)) for route in _CONTENT)
+    found = ((route, route.match(path)) for route in (*_PAGES, *DATA))
     return next(((route, fields) for route, fields in found if fields is not None), None)
 
 
@@ -277,11 +231,7 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
     return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
 
 
-def _data(value: object) -> Document | None:
-    return None if value is None else Document(to_json(value).encode(errors="replace"), JSON)
-
-
-_CONTENT: Mapping[Route, Callable[..., Content]] = {
+_PAGES: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: Pages._front,
     addresses.RACE: Pages._race,
     addresses.PLAYER_ON_BOARD: Pages._player_on_board,
@@ -291,16 +241,5 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.RACES: Pages._races,
     addresses.EXPLAINED: Pages._explained,
     addresses.BOARD: Pages._board,
-    addresses.OPENAPI: Pages._openapi,
-    addresses.ALL_DATA: Pages._all_data,
-    addresses.FIND_PLAYERS: Pages._find_players,
-    addresses.RACE_DATA: Pages._race_data,
-    addresses.PLAYER_DATA: Pages._player_data,
-    addresses.PLAYER_ON_BOARD_DATA: Pages._player_on_board_data,
-    addresses.RACES_DATA: Pages._races_data,
-    addresses.CHANGES_DATA: Pages._changes_data,
-    addresses.CHANGES_SHEET: Pages._changes_sheet,
-    addresses.SHEET: Pages._sheet,
-    addresses.DATA: Pages._board_data,
 }
-"""Every route with its method. The first match wins."""
+"""Every page with its method. The first match wins."""

@@ -14,11 +14,12 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from racebot.standings.plan import LeaderboardPlan
-from racebot.web.api import BadQueryError, harmless
+from racebot.web.api import BadQueryError
 from racebot.web.document import Document
 from racebot.web.inventory import files
 from racebot.web.openapi import description
 from racebot.web.pages import Pages
+from racebot.web.sheets import cell
 from racebot.web.view import View
 
 from .conftest import RACES, Merge
@@ -178,6 +179,7 @@ def test_sheets(view: View) -> None:
     heading, *players = sheet(view, f"{BOARD}.csv")
     assert heading[:4] == ["place", "id", "name", "points"]
     assert players[0][:4] == ["1", "id-cy", "Cy", "1200"]
+    assert {row[heading.index("provisional")] for row in players} == {"true"}
     heading, *changes = sheet(view, f"{BOARD}/changes.csv")
     assert len(changes) == 7
     assert dict(zip(heading, changes[4], strict=True)) == {
@@ -207,7 +209,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
 @given(st.one_of(st.text(), st.integers(), st.none()))
 def test_numbers_and_harmless_names_stay_as_they_are(value: Any) -> None:
     if not isinstance(value, str) or value[:1].isalnum() or not value:
-        assert harmless(value) == value
+        assert cell(value) == value
 
 
 # The description

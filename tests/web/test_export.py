@@ -15,8 +15,9 @@ from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
+from racebot.web.document import Content
 from racebot.web.export import MANIFEST, Exported, export
-from racebot.web.pages import Content, Pages
+from racebot.web.pages import Pages
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE

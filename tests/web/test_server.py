@@ -18,10 +18,10 @@ from uvicorn.server import ServerState
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
-from racebot.web import api, protocol, server as server_module
-from racebot.web.document import Document, Streamed
+from racebot.web import protocol, server as server_module, sheets
+from racebot.web.document import Content, Document, Streamed
 from racebot.web.library import Cache, Library, Rendered, cache_key
-from racebot.web.pages import Content, Pages
+from racebot.web.pages import Pages
 from racebot.web.server import Desk, application, configuration
 from racebot.web.view import Publication
 
@@ -270,7 +270,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
 
 
 def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "changes_sheet", MagicMock(side_effect=AssertionError))
+    monkeypatch.setattr(sheets, "changes_sheet", MagicMock(side_effect=AssertionError))
     answer = get("/api/leaderboards/orb/any-orb/changes.csv", method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
 

@@ -1,0 +1,94 @@
+"""Map the addresses of the data API to their content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from racebot.text.format import to_json
+from racebot.web import addresses, api, sheets
+from racebot.web.addresses import Route
+from racebot.web.document import CSV, JSON, Content, Document, Streamed
+from racebot.web.openapi import description
+from racebot.web.view import Board, View
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a document is made from, besides the fields of its address.
+
+    Attributes:
+        view: the snapshot of the ledger.
+        path: the address.
+        query: the query parameters that the address accepts; empty in an export.
+        served: True for a server, False for an export.
+    """
+
+    view: View
+    path: str
+    query: Mapping[str, str]
+    served: bool
+
+
+def _openapi(asked: Asked) -> Content:
+    return _json(description(served=asked.served))
+
+
+def _leaderboards(asked: Asked) -> Content:
+    return _json(api.all_leaderboards(asked.view))
+
+
+def _leaderboard(asked: Asked, board: Board) -> Content:
+    return _json(api.leaderboard(asked.view, board, asked.query, served=asked.served))
+
+
+def _races(asked: Asked, board: Board) -> Content:
+    return _json(api.races_of(asked.view, board, asked.query, served=asked.served))
+
+
+def _changes(asked: Asked, board: Board) -> Content:
+    return _json(api.changes(asked.view, board, asked.query)) if asked.served else None
+
+
+def _player_on_board(asked: Asked, board: Board, player: str) -> Content:
+    return _json(api.player_on_board(asked.view, board, player))
+
+
+def _player(asked: Asked, player: str) -> Content:
+    return _json(api.player_on_boards(asked.view, player))
+
+
+def _find_players(asked: Asked) -> Content:
+    return _json(api.find_players(asked.view, asked.query)) if asked.served else None
+
+
+def _race(asked: Asked, race: str) -> Content:
+    return _json(api.rated_race(asked.view, race))
+
+
+def _sheet(asked: Asked, board: Board) -> Content:
+    return Streamed(lambda: sheets.leaderboard_sheet(asked.view, board), CSV)
+
+
+def _changes_sheet(asked: Asked, board: Board) -> Content:
+    return Streamed(lambda: sheets.changes_sheet(asked.view, board), CSV)
+
+
+def _json(value: object) -> Document | None:
+    return None if value is None else Document(to_json(value).encode(errors="replace"), JSON)
+
+
+DATA: Mapping[Route, Callable[..., Content]] = {
+    addresses.OPENAPI: _openapi,
+    addresses.ALL_DATA: _leaderboards,
+    addresses.FIND_PLAYERS: _find_players,
+    addresses.RACE_DATA: _race,
+    addresses.PLAYER_DATA: _player,
+    addresses.PLAYER_ON_BOARD_DATA: _player_on_board,
+    addresses.RACES_DATA: _races,
+    addresses.CHANGES_DATA: _changes,
+    addresses.CHANGES_SHEET: _changes_sheet,
+    addresses.SHEET: _sheet,
+    addresses.DATA: _leaderboard,
+}
+"""Every data address with its function, called with an `Asked` and the fields. The first match wins."""
