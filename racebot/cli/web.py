@@ -75,7 +75,7 @@ def export_site(
 def _publication(settings: Settings) -> Publication:
     from racebot.web.view import Publication  # noqa: PLC0415 - an extra of the package
 
-    return Publication(settings.listing, settings.provisional_races, settings.site)
+    return Publication(settings.listing, settings.provisional_races, settings.site, settings.pages_url or "")
 
 
 def need_web() -> None:

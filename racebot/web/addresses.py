@@ -57,7 +57,7 @@ _FIELDS = {
     "board": _Field("[^/]+/[^/]+", str, str),
     "player": _Field("[^/]+", segment, text_of),
     "race": _Field(
-        ".+",
+        "[^/]+(?:/[^/]+)*",
         lambda name: "/".join(map(segment, name.split("/"))),
         lambda path: "/".join(map(text_of, path.split("/"))),
     ),
@@ -107,6 +107,8 @@ class Route:
 _PARTS = frozenset({"page", "per_page"})
 
 FRONT = Route("index.html")
+NOT_FOUND = Route("404.html")
+"""The page that static hosts show for a missing file."""
 RACE = Route("races/{race}.html")
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html")
 PLAYER = Route("players/{player}.html")
@@ -116,6 +118,8 @@ RACES = Route("leaderboards/{board}/races.html")
 EXPLAINED = Route("leaderboards/{board}/explained.html")
 BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page"}))
 
+API = Route("api/index.html")
+API_DATA = Route("api/index.json")
 OPENAPI = Route("api/openapi.json")
 ALL_DATA = Route("api/leaderboards.json")
 RACE_DATA = Route("api/races/{race}.json")

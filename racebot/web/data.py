@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from racebot.text.format import to_json
-from racebot.web import addresses, api, sheets
+from racebot.web import addresses, api, sheets, templating
 from racebot.web.addresses import Route
 from racebot.web.document import CSV, JSON, Content, Document, Streamed
-from racebot.web.openapi import description
+from racebot.web.openapi import api_index, description
 from racebot.web.view import Board, View
 
 
@@ -28,6 +28,14 @@ class Asked:
     path: str
     query: Mapping[str, str]
     served: bool
+
+
+def _api(asked: Asked) -> Content:
+    return Document(templating.render("api.html", asked.path, index=api_index(served=asked.served)))
+
+
+def _api_data(asked: Asked) -> Content:
+    return _json(api_index(served=asked.served))
 
 
 def _openapi(asked: Asked) -> Content:
@@ -79,6 +87,8 @@ def _json(value: object) -> Document | None:
 
 
 DATA: Mapping[Route, Callable[..., Content]] = {
+    addresses.API: _api,
+    addresses.API_DATA: _api_data,
     addresses.OPENAPI: _openapi,
     addresses.ALL_DATA: _leaderboards,
     addresses.FIND_PLAYERS: _find_players,

@@ -72,8 +72,9 @@ class _BoardTokens:
 
 def files(view: View) -> Iterator[File]:
     """Yield every file of an export. A page is followed by its data file."""
+    publication = view.publication
     program = _token(
-        __version__, _sources(), repr((view.publication.provisional_races, view.publication.site))
+        __version__, _sources(), repr((publication.provisional_races, publication.site, publication.url))
     )
     names = {player.id: player.name for player in view.ledger.pages.players()}
     races: dict[str, list[str]] = defaultdict(list)
@@ -92,7 +93,8 @@ def files(view: View) -> Iterator[File]:
         for player, token in tokens.players.items():
             players[player].append(token)
 
-    for path in (addresses.OPENAPI.path(), addresses.NO_JEKYLL, *templating.ASSETS):
+    fixed = (addresses.NOT_FOUND, addresses.API, addresses.API_DATA, addresses.OPENAPI)
+    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *templating.ASSETS):
         yield File(path, program)
     for path in (addresses.FRONT.path(), addresses.ALL_DATA.path()):
         yield File(path, _token(program, *everything))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from racebot import __version__
 from racebot.web import addresses, api
@@ -13,7 +15,26 @@ from racebot.web.api import MOST_PER_PAGE, PER_PAGE
 
 Schema = dict[str, Any]
 
+
+@dataclass(frozen=True, slots=True)
+class ApiAddress:
+    """An address of the API, relative to `api/`, with its query parameters."""
+
+    address: str
+    summary: str
+    query: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiIndex:
+    """Every address of the API."""
+
+    openapi: Annotated[str, Field(description="Address of the OpenAPI description")]
+    addresses: Sequence[ApiAddress]
+
+
 _ANSWERS: dict[Route, type] = {
+    addresses.API_DATA: ApiIndex,
     addresses.ALL_DATA: api.LeaderboardsAnswer,
     addresses.DATA: api.LeaderboardPart,
     addresses.RACES_DATA: api.RacesPart,
@@ -91,6 +112,19 @@ def description(*, served: bool) -> dict[str, Any]:
     }
 
 
+def api_index(*, served: bool) -> ApiIndex:
+    """List the addresses of the API. `served` is as for `description`."""
+    listed = [
+        ApiAddress(
+            path.removeprefix("/"),
+            operations["get"]["summary"],
+            [each["name"] for each in operations["get"]["parameters"] if each["in"] == "query"],
+        )
+        for path, operations in description(served=served)["paths"].items()
+    ]
+    return ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed)
+
+
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
     fields = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -112,7 +146,9 @@ def _path(route: Route, served: bool) -> str:
     path = route.pattern.removeprefix("api")
     for field, names in _FIELDS.items():
         path = path.replace(f"{{{field}}}", "/".join(f"{{{name}}}" for name in names))
-    return path.removesuffix(".json") if served else path
+    if served:
+        path = path.removesuffix(".json").removesuffix("index")
+    return path
 
 
 def _summary(kind: type) -> str:

@@ -63,6 +63,14 @@ class Pages:
 
     # Pages
 
+    def _not_found(self, path: str, query: Mapping[str, str]) -> Content:
+        del query
+        if self.served:
+            return None
+        # A static host shows this page at any address, so its links cannot be relative.
+        root = self.view.publication.url
+        return Document(templating.render("error.html", path, root=root, text="Page not found."))
+
     def _front(self, path: str, query: Mapping[str, str]) -> Content:
         del query
         found = [(board, self.view.report(board)) for board in self.view.boards]
@@ -203,13 +211,22 @@ class Pages:
 def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
     """Return the route that matches a path, and the values of its fields.
 
-    An empty path means the front page, and `.json` may be left out.
+    An empty path means the front page. `.html` may be left out, and `.json` below `api/`.
     """
-    path = path or addresses.FRONT.pattern
-    if path.startswith("api/") and not path.endswith((".json", ".csv")):
-        path += ".json"
-    found = ((route, route.match(path)) for route in (*_PAGES, *DATA))
-    return next(((route, fields) for route, fields in found if fields is not None), None)
+    path = _INDEXES.get(path, path)
+    ending = ".json" if path.startswith("api/") else ".html"
+    for each in (path, path + ending):
+        for route in (*_PAGES, *DATA):
+            if (fields := route.match(each)) is not None:
+                return route, fields
+    return None
+
+
+_INDEXES = {
+    "": addresses.FRONT.pattern,
+    "api": addresses.API_DATA.pattern,
+    "api/": addresses.API_DATA.pattern,
+}
 
 
 def older_race_pages(total: int) -> int:
@@ -233,6 +250,7 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
 
 _PAGES: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: Pages._front,
+    addresses.NOT_FOUND: Pages._not_found,
     addresses.RACE: Pages._race,
     addresses.PLAYER_ON_BOARD: Pages._player_on_board,
     addresses.PLAYER: Pages._player,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,15 +17,16 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from racebot.errors import LedgerError
 from racebot.text.format import to_json
-from racebot.web import api, templating
+from racebot.web import addresses, api, templating
 from racebot.web.api import BadQueryError
 from racebot.web.document import HTML, Streamed
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
+from racebot.web.pages import route_of
 from racebot.web.protocol import ImpatientProtocol
 from racebot.web.view import Publication
 
@@ -85,6 +87,12 @@ def application(database: Path, publication: Publication) -> Starlette:
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
         query = dict(request.query_params)
+        if path in {"api", "api/"} and prefers_html(request.headers.get("accept", "")):
+            if path == "api":
+                return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
+            path = addresses.API.path()
+        elif path.endswith("/") and route_of(path) is None and route_of(path[:-1]) is not None:
+            return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}", 308, headers=HEADERS)
         try:
             found = await desk.document(path, query)
         except LedgerError as error:
@@ -161,7 +169,7 @@ def _response(request: Request, found: Rendered, *, lasting: bool) -> Response:
     headers = {
         **HEADERS,
         "ETag": found.tag,
-        "Vary": "Accept-Encoding",
+        "Vary": "Accept, Accept-Encoding",
         "Cache-Control": "public, max-age=31536000, immutable"
         if lasting
         else "public, max-age=0, must-revalidate",
@@ -182,6 +190,21 @@ def _streaming_response(request: Request, library: Library, path: str, media_typ
     if request.method == "HEAD":
         return Response(media_type=media_type, headers=headers)
     return StreamingResponse(pieces, media_type=media_type, headers=headers)
+
+
+def prefers_html(accept: str) -> bool:
+    """Return True if an `Accept` header ranks `text/html` above `application/json`.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1
+    """
+    ranks: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, *parameters = (each.strip().lower() for each in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        ranks[kind] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality) else 0.0
+    rest = ranks.get("*/*", 0.0)
+    html = ranks.get("text/html", ranks.get("text/*", rest))
+    return html > ranks.get("application/json", ranks.get("application/*", rest))
 
 
 def _takes_gzip(request: Request) -> bool:

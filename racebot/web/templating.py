@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -21,16 +22,17 @@ SCRIPT = "assets/table.js"
 ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=utf-8"}
 
 
-def render(template: str, path: str, **context: Any) -> bytes:
+def render(template: str, path: str, *, root: str | None = None, **context: Any) -> bytes:
     """Render a page from its template.
 
     Args:
         template: file name of the template.
         path: address of the page, from which relative links are made.
+        root: address of the pages, for a page whose links cannot be relative.
         context: values that the template shows.
     """
     found = _environment().get_template(template)
-    href = partial(link, path)
+    href = partial(link, path) if root is None else partial(_absolute, root)
     text = found.render(
         path=path, href=href, style=_asset_link(href, STYLE), script=_asset_link(href, SCRIPT), **context
     )
@@ -81,6 +83,10 @@ def gap(seconds: float) -> str:
 
 def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
+
+
+def _absolute(root: str, target: str) -> str:
+    return f"{root}/{quote(target)}"
 
 
 def _asset_link(href: Any, path: str) -> str:

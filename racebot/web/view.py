@@ -26,11 +26,13 @@ class Publication:
         listing: the rule that decides which players a leaderboard lists.
         provisional_races: number of races below which a rating is provisional.
         site: address of the site, for links to race rooms and users.
+        url: public address of the pages, without a slash at the end; empty if unknown.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
     provisional_races: int = 5
     site: str = "https://racetime.gg"
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

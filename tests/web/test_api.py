@@ -88,7 +88,6 @@ def test_invalid_queries_are_refused(view: View, path: str, query: Mapping[str, 
 @pytest.mark.parametrize(
     "path",
     [
-        "api",
         "api/nothing",
         "api/leaderboards/orb",
         "api/leaderboards/orb/other",
@@ -244,6 +243,13 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
         if media_type == "application/json":
             schema = {**content["schema"], "components": described["components"]}
             OAS31Validator(schema).validate(json.loads(found.body))
+
+
+def test_index_lists_every_address_of_the_description(view: View) -> None:
+    index = ask(view, "api/")
+    assert {f"/{each['address']}" for each in index["addresses"]} == set(description(served=True)["paths"])
+    (follow,) = (each for each in index["addresses"] if each["address"].endswith("/changes"))
+    assert follow["query"] == ["after", "limit"]
 
 
 def test_export_holds_every_path_of_its_description(view: View) -> None:

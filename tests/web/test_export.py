@@ -267,10 +267,21 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in {"href", "src", "action"}]
 
 
+@pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
+def test_page_for_missing_files_links_from_the_root(filled: Ledger, folder: Path, url: str) -> None:
+    export(filled, Publication(url=url), folder)
+    links = Links()
+    links.feed((folder / "404.html").read_text(encoding="utf-8"))
+    found = [text.partition("?")[0] for text in links.found if text.startswith(("/", "http"))]
+    assert f"{url}/index.html" in found and f"{url}/assets/style.css" in found
+    assert all(text.startswith(f"{url}/") for text in found)
+
+
 def test_every_link_leads_to_a_file_of_the_export(filled: Ledger, folder: Path) -> None:
     run(filled, folder)
     pages = list(folder.rglob("*.html"))
     assert len(pages) > 1
+    pages.remove(folder / "404.html")
     for page in pages:
         links = Links()
         links.feed(page.read_text(encoding="utf-8"))

@@ -65,6 +65,54 @@ def test_pages_load_nothing_from_other_hosts(get: Get) -> None:
         assert "unsafe" not in policy and "http" not in policy
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/index",
+        "/leaderboards/orb/any-orb",
+        "/leaderboards/orb/any-orb/races",
+        "/players/id-ann",
+        "/players/id-ann/orb/any-orb",
+        "/races/orb/a",
+    ],
+)
+def test_addresses_work_with_and_without_their_ending(get: Get, path: str) -> None:
+    short, long = get(path), get(f"{path}.html")
+    assert short.status_code == long.status_code == 200
+    assert short.content == long.content
+    slash = get(f"{path}/")
+    assert slash.status_code == 308
+    assert str(slash.url.join(slash.headers["location"])) == f"http://pages{path}"
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("accept", "page"),
+    [
+        (BROWSER, True),
+        ("text/html", True),
+        ("text/*;q=0.9, application/json;q=0.5", True),
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        ("text/html;q=0.5, application/json", False),
+        ("text/html;q=nonsense", False),
+    ],
+)
+def test_api_index_is_a_page_for_browsers_and_json_for_programs(get: Get, accept: str, page: bool) -> None:
+    answer = get("/api/", headers={"Accept": accept})
+    assert answer.headers["content-type"].startswith("text/html" if page else "application/json")
+    assert "Accept" in answer.headers["vary"]
+    assert "leaderboards/{category}/{board}" in answer.text
+
+
+def test_browser_is_led_to_the_page_of_the_api(get: Get) -> None:
+    assert get("/api", headers={"Accept": BROWSER}).headers["location"] == "api/"
+    assert "addresses" in get("/api").json()
+
+
 def test_unknown_paths_get_an_error_page(get: Get) -> None:
     answer = get("/players/../nobody/x.html")
     assert answer.status_code == 404
