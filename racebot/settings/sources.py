@@ -33,6 +33,9 @@ from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings
 from racebot.standings.plan import LeaderboardPlan, carry_problems
 from racebot.text.parse import did_you_mean
 
+KEPT_IN_FILES = ("client_id", "client_secret")
+"""Settings that a file of their own can hold, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
+
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
     """Read the settings from the environment, `.env` and `racebot.toml`, in that order of precedence.
@@ -46,10 +49,16 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     """
     directory = Path() if directory is None else directory
     given = {name: value for name, value in overrides.items() if value is not None}
-    written = _written(directory / ".env")
+    in_file, in_environment = _written(directory / ".env")
+    written = in_file | in_environment
+    secrets, unreadable = _from_files(directory, in_environment, in_file)
+    given = secrets | given
     problems = [
-        f"{name} is not a setting of racebot{hint}: correct the name or unset it"
-        for name, hint in _unknown(written)
+        *unreadable,
+        *(
+            f"{name} is not a setting of racebot{hint}: correct the name or unset it"
+            for name, hint in _unknown(written)
+        ),
     ]
     path = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
     try:
@@ -62,7 +71,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
         problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
     if folder:
         problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
-    origins = _Origins(given, written, path)
+    origins = _Origins(given, written, path, frozenset(secrets))
     try:
         settings = _sourced(directory / ".env", path)(**given)
     except ValidationError as error:
@@ -89,8 +98,8 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     return settings
 
 
-def _written(env_file: Path) -> dict[str, str]:
-    """Return the variables of `.env` and the environment by upper-case name; the environment wins.
+def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables of `.env`, and those of the environment, each by upper-case name.
 
     Raises:
         SettingsError: `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
@@ -108,17 +117,50 @@ def _written(env_file: Path) -> dict[str, str]:
             *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
         )
     values = {name.upper(): text or "" for name, text in in_file.items()}
-    values |= {name.upper(): text for name, text in os.environ.items()}
+    environment = {name.upper(): text for name, text in os.environ.items()}
     # Python decodes bytes that are not UTF-8 as lone surrogates.
-    ours = [(name, text) for name, text in values.items() if name.startswith(PREFIX)]
+    ours = [(name, text) for name, text in (values | environment).items() if name.startswith(PREFIX)]
     if broken := [name for name, text in ours if re.search("[\ud800-\udfff]", name + text)]:
         raise SettingsError(*(f"{name}: not UTF-8 text: correct the value" for name in broken))
-    return values
+    return values, environment
+
+
+def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Read the settings that a variable such as RACEBOT_CLIENT_SECRET_FILE keeps in a file of their own.
+
+    Args:
+        directory: the folder that relative paths start from.
+        sources: variables by name; earlier sources take precedence.
+
+    Returns:
+        The values by setting, and one line for each problem.
+    """
+    values: dict[str, str] = {}
+    problems: list[str] = []
+    for setting in KEPT_IN_FILES:
+        name = PREFIX + setting.upper()
+        source = next((each for each in sources if each.get(name) or each.get(f"{name}_FILE")), {})
+        path = source.get(f"{name}_FILE")
+        if not path:
+            continue
+        if source.get(name):
+            problems.append(f"{name} and {name}_FILE are both set: keep one of them")
+            continue
+        try:
+            values[setting] = (directory / path).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a readable text file"
+            problems.append(f"{name}_FILE={path!r}: {reason}: correct the path or the file")
+            continue
+        if not values[setting]:
+            problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
+    return values, problems
 
 
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield variables with our prefix that are not settings, each with a hint naming the nearest setting."""
     known = {name.upper() for name in Settings.model_fields}
+    known |= {f"{name.upper()}_FILE" for name in KEPT_IN_FILES}
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
@@ -164,10 +206,13 @@ class _Origins:
     given: Mapping[str, Any]
     written: Mapping[str, str]
     path: Path
+    in_files: frozenset[str]
 
     def place(self, name: str) -> str:
         """Return the place where a setting was set, with its name there."""
         variable = PREFIX + name.upper()
+        if name in self.in_files:
+            return f"{variable}_FILE"
         if name in self.given:
             return f"--{name}"
         return variable if self.written.get(variable) else f"{self.path}: {name}"

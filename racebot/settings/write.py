@@ -1,20 +1,33 @@
-"""Writes a model and its parameters into `.env` or `racebot.toml`, leaving everything else as it is."""
+"""Write settings into `.env` or `racebot.toml`. Everything else in the file stays as it is.
+
+A file is replaced in one step, so that an interruption leaves either the old or the new file.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import stat
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import tomlkit
-from dotenv import dotenv_values, set_key
+from dotenv import dotenv_values, set_key, unset_key
 from tomlkit.exceptions import TOMLKitError
 
 from racebot.errors import SettingsError
 from racebot.settings.model import PREFIX
 
 MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
+ENV_HEADING = """\
+# Settings of racebot. docs/reference.md lists all of them. `racebot doctor` checks them.
+# This file holds a secret: keep it private.
+"""
+"""The first lines of a new `.env`."""
+_UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
 
 
 def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str, Any]) -> Path:
@@ -42,12 +55,77 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str
     if document is not None and _prefers_toml(env):
         _put(document, model, parameters)
         return _save(toml, document)
+    return write_env(env, {MODEL: model, PARAMETERS: as_text(parameters)})
+
+
+def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
+    """Set variables in `.env`, and keep its other lines.
+
+    Args:
+        env: the path of `.env`; a new file is readable by its owner only.
+        values: values by name. None removes a variable.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        SettingsError: the file cannot be read or written, or cannot hold one of the values.
+    """
+    env = env.resolve()  # a link stays a link
     try:
-        set_key(env, MODEL, model, quote_mode="never")
-        set_key(env, PARAMETERS, as_text(parameters), quote_mode="always")
+        text = env.read_text(encoding="utf-8") if env.exists() else ENV_HEADING
+        with tempfile.TemporaryDirectory(dir=env.parent, prefix=".racebot-") as folder:
+            draft = Path(folder) / "env"
+            draft.write_text(text, encoding="utf-8")
+            for name, value in values.items():
+                if value is not None:
+                    mode = "never" if _UNQUOTED.fullmatch(value) else "always"
+                    set_key(draft, name, value, quote_mode=mode, encoding="utf-8")
+                elif name in dotenv_values(draft, encoding="utf-8"):
+                    unset_key(draft, name, encoding="utf-8")
+            read_back = dotenv_values(draft, encoding="utf-8")
+            for name, value in values.items():
+                if read_back.get(name) != value:
+                    raise SettingsError(
+                        f"{env}: {name} has characters that this file cannot hold: "
+                        "put the value into the environment instead"
+                    )
+            replace_file(env, draft.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{env}: {error}: save it as UTF-8 text") from None
     except OSError as error:
-        raise SettingsError(f"{env}: {error.strerror}: make it writable") from None
+        raise SettingsError(f"{env}: {error.strerror}: make it and its folder writable") from None
     return env
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replace a file in one step. Nobody but its owner, and the group it had, can read it.
+
+    Raises:
+        OSError: the file or its folder cannot be written.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            _keep_access(path, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _keep_access(old: Path, new: Path) -> None:
+    """Give a new file the owner, group and mode of the old one, without access for others."""
+    status = old.stat()
+    if hasattr(os, "chown"):  # not on Windows
+        own = new.stat()
+        if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+            os.chown(new, status.st_uid, status.st_gid)
+    new.chmod(stat.S_IMODE(status.st_mode) & ~0o007)
 
 
 def write_leaderboard(
@@ -119,9 +197,9 @@ def _put(table: Any, model: str, parameters: Mapping[str, Any]) -> None:
 
 def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
     try:
-        toml.write_text(tomlkit.dumps(document), encoding="utf-8")
+        replace_file(toml.resolve(), tomlkit.dumps(document))
     except OSError as error:
-        raise SettingsError(f"{toml}: {error.strerror}: make it writable") from None
+        raise SettingsError(f"{toml}: {error.strerror}: make it and its folder writable") from None
     return toml
 
 

@@ -16,7 +16,7 @@ from racebot.cli import app
 from racebot.observe.metrics import REGISTRY
 from racebot.ratings.registry import MODELS
 from racebot.settings.model import PREFIX, Settings
-from racebot.settings.sources import load
+from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.web.openapi import description
 
 ROOT = Path(__file__).parents[2]
@@ -25,14 +25,16 @@ REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 MODELS_PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
 GROUP = get_command(app)
 assert isinstance(GROUP, TyperGroup)
+VARIABLES = {PREFIX + name.upper() for name in Settings.model_fields}
+VARIABLES |= {f"{PREFIX}{name.upper()}_FILE" for name in KEPT_IN_FILES}
 COMMANDS = {name: command.help or "" for name, command in GROUP.commands.items()}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder to load settings from, in an environment without racebot's variables."""
-    for name in Settings.model_fields:
-        monkeypatch.delenv(PREFIX + name.upper(), raising=False)
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -42,9 +44,8 @@ def test_each_setting_is_documented_once() -> None:
 
 
 def test_documented_settings_exist() -> None:
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= known
-    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", REFERENCE)) <= known
+    assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= VARIABLES
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", REFERENCE)) <= VARIABLES
 
 
 def test_documented_defaults_are_the_defaults(folder: Path) -> None:
@@ -113,8 +114,7 @@ def test_documented_api_addresses_match_openapi() -> None:
 
 def test_commands_and_settings_on_the_pages_page_exist() -> None:
     assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= known
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= VARIABLES
 
 
 def test_each_metric_is_documented() -> None:

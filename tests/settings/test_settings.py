@@ -713,3 +713,61 @@ def test_leaderboard_with_its_own_listing(folder: Path) -> None:
 
 
 BOARD = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")
+
+
+# Secrets in files
+
+
+def secret_of(folder: Path) -> str:
+    secret = load(folder).client_secret
+    assert secret is not None
+    return secret.get_secret_value()
+
+
+def test_secret_is_read_from_a_file_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "secret").write_text(f"{SECRET}\n")
+    environment(monkeypatch, CLIENT_SECRET_FILE=str(folder / "secret"))
+    assert secret_of(folder) == SECRET
+
+
+def test_path_in_env_file_starts_from_its_folder(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "secret").write_text(SECRET)
+    (folder / ".env").write_text("RACEBOT_CLIENT_SECRET_FILE=secret\n")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert secret_of(folder) == SECRET
+
+
+def test_environment_beats_env_file_for_secret_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "secret").write_text(SECRET)
+    (folder / ".env").write_text("RACEBOT_CLIENT_SECRET=older\n")
+    environment(monkeypatch, CLIENT_SECRET_FILE="secret")
+    assert secret_of(folder) == SECRET
+    (folder / ".env").write_text("RACEBOT_CLIENT_SECRET_FILE=missing\n")
+    monkeypatch.delenv("RACEBOT_CLIENT_SECRET_FILE")
+    environment(monkeypatch, CLIENT_SECRET=SECRET)
+    assert secret_of(folder) == SECRET
+
+
+@pytest.mark.parametrize(
+    ("content", "variables", "name"),
+    [
+        (None, {"CLIENT_SECRET_FILE": "secret"}, "RACEBOT_CLIENT_SECRET_FILE='secret'"),
+        (b" \n", {"CLIENT_SECRET_FILE": "secret"}, "RACEBOT_CLIENT_SECRET_FILE='secret'"),
+        (b"\xff", {"CLIENT_ID_FILE": "secret"}, "RACEBOT_CLIENT_ID_FILE='secret'"),
+        (b"a", {"CLIENT_SECRET_FILE": "secret", "CLIENT_SECRET": SECRET}, "are both set"),
+        (b"a", {"CLIENT_SECRET_FILES": "secret"}, "RACEBOT_CLIENT_SECRET_FILES"),
+    ],
+)
+def test_unusable_secret_file_is_named(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes | None,
+    variables: dict[str, str],
+    name: str,
+) -> None:
+    if content is not None:
+        (folder / "secret").write_bytes(content)
+    environment(monkeypatch, **variables)
+    assert any(name in problem for problem in problems())

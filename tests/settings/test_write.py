@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.write import write_leaderboard, write_model
+from racebot.settings.write import write_env, write_leaderboard, write_model
 
 PARAMETERS = {"newcomer_spread": 1.5, "spare_finishers": False}
 
@@ -88,3 +89,56 @@ def test_a_broken_toml_is_named(folder: Path) -> None:
     (folder / "racebot.toml").write_text("model = \n")
     with pytest.raises(SettingsError, match=r"racebot\.toml"):
         write_model(folder, folder / "racebot.toml", "trueskill", {})
+
+
+AWKWARD = "p'ä \"s\\ #x; =1"
+
+
+def test_new_env_is_readable_by_its_owner_only(folder: Path) -> None:
+    env = write_env(folder / ".env", {"RACEBOT_CATEGORY": "orb", "RACEBOT_CLIENT_SECRET": AWKWARD})
+    assert stat.S_IMODE(env.stat().st_mode) == 0o600
+    settings = load(folder)
+    assert settings.category == "orb"
+    assert settings.client_secret is not None
+    assert settings.client_secret.get_secret_value() == AWKWARD
+
+
+def test_rewritten_env_keeps_comments_group_access_and_link(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    real = folder / "elsewhere" / "settings"
+    real.write_text("# ours\nRACEBOT_CATEGORY=orb\nOTHER='a b' # theirs\n", encoding="utf-8")
+    real.chmod(0o644)
+    (folder / ".env").symlink_to(real)
+    write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr"})
+    assert real.read_text(encoding="utf-8") == "# ours\nRACEBOT_CATEGORY=smr\nOTHER='a b' # theirs\n"
+    assert (folder / ".env").is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_removed_variable_is_gone_from_env(folder: Path) -> None:
+    (folder / ".env").write_text("RACEBOT_CLIENT_ID=a\nRACEBOT_CATEGORY=orb\n")
+    write_env(folder / ".env", {"RACEBOT_CLIENT_ID": None, "RACEBOT_CLIENT_SECRET": None})
+    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+
+
+def test_value_that_env_cannot_hold_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    (folder / ".env").write_text("RACEBOT_CATEGORY=orb\n")
+    with pytest.raises(SettingsError, match="RACEBOT_CLIENT_SECRET") as refused:
+        write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr", "RACEBOT_CLIENT_SECRET": "a${HOME}b"})
+    assert "${HOME}" not in str(refused.value)
+    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+    assert [path.name for path in folder.iterdir()] == [".env"]
+
+
+def test_interrupted_write_leaves_the_old_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".env").write_text("RACEBOT_CATEGORY=orb\n")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr"})
+    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+    assert [path.name for path in folder.iterdir()] == [".env"]
