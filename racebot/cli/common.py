@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -68,6 +69,10 @@ def _common(
 def main() -> None:
     """Run the `racebot` command. Exit with 2 for bad input and 1 for a failure that may be temporary."""
     stamina.instrumentation.set_on_retry_hooks([])
+    if sys.platform == "win32":  # a pipe there has an encoding that lacks many names and arrows
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
     try:
         app(prog_name="racebot")
     except RacebotError as error:

@@ -57,11 +57,20 @@ def run(database: Database = None) -> None:
 
     async def work() -> None:
         worker = Worker(settings)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        _on_stop_signal(worker.stop)
         await worker.run()
 
     asyncio.run(work())
+
+
+def _on_stop_signal(stop: Callable[[], object]) -> None:
+    """Call a function when the process is asked to stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
 @app.command()

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from racebot.errors import LedgerError
 
-TRIES = 5
-"""Number of attempts before we conclude that another worker holds the lock."""
+TIMEOUT = 0.5
+"""Seconds of retries before we conclude that another worker holds the lock. `running()` holds it briefly."""
+POLL_INTERVAL = 0.05
+"""Seconds between two tries."""
 
 
 def running(database: Path) -> bool:
-    """Return whether a worker is running on a database."""
+    """Return whether a worker is running on a database.
+
+    Raises:
+        LedgerError: the lock file cannot be read.
+    """
+    path = _lock_file(database)
     try:
-        handle = os.open(_lock(database), os.O_RDWR)
-    except FileNotFoundError:
-        return False
+        if not path.exists():
+            return False
+        with _lock(path).acquire(blocking=False):
+            return False
+    except Timeout:
+        return True
     except OSError as error:
         raise LedgerError(f"cannot read the lock file of {database}: {error.strerror}") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 @contextmanager
@@ -39,29 +41,22 @@ def locked(database: Path) -> Generator[None]:
     Raises:
         LedgerError: another worker holds the lock, or the lock file cannot be written.
     """
-    path = _lock(database)
+    path = _lock_file(database)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        acquired = _lock(path).acquire(timeout=TIMEOUT, poll_interval=POLL_INTERVAL)
+    except Timeout:
+        raise LedgerError(f"another racebot worker uses {database}: stop it first") from None
     except OSError as error:
         raise LedgerError(f"cannot write the lock file of {database}: {error.strerror}") from None
-    try:
-        if not _acquire(handle):
-            raise LedgerError(f"another racebot worker uses {database}: stop it first")
+    with acquired:
         yield
-    finally:
-        os.close(handle)
 
 
-def _acquire(handle: int) -> bool:
-    """Acquire the lock. Retry briefly, since `running()` holds it while probing."""
-    for _ in range(TRIES):
-        with suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        time.sleep(0.1)
-    return False
+def _lock(path: Path) -> FileLock:
+    # A soft lock would outlive a killed worker, so fail where the file system has no locks.
+    return FileLock(path, mode=0o600, fallback_to_soft=False)
 
 
-def _lock(database: Path) -> Path:
+def _lock_file(database: Path) -> Path:
     return database.with_name(database.name + ".lock")

@@ -117,7 +117,8 @@ def run(
 async def _run(site: FakeSite, host: str, port: int, list_cache: float, tell: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serve(site, host=host, port=port, list_cache=list_cache) as address:
         tell(f"{address}/{site.category.slug} - client id {CLIENT_ID}, secret {CLIENT_SECRET}")
         await stop.wait()

@@ -6,7 +6,6 @@ each one atomically. It removes its own files that are no longer needed and neve
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import threading
@@ -15,8 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from pathlib import Path, PurePosixPath
+
+from filelock import FileLock
 
 from racebot.errors import ExportError
 from racebot.ledger.rows import Leaderboard
@@ -30,6 +31,8 @@ from racebot.web.view import Publication, View
 
 MANIFEST = ".racebot-pages"
 """Manifest of the last export: one line per file, with its path and token."""
+LOCK = f"{MANIFEST}.lock"
+"""Empty file that an export locks while it writes."""
 FEW = 4000
 """Up to this many files, one process is faster than the time it takes to start several."""
 AT_ONCE = 64
@@ -85,12 +88,8 @@ def export(
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
     """Hold the lock of the folder, so that only one export writes to it at a time."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
         yield
-    finally:
-        os.close(handle)
 
 
 def _export(
@@ -147,8 +146,10 @@ def _render_in_processes(view: View, folder: Path, changed: Sequence[File], proc
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
     next export renders those pages again.
     """
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    # Windows can only spawn.
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload([__name__])
     # Start with the largest documents, one per task, so that all processes finish at about the same time.
     large = [file.path for file in changed if file.log is not None]
     others = [file.path for file in changed if file.log is None]

@@ -1,39 +1,47 @@
 from __future__ import annotations
 
-import fcntl
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from racebot.errors import LedgerError
 from racebot.ledger import lock
 
 
-def test_worker_starts_while_another_process_probes_the_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_starts_while_another_process_probes_the_lock(tmp_path: Path) -> None:
     database = tmp_path / "ledger.db"
-    (tmp_path / "ledger.db.lock").touch()
-    looking, tried = threading.Event(), threading.Event()
-
-    def look() -> None:
-        with (tmp_path / "ledger.db.lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            looking.set()
-            tried.wait(10)
-
-    looker = threading.Thread(target=look)
-
-    def wait_for_looker(_: float) -> None:
-        tried.set()
-        looker.join()
-
-    monkeypatch.setattr("time.sleep", wait_for_looker)
-    looker.start()
-    looking.wait(10)
+    probe = FileLock(tmp_path / "ledger.db.lock", thread_local=False)
+    probe.acquire()
+    release = threading.Timer(0.1, probe.release)
+    release.start()
     with lock.locked(database):
         assert lock.running(database)
+    assert not lock.running(database)
+    release.join()
+
+
+def test_probing_creates_no_lock_file(tmp_path: Path) -> None:
+    assert not lock.running(tmp_path / "ledger.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_lock_of_a_killed_worker_is_free(tmp_path: Path) -> None:
+    database = tmp_path / "ledger.db"
+    script = (
+        "import sys; from pathlib import Path; from racebot.ledger import lock\n"
+        "with lock.locked(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, database], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"locked\n"
+        assert lock.running(database)
+        worker.kill()
     assert not lock.running(database)
 
 

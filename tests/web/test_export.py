@@ -16,7 +16,7 @@ from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
 from racebot.web.document import Content
-from racebot.web.export import MANIFEST, Exported, export
+from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.pages import Pages
 from racebot.web.view import Publication
 
@@ -40,7 +40,7 @@ def run(ledger: Ledger, folder: Path) -> Exported:
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
     """Return all files, with inode and time of the last write."""
-    found = [path for path in folder.rglob("*") if path.is_file()]
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
     return {p.relative_to(folder).as_posix(): (p.stat().st_ino, p.stat().st_mtime_ns) for p in found}
 
 
@@ -104,7 +104,7 @@ def test_web_server_of_another_user_can_read_pages(filled: Ledger, folder: Path)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    found = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name not in {LOCK, MANIFEST}]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
@@ -247,10 +247,12 @@ def test_manifest_of_an_older_version_is_understood(filled: Ledger, folder: Path
     assert contents(folder) == whole
 
 
+@pytest.mark.parametrize("start", ["forkserver", "spawn"])
 def test_several_processes_write_the_same_files(
-    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str
 ) -> None:
     run(filled, folder)
+    monkeypatch.setattr(export_module, "get_all_start_methods", lambda: [start])
     monkeypatch.setattr(export_module, "FEW", 0)
     monkeypatch.setattr(export_module, "AT_ONCE", 5)
     done = export(filled, Publication(), tmp_path / "other", processes=2)
