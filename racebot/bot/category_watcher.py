@@ -15,13 +15,14 @@ from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWat
 from racebot.chat.answers import Answers
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
+from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.payload import Race
+from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
@@ -53,6 +54,7 @@ class CategoryWorker:
         self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
         self._lifecycle = lifecycle
         self._goals: Collection[str] = ()
+        self._profile: CategoryProfile | None = None
         self._ledger = lifecycle.settler.ledger
         self._call = call
         self._clock = clock
@@ -88,6 +90,7 @@ class CategoryWorker:
                 "(the part of the category's address after the site's name)"
             ) from None
         self._goals = category.goals
+        await self._store_profile(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
     async def rooms(self) -> None:
@@ -103,6 +106,7 @@ class CategoryWorker:
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
         self._goals = category.goals
+        await self._store_profile(category)
         for room in category.rooms:
             if self._lifecycle.settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
                 self._watch(room.name)
@@ -121,6 +125,13 @@ class CategoryWorker:
         for watch, _ in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
+
+    async def _store_profile(self, category: Category) -> None:
+        """Store the category's name and picture for the pages, if they are new."""
+        profile = CategoryProfile(category.name, category.image)
+        if profile != self._profile:
+            await self._call(self._ledger.profiles.see_category, self.slug, profile)
+            self._profile = profile
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.players import Player, Players
+from racebot.ledger.profiles import Profiles
 from racebot.ledger.rows import damaged_race, moment_of, text_of
 from racebot.races.result import NO_NAME, Entrant, RaceResult
 
@@ -128,7 +129,7 @@ class Orders:
                 present.add(kept)
                 entrant = _renamed(entrant, kept, self._players.get(kept))  # noqa: PLW2901
             if entrant.user_id in forgotten:
-                entrant = replace(entrant, name=NO_NAME, discriminator=None)  # noqa: PLW2901
+                entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
         return tuple(amended)
 
@@ -161,6 +162,7 @@ class Orders:
                 NO_NAME.casefold(),
                 player,
             )
+            Profiles(self._connection).remove(player)
 
     def races_with(self, player: str) -> list[str]:
         """Return the names of all stored races with this player, rated or not."""
@@ -184,6 +186,7 @@ class Orders:
 
     def remove_player(self, player: str) -> None:
         """Delete a player. No other row may refer to this player."""
+        Profiles(self._connection).remove(player)
         self._connection.write("DELETE FROM players WHERE id = ?", player)
 
     def _merged(self) -> dict[str, str]:
@@ -195,5 +198,11 @@ class Orders:
 
 def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:
     if player is None:
-        return replace(entrant, user_id=account)
-    return replace(entrant, user_id=account, name=player.name, discriminator=player.discriminator or None)
+        return replace(entrant, user_id=account, profile=None)
+    return replace(
+        entrant,
+        user_id=account,
+        name=player.name,
+        discriminator=player.discriminator or None,
+        profile=None,
+    )

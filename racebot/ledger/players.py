@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
+from racebot.ledger.profiles import Profiles
 from racebot.ledger.rows import as_text, text_of
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.text.parse import without_accents
@@ -156,6 +157,7 @@ class Players:
                 if e.user_id is not None
             ],
         )
+        Profiles(self._connection).see(result.entrants, current=current)
 
     def _named(self, name: str) -> list[Player]:
         """Return the players with a name, except forgotten ones."""

@@ -272,6 +272,22 @@ def m008_full_reads(db: Database) -> None:
     _run(db, "CREATE TABLE full_reads (category TEXT PRIMARY KEY, read_at TEXT NOT NULL) WITHOUT ROWID")
 
 
+def m009_profiles(db: Database) -> None:
+    """What players and categories show on the site beside their names."""
+    _run(
+        db,
+        """
+        CREATE TABLE profiles (
+            player TEXT PRIMARY KEY,
+            avatar TEXT,
+            pronouns TEXT NOT NULL,
+            twitch TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE TABLE categories (slug TEXT PRIMARY KEY, name TEXT NOT NULL, image TEXT) WITHOUT ROWID",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -281,6 +297,7 @@ _STEPS = (
     m006_edits,
     m007_replays,
     m008_full_reads,
+    m009_profiles,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

@@ -15,6 +15,7 @@ from racebot.ledger.history import PageQueries
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.orders import Orders
 from racebot.ledger.players import Players
+from racebot.ledger.profiles import Profiles
 from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.races import Races
 from racebot.ledger.ratings import Ratings
@@ -30,6 +31,7 @@ class Ledger(Leaderboards, Races, Ratings):
         self.staging = Staging(self)
         self.pages = PageQueries(self)
         self.players = Players(self)
+        self.profiles = Profiles(self)
         self.orders = Orders(self, self.players)
 
     @classmethod

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -31,13 +31,29 @@ class EntrantStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """What a player shows on the site beside the name.
+
+    Attributes:
+        avatar: address of the picture, absolute or a path on the site; None without one.
+        pronouns: the pronouns to use, such as `they/them`; empty if not given.
+        twitch: login name on Twitch; empty if not given.
+    """
+
+    avatar: str | None = None
+    pronouns: str = ""
+    twitch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Entrant:
     """One entrant of a race.
 
     `user_id` is None if the account was deleted: the entrant keeps the place but has no rating. `finish_time`
     is in microseconds; archives without times leave it None and set `place`. `discriminator` is the number
     that distinguishes accounts with the same name, as in `Ann#0007`. `team` identifies the entrant's team,
-    `team_name` is its name for display.
+    `team_name` is its name for display. `profile` is not a part of the result: it is not compared and not
+    stored with the race. None means that the source has no profiles.
     """
 
     user_id: str | None
@@ -48,6 +64,7 @@ class Entrant:
     team: str | None = None
     discriminator: str | None = None
     team_name: str | None = None
+    profile: Profile | None = field(default=None, compare=False, repr=False)
 
     @property
     def finished(self) -> bool:
@@ -119,7 +136,7 @@ class RaceResult:
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
         facts["ended_at"] = self.ended_at.isoformat()
         facts["entrants"] = [
-            {f.name: value for f in fields(e) if (value := getattr(e, f.name)) is not None}
+            {f.name: value for f in fields(e) if f.compare and (value := getattr(e, f.name)) is not None}
             for e in self.entrants
         ]
         return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))

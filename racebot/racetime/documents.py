@@ -21,6 +21,7 @@ from pydantic import (
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS
 from racebot.text.parse import parse_duration, parse_time
+from racebot.text.safe import printable
 
 LONGEST_TEXT = 1_000
 """Most characters in a name, id or word; the site's longest is a goal of 255."""
@@ -38,6 +39,10 @@ def _if(accept: Any) -> Any:
 
 _PATH = re.compile(r"/[\w./-]{1,500}", re.ASCII)
 _DIGITS = re.compile(r"\d{1,10}", re.ASCII)
+_IMAGE = re.compile(r"(?:https?://[A-Za-z0-9.:-]{1,200})?/[!#-;=?-~]{1,500}")
+"""The address of a picture, absolute or a path on the site."""
+_TWITCH_NAME = re.compile(r"\w{1,40}", re.ASCII)
+LONGEST_PRONOUNS = 40
 
 
 def _race_name(value: object) -> object:
@@ -75,6 +80,11 @@ _IsTrue = Annotated[bool, BeforeValidator(lambda value: value is True)]
 _Integer = Annotated[int | None, _if(lambda value: type(value) is int)]
 
 
+def _pronouns(value: object) -> object:
+    short = isinstance(value, str) and len(value) <= LONGEST_PRONOUNS
+    return " ".join(printable(value).split()) if short and isinstance(value, str) else ""
+
+
 class SiteDocument(BaseModel):
     """A JSON object from the site. Unused fields are ignored."""
 
@@ -86,6 +96,9 @@ class UserDocument(SiteDocument):
     name: _Text = ""
     discriminator: Annotated[str | None, _matches(_DIGITS)] = None
     can_moderate: _IsTrue = False
+    avatar: Annotated[str | None, _matches(_IMAGE)] = None
+    pronouns: Annotated[str, BeforeValidator(_pronouns)] = ""
+    twitch_name: Annotated[str | None, _matches(_TWITCH_NAME)] = None
 
 
 class StatusDocument(SiteDocument):
@@ -144,6 +157,7 @@ class RoomDocument(SiteDocument):
 class CategoryDocument(SiteDocument):
     slug: _RequiredText
     name: _Text = ""
+    image: Annotated[str | None, _matches(_IMAGE)] = None
     goals: Annotated[list[_Text], BeforeValidator(_bounded)]
     current_races: Annotated[list[RoomDocument], BeforeValidator(_bounded)]
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, Profile, RaceResult
 from racebot.racetime import documents
 from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, RACE_NAME
 
@@ -79,12 +79,13 @@ class RoomSummary:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category as the site describes it."""
+    """A category as the site describes it. `image` is the address of its picture, None without one."""
 
     slug: str
     name: str
     goals: tuple[str, ...]
     rooms: tuple[RoomSummary, ...]
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,13 @@ def parse_category(document: object) -> Category:
     """
     category = documents.read_category(document, "category")
     rooms = (RoomSummary(room.name, room.status.value, room.goal.name) for room in category.current_races)
-    return Category(category.slug, category.name or category.slug, tuple(category.goals), tuple(rooms))
+    return Category(
+        slug=category.slug,
+        name=category.name or category.slug,
+        goals=tuple(category.goals),
+        rooms=tuple(rooms),
+        image=category.image,
+    )
 
 
 def parse_race_page(document: object) -> RacePage:
@@ -336,6 +343,7 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
         team=(team.slug or team.name or None) if team else None,
         discriminator=user.discriminator if user else None,
         team_name=(team.name or None) if team else None,
+        profile=Profile(user.avatar, user.pronouns, user.twitch_name or "") if user else None,
     )
 
 

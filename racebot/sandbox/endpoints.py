@@ -19,7 +19,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from racebot.sandbox import page, render, render_lists
+from racebot.sandbox import page, pictures, render, render_lists
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
@@ -82,6 +82,7 @@ class SandboxServer:
                 Route("/{category}/data", self.category),
                 Route("/{category}/races/data", self.races),
                 Route("/{category}/{race}/data", self.race),
+                Route("/media/{name}.png", self.picture),
                 Route("/{category}", self.index_page),
                 Route("/{category}/{race}", self.room_page),
             ],
@@ -149,6 +150,9 @@ class SandboxServer:
         if room is None:
             return _not_found(request)
         return self._cached_answer(request, partial(render.race, room), RACE_CACHE_SECONDS, self._race_cache)
+
+    async def picture(self, request: Request) -> Response:
+        return Response(pictures.png(request.path_params["name"]), media_type="image/png")
 
     async def index_page(self, request: Request) -> Response:
         ours = request.path_params.get("category", self.site.category.slug) == self.site.category.slug

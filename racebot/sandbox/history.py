@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from racebot.sandbox import pictures
 from racebot.sandbox.errors import HistoryError
 from racebot.sandbox.people import Team, User
 from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
@@ -121,6 +122,7 @@ def _user(site: FakeSite, user_id: str | None, name: str | None) -> User:
         return User(site.new_id(), "Deleted", deleted=True)
     if user_id not in site.users:
         user = User(user_id, name or f"Racer {user_id}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")
+        user.avatar, user.pronouns, user.twitch_name = pictures.profile(user_id)
         site.users[user_id] = user
     return site.users[user_id]
 

@@ -13,6 +13,9 @@ class User:
     name: str
     discriminator: str | None = None
     deleted: bool = False
+    avatar: str | None = None
+    pronouns: str | None = None
+    twitch_name: str | None = None
 
     @property
     def full_name(self) -> str:
@@ -44,6 +47,7 @@ class FakeCategory:
     slug: str
     name: str
     short_name: str
+    image: str | None = None
     goals: list[str] = field(default_factory=list)
     owners: list[User] = field(default_factory=list)
     moderators: list[User] = field(default_factory=list)

@@ -21,7 +21,7 @@ def category(site: FakeSite, *, unlisted: bool) -> dict[str, Any]:
         "slug": about.slug,
         "url": f"/{about.slug}",
         "data_url": f"/{about.slug}/data",
-        "image": None,
+        "image": about.image,
         "info": None,
         "streaming_required": False,
         "owners": [render.user(owner, about) for owner in about.owners if not owner.deleted],

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from racebot.sandbox import pictures
 from racebot.sandbox.errors import UnknownError
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.race_state import RaceStatus
@@ -53,7 +54,9 @@ class FakeSite:
         """Offset of the site's clock from the given clock."""
         self._clock = clock
         self.rng = random.Random() if rng is None else rng  # noqa: S311
-        self.category = FakeCategory(slug=category, name="Sandbox", short_name="Sand", goals=list(goals))
+        self.category = FakeCategory(
+            slug=category, name="Sandbox", short_name="Sand", image="/media/category.png", goals=list(goals)
+        )
         self.users: dict[str, User] = {}
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
@@ -77,6 +80,7 @@ class FakeSite:
     def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
         """Add an account. Ids are unique; names need not be."""
         user = User(self.new_id() if id is None else id, name, f"{self.rng.randrange(10_000):04d}")
+        user.avatar, user.pronouns, user.twitch_name = pictures.profile(user.id)
         self.users[user.id] = user
         if moderator:
             self.category.moderators.append(user)

@@ -77,6 +77,8 @@ async def backfill(
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
             ledger.staging.keep(category, page, results, clock())
+            for result in results:
+                ledger.profiles.see(result.entrants, current=True)
         progress(page, listed.pages, ledger.staging.count(category))
         oldest = min((result.ended_at for result in results), default=None)
         if selection.since and oldest and oldest < selection.since:

@@ -12,10 +12,12 @@ from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError
+from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import outcome_of
+from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.parameters import as_json
 from racebot.standings.plan import LeaderboardPlan, Plans
@@ -228,6 +230,17 @@ def read_m008(ledger: Ledger) -> None:
     assert ledger.staging.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
 
 
+def fill_m009(database: Database) -> None:
+    """Insert data of the ninth migration: a player's and a category's profile."""
+    database.execute("INSERT INTO profiles VALUES ('id-ann', '/media/ann.png', 'she/her', 'ann_runs')")
+    database.execute("INSERT INTO categories VALUES ('orb', 'Orb Racing', NULL)")
+
+
+def read_m009(ledger: Ledger) -> None:
+    assert ledger.profiles.get("id-ann") == Profile("/media/ann.png", "she/her", "ann_runs")
+    assert ledger.profiles.category("orb") == CategoryProfile("Orb Racing")
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -246,6 +259,7 @@ DATA = {
     "m006_edits": (fill_m006, read_m006),
     "m007_replays": (fill_m007, read_m007),
     "m008_full_reads": (fill_m008, read_m008),
+    "m009_profiles": (fill_m009, read_m009),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

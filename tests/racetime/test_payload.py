@@ -8,7 +8,7 @@ import pytest
 from builders import GOAL, entrant_document, listed_document, race_document, user_document
 
 from racebot.errors import PayloadError
-from racebot.races.result import Entrant, EntrantStatus
+from racebot.races.result import Entrant, EntrantStatus, Profile
 from racebot.racetime.documents import MOST_ENTRIES
 from racebot.racetime.payload import (
     ChatHistory,
@@ -589,3 +589,42 @@ def test_a_team_has_an_identity_and_a_name() -> None:
     team = {"name": "The Amused Poggers", "slug": "the-amused-poggers-9320", "formal": False}
     (racer,) = parse_race(race_document(entrants=[entrant_document("ann", time="PT1H", team=team)])).entrants
     assert (racer.team, racer.team_name) == ("the-amused-poggers-9320", "The Amused Poggers")
+
+
+# Profiles
+
+
+def profile_of(**facts: object) -> Profile | None:
+    document = race_document("first", [entrant_document("ann", "done", "P0DT01H00M03.047053S", 1)])
+    document["entrants"][0]["user"].update(facts)
+    return parse_race(document).entrants[0].profile
+
+
+def test_entrant_has_the_profile_of_the_account() -> None:
+    shown = profile_of(avatar="https://cdn.example.org/a.png", pronouns="they/them", twitch_name="Ann_Runs")
+    assert shown == Profile("https://cdn.example.org/a.png", "they/them", "Ann_Runs")
+    assert profile_of() == Profile()
+    assert profile_of(avatar="/media/a.png") == Profile("/media/a.png")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"avatar": "javascript:alert(1)"},
+        {"avatar": "file:///etc/passwd"},
+        {"avatar": "https://user@host.example/a.png"},
+        {"avatar": "https://a.example/" + "a" * 600},
+        {"avatar": 'https://a.example/"onerror="'},
+        {"avatar": 5},
+        {"pronouns": "x" * 300},
+        {"pronouns": ["she"]},
+        {"twitch_name": "../../evil"},
+        {"twitch_name": 7},
+    ],
+)
+def test_unusable_profile_is_left_empty(facts: dict[str, object]) -> None:
+    assert profile_of(**facts) == Profile()
+
+
+def test_pronouns_lose_invisible_characters() -> None:
+    assert profile_of(pronouns="she\u202e/\nher") == Profile(pronouns="she/ her")

@@ -19,12 +19,12 @@ USER = {
     "name": str,
     "discriminator": str,
     "url": str,
-    "avatar": NoneType,
-    "pronouns": NoneType,
+    "avatar": (NoneType, str),
+    "pronouns": (NoneType, str),
     "flair": str,
-    "twitch_name": NoneType,
-    "twitch_display_name": NoneType,
-    "twitch_channel": NoneType,
+    "twitch_name": (NoneType, str),
+    "twitch_display_name": (NoneType, str),
+    "twitch_channel": (NoneType, str),
     "can_moderate": bool,
 }
 ENTRANT = {
@@ -49,7 +49,7 @@ CATEGORY_OF_A_RACE = {
     "slug": str,
     "url": str,
     "data_url": str,
-    "image": NoneType,
+    "image": (NoneType, str),
 }
 RACE = {
     "version": int,
@@ -122,7 +122,7 @@ CATEGORY = {
     "slug": str,
     "url": str,
     "data_url": str,
-    "image": NoneType,
+    "image": (NoneType, str),
     "info": NoneType,
     "streaming_required": bool,
     "owners": [USER],
