@@ -2,6 +2,7 @@
 
 RacebotError
 ├── SettingsError      a setting is missing, misspelt or unusable
+├── MissingExtraError  an extra of the package is not installed
 ├── ModelError         an unknown rating model, or a parameter it cannot take
 ├── PayloadError       foreign data that is not what the site sends
 ├── SiteError          the site refused or could not be reached
@@ -38,6 +39,14 @@ class SettingsError(RacebotError):
     def __init__(self, *problems: str) -> None:
         self.problems = tuple(map(_line, problems))
         Exception.__init__(self, "\n".join(self.problems))
+
+
+class MissingExtraError(RacebotError):
+    """A command needs an extra of the package. The command line adds how to install it."""
+
+    def __init__(self, extra: str, text: str) -> None:
+        self.extra = extra
+        super().__init__(text)
 
 
 class ModelError(RacebotError):

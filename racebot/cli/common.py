@@ -17,6 +17,7 @@ from rich.console import Console
 from racebot import __version__
 from racebot.errors import (
     CredentialsError,
+    MissingExtraError,
     NoSuchEntryError,
     NotFoundError,
     RacebotError,
@@ -26,6 +27,7 @@ from racebot.errors import (
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.observe import logs
+from racebot.observe.installation import install_command
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.text.format import to_json
@@ -76,7 +78,7 @@ def main() -> None:
     try:
         app(prog_name="racebot")
     except RacebotError as error:
-        for line in error.problems if isinstance(error, SettingsError) else (str(error),):
+        for line in _lines(error):
             if logs.for_programs():
                 log.critical("%s", line)  # keep the JSON log complete for programs that parse it
             else:
@@ -85,6 +87,14 @@ def main() -> None:
         sys.exit(1 if isinstance(error, SiteError) and not wrong_setting else 2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _lines(error: RacebotError) -> tuple[str, ...]:
+    if isinstance(error, SettingsError):
+        return error.problems
+    if isinstance(error, MissingExtraError):
+        return (f"{error}: install it with: {install_command(error.extra)}",)
+    return (str(error),)
 
 
 def load_settings(**overrides: Any) -> Settings:

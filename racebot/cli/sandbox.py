@@ -15,7 +15,7 @@ from racebot.cli import tables
 from racebot.cli.asciicast import Recorder
 from racebot.cli.common import app, console, tell
 from racebot.cli.web import need_web
-from racebot.errors import SettingsError
+from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.observe import logs
 from racebot.settings import model
@@ -142,7 +142,4 @@ def _need_sandbox() -> None:
         import starlette  # noqa: F401, PLC0415 - an extra of the package
         import uvicorn  # noqa: F401, PLC0415
     except ModuleNotFoundError:
-        raise SettingsError(
-            "the sandbox is not installed: pip install 'racebot[sandbox]' "
-            "(in a clone: pip install -e '.[sandbox]')"
-        ) from None
+        raise MissingExtraError("sandbox", "the sandbox is not installed") from None

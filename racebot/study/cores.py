@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import joblib
 
-from racebot.errors import SettingsError
+from racebot.errors import MissingExtraError, SettingsError
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
     try:
         import distributed  # noqa: PLC0415 - an extra of the package
     except ImportError:
-        raise SettingsError("--dask needs an extra of racebot: pip install 'racebot[dask]'") from None
+        raise MissingExtraError("dask", "--dask needs Dask") from None
     try:
         connect: Any = distributed.Client  # it has no annotations
         client = connect(dask, timeout=10, set_as_default=True)

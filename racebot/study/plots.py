@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from racebot.errors import RacebotError
+from racebot.errors import MissingExtraError
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.study.calibration import Reliability
 from racebot.study.history import History
@@ -205,7 +205,7 @@ def _canvas(title: str) -> tuple[Figure, Axes]:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - only who draws needs it
     except ImportError:
-        raise RacebotError("plots need matplotlib: pip install 'racebot[plots]'") from None
+        raise MissingExtraError("plots", "plots need matplotlib") from None
     figure = Figure(figsize=(10, 5.5), dpi=120, layout="constrained", facecolor="none")
     axes = figure.add_subplot(facecolor="none")
     axes.set_title(title, color=_TEXT, fontsize=11, loc="left", parse_math=False)

@@ -7,6 +7,8 @@ document to a folder.
 
 from importlib.util import find_spec
 
+from racebot.observe.installation import install_command
+
 _NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
@@ -14,4 +16,4 @@ def missing() -> str | None:
     """Return how to install the `web` extra, or None if it is installed."""
     if all(find_spec(name) for name in _NEEDED):
         return None
-    return "the pages are not installed: pip install 'racebot[web]' (in a clone: pip install -e '.[web]')"
+    return f"the pages are not installed: install them with: {install_command('web')}"

@@ -24,6 +24,7 @@ from racebot import __version__
 from racebot.cli import common, main
 from racebot.cli.common import print_json, tell
 from racebot.observe import logs
+from racebot.observe.installation import install_command
 
 SECRET = "hush-hush-1234"
 SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
@@ -461,7 +462,24 @@ def test_missing_web_extra_is_reported(
     monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
     done = racebot(*command)
     assert done.code == 2
-    assert "pip install 'racebot[web]'" in done.complaints[0]
+    assert install_command("web") in done.complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "command"),
+    [
+        ("matplotlib.figure", "plots", ("evaluate", "races.json", "--plot", "plot.png")),
+        ("distributed", "dask", ("evaluate", "races.json", "--dask", "tcp://127.0.0.1:1")),
+        ("uvicorn", "sandbox", ("sandbox",)),
+    ],
+)
+def test_missing_extra_is_reported_with_its_command(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, module: str, extra: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    done = racebot(*command)
+    assert done.code == 2
+    assert done.complaints[-1].endswith(install_command(extra))
 
 
 def test_a_port_in_use_is_reported(racebot: Racebot) -> None:
