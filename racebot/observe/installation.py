@@ -1,7 +1,7 @@
 """Finds out how this copy of racebot was installed, and which command adds an extra to it.
 
-The package index may hold a stranger's package of the same name, so the command names the place that this copy
-came from. Installers record it: https://packaging.python.org/en/latest/specifications/direct-url/.
+The package index may hold a stranger's package of the same name, so the command names the place that this
+copy came from. Installers record it: https://packaging.python.org/en/latest/specifications/direct-url/.
 """
 
 from __future__ import annotations

@@ -479,7 +479,7 @@ def test_missing_extra_is_reported_with_its_command(
     monkeypatch.setitem(sys.modules, module, None)
     done = racebot(*command)
     assert done.code == 2
-    assert done.complaints[-1].endswith(install_command(extra))
+    assert done.err.rstrip().endswith(install_command(extra))
 
 
 def test_a_port_in_use_is_reported(racebot: Racebot) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -104,15 +103,3 @@ def test_environment_without_pip_is_changed_by_uv(install: Install, monkeypatch:
 def test_commit_of_a_git_installation_is_known(install: Install) -> None:
     install({"url": GIT, "vcs_info": {"vcs": "git", "commit_id": "a" * 40}})
     assert origin().commit == "a" * 40
-
-
-def test_command_for_this_very_copy_runs() -> None:
-    """pip accepts the command as it is printed, in a shell."""
-    done = subprocess.run(
-        f"{install_command('web')} --dry-run --no-deps --no-build-isolation --quiet",
-        shell=True,  # noqa: S602 - what the operator does
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0 or "hatchling" in done.stderr, done.stderr
