@@ -48,6 +48,7 @@ class CategoryWorker:
         common: Settings,
         failed: Callable[[BaseException], None],
         alive: Callable[[str], None],
+        on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
         self.slug = settings.slug
         self._site = site
@@ -62,6 +63,7 @@ class CategoryWorker:
         self._command_handler = _command_handler(common, lifecycle)
         self._failed = failed
         self._alive = alive
+        self._on_race = on_race
         self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
@@ -227,6 +229,7 @@ class CategoryWorker:
     async def _observe(self, race: Race) -> None:
         """Process a race whose room is not watched, and join the room if its announcement is outdated."""
         await self._call(self._lifecycle.observe, race)
+        self._on_race(race)
         result = race.result
         if result is None or race.recorded or race.over:
             return
@@ -251,6 +254,7 @@ class CategoryWorker:
             info=self._common.info_block,
             texts=self._common.texts,
             commands=self._command_handler,
+            on_race=self._on_race,
         )
         task = asyncio.create_task(watch.run(), name=f"room {name}")
         self._watches[name] = (watch, task)

@@ -72,6 +72,7 @@ class RoomWatch:
         info: how `info_bot` may be used.
         texts: the wording.
         commands: answers commands; None if commands are off.
+        on_race: called with the race whenever the room may have changed.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class RoomWatch:
         info: InfoPolicy,
         texts: Texts,
         commands: CommandHandler | None,
+        on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
         self.name = name
         self._category = name.partition("/")[0]
@@ -99,6 +101,7 @@ class RoomWatch:
         self._room = Room(name, quiet=quiet)
         self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
         self._command_handler = commands
+        self._on_race = on_race
         self._work = asyncio.Event()
         self._noted = False
         self._notices: deque[Notice] = deque()
@@ -311,6 +314,8 @@ class RoomWatch:
                     raise
                 self._notices.popleft()
                 self._work.set()
+            if race is not None:
+                self._on_race(race)
 
     async def _follow(self, notice: Notice) -> None:
         match notice:

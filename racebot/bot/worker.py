@@ -14,6 +14,7 @@ from pathlib import Path
 from racebot.bot.category_watcher import CategoryWorker, page
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
+from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
@@ -77,16 +78,20 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database)
             settler = Settler(ledger, settings.plans())
             jobs = Jobs()
+            live = LiveWriter(settler, self._call, self._clock)
+            writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 async with Site(settings.site, interval=settings.request_interval) as site:
                     categories = [
-                        self._category(each, site, settler) for each in settings.required_categories()
+                        self._category(each, site, settler, live) for each in settings.required_categories()
                     ]
                     await self._start(settler, categories, jobs)
                     await self._stop.wait()
                     log.info("stopping")
                     await self._close(categories, jobs)
             finally:
+                writing.cancel()
+                await asyncio.gather(writing, return_exceptions=True)
                 await self._call(ledger.close)
                 self._ledger_thread.close()
         if self._fatal is not None:
@@ -104,7 +109,9 @@ class Worker:
         ):
             yield
 
-    def _category(self, category: CategorySettings, site: Site, settler: Settler) -> CategoryWorker:
+    def _category(
+        self, category: CategorySettings, site: Site, settler: Settler, live: LiveWriter
+    ) -> CategoryWorker:
         settings = self._settings
         lifecycle = Lifecycle(
             settler,
@@ -123,6 +130,7 @@ class Worker:
             common=settings,
             failed=self._failed,
             alive=self._health.category_seen,
+            on_race=live.update,
         )
 
     async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:

@@ -1,0 +1,235 @@
+"""Writes the live file: open rooms with their odds, finished rooms with the changes to come.
+
+The ledger's thread only reads states, as for `!odds`. Rating, forecasting and writing run on other threads.
+Nothing that fails here reaches the rest of the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from racebot.errors import RacebotError
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.thread import RunOnLedger
+from racebot.races.change import Change, State
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import Entrant, shown_names
+from racebot.racetime.payload import Race
+from racebot.ratings import registry
+from racebot.ratings.forecast import finish_chances, win_chances
+from racebot.ratings.model import PredictsFinish
+from racebot.standings.settle import Preview, Settler
+from racebot.web.addresses import board_addresses
+
+log = logging.getLogger(__name__)
+
+WRITE_EVERY = 10.0
+"""Seconds between two writes when nothing changes, so that readers can tell a dead worker."""
+GATHER = 0.3
+"""Seconds to wait after a change, since changes come in groups."""
+FORGET_UNSEEN = timedelta(minutes=15)
+"""Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
+FORGET_FINISHED = timedelta(days=2)
+"""Time after its end at which a race that nobody records is dropped."""
+FORECASTS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _BoardDraft:
+    """What the ledger says about a room's entrants on one leaderboard."""
+
+    leaderboard: Leaderboard
+    address: str | None
+    entrants: tuple[Entrant, ...]
+    states: tuple[tuple[State, bool], ...]
+    preview: Preview | None
+
+
+class LiveWriter:
+    """Keeps the live file of one worker up to date.
+
+    Args:
+        settler: reads the ledger and previews races.
+        call: runs ledger work.
+        clock: returns the current time, with its offset.
+    """
+
+    def __init__(self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime]) -> None:
+        self._settler = settler
+        self._ledger = settler.ledger
+        self._call = call
+        self._clock = clock
+        self._path: Path = live_path(settler.ledger.path)
+        self._races: dict[str, tuple[Race, datetime]] = {}
+        self._rooms: dict[str, LiveRoom] = {}
+        self._changed: set[str] = set()
+        self._woken = asyncio.Event()
+        self._revision: tuple[int, ...] = ()
+        self._writing: asyncio.Future[None] | None = None
+        self._problem = ""
+
+    def update(self, race: Race) -> None:
+        """Take in a race as its room shows it now. Returns at once."""
+        self._races[race.name] = (race, self._clock())
+        self._changed.add(race.name)
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Write the file until cancelled, then remove it."""
+        try:
+            while True:
+                try:
+                    await self._write_once()
+                except Exception as error:
+                    self._note_problem(error)
+                try:
+                    await asyncio.wait_for(self._woken.wait(), WRITE_EVERY)
+                except TimeoutError:
+                    continue
+                await asyncio.sleep(GATHER)
+        finally:
+            if self._writing is not None:
+                await asyncio.wait({self._writing})  # a cancelled write still runs in its thread
+            try:
+                remove_live(self._path)
+            except RacebotError as error:
+                self._note_problem(error)
+
+    async def _write_once(self) -> None:
+        self._woken.clear()
+        self._forget_old()
+        revision = await self._call(self._ledger.revision)
+        if revision != self._revision:
+            self._changed.update(self._races)  # another race changed ratings
+        changed, self._changed = self._changed, set()
+        for name in changed & self._races.keys():
+            try:
+                room = await self._room(*self._races[name])
+            except Exception as error:
+                self._note_problem(error)
+                self._changed.add(name)
+                continue
+            if room is None:
+                self._races.pop(name, None)
+                self._rooms.pop(name, None)
+            else:
+                self._rooms[name] = room
+        self._revision = revision
+        rooms = list(self._rooms.values())
+        write = asyncio.to_thread(write_live, self._path, self._clock(), rooms)
+        self._writing = asyncio.ensure_future(write)
+        await asyncio.shield(self._writing)
+        if not self._changed:
+            self._problem = ""
+
+    def _forget_old(self) -> None:
+        now = self._clock()
+        for name, (race, seen_at) in list(self._races.items()):
+            ended_at = race.result.ended_at if race.result else None
+            if (ended_at or seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN):
+                del self._races[name]
+                self._rooms.pop(name, None)
+
+    def _note_problem(self, error: Exception) -> None:
+        """Log a problem once, until it is over."""
+        problem = f"{type(error).__name__}: {error}"
+        if problem != self._problem:
+            self._problem = problem
+            log.warning("live rooms: %s", problem, exc_info=not isinstance(error, RacebotError))
+
+    async def _room(self, race: Race, seen_at: datetime) -> LiveRoom | None:
+        drafts, hidden = await self._call(self._read, race)
+        if not drafts:
+            return None
+        boards = await asyncio.to_thread(lambda: tuple(_live_board(draft, hidden) for draft in drafts))
+        return LiveRoom(
+            race=race.name,
+            category=race.category,
+            goal=race.goal,
+            status=race.status,
+            ended_at=race.result.ended_at if race.result else None,
+            updated_at=seen_at,
+            leaderboards=boards,
+        )
+
+    def _read(self, race: Race) -> tuple[list[_BoardDraft], set[str]]:
+        """Read what the room's leaderboards know about its entrants. Empty if the race is not live."""
+        plans, result = self._settler.plans, race.result
+        is_live = not (race.recorded or race.over or race.custom_goal or not race.recordable)
+        if not is_live or self._ledger.race(race.name) is not None:
+            return [], set()
+        entrants = tuple(
+            entrant
+            for entrant in self._ledger.orders.amended_entrants(race.entrants)
+            if entrant.user_id is not None and not race.hidden
+        )
+        stored = self._ledger.leaderboards()
+        stems = dict(zip((b.key for b in stored), (a.stem for a in board_addresses(stored)), strict=True))
+        previews = {}
+        if result is not None and result.final and plans.counts(result):
+            previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
+        drafts = []
+        for planned in plans.leaderboards(race.category, race.goal):
+            board = self._ledger.leaderboard(planned.category, planned.name) or planned
+            states = tuple(self._settler.states(board, [str(e.user_id) for e in entrants]))
+            address = None if board.id is None else stems[board.id]
+            drafts.append(_BoardDraft(board, address, entrants, states, previews.get(board.name)))
+        return drafts, self._ledger.orders.hidden()
+
+
+def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
+    if not draft.entrants:
+        return LiveBoard(draft.address, draft.leaderboard.name, ())
+    by_team = draft.leaderboard.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in draft.entrants)
+    model = registry.create(draft.leaderboard.model, draft.leaderboard.parameters)
+    states = np.array([state for state, _ in draft.states])
+    points = model.points(states).tolist()
+    wins: Sequence[float | None] = [None] * len(points)
+    if not by_team and len(points) > 1:
+        wins = win_chances(model, states).tolist()
+    finishes: Sequence[float | None] = [None] * len(points)
+    if isinstance(model, PredictsFinish):
+        finishes = finish_chances(model, states).tolist()
+    changes: dict[str, Change] = {}
+    if draft.preview is not None:
+        changes = {change.player: change for change in _rated(draft.preview)}
+    shown = shown_names(draft.entrants)
+    entrants = []
+    for entrant, (_, known), before, win, finish in zip(
+        draft.entrants, draft.states, points, wins, finishes, strict=True
+    ):
+        player = str(entrant.user_id)
+        change = changes.get(player)
+        live = LiveEntrant(
+            id=player,
+            name=shown[entrant],
+            status=entrant.status,
+            place=change.place if change else entrant.place,
+            finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
+            points=before,
+            new=not known,
+            win_chance=win,
+            finish_chance=finish,
+            after=None,
+            change=None,
+        )
+        if change is not None:
+            live = replace(live, after=change.points_after, change=change.points_change)
+        if player not in hidden:
+            entrants.append(live)
+    entrants.sort(key=lambda e: (e.place is None, e.place or 0, -(e.win_chance or 0.0), e.name))
+    return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants))
+
+
+@lru_cache(FORECASTS_KEPT)
+def _rated(preview: Preview) -> tuple[Change, ...]:
+    return preview.rate().changes

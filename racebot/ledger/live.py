@@ -1,0 +1,184 @@
+"""The live file: rooms that are open or await their record, as the worker sees them now.
+
+The worker writes it, other programs read it. It may be deleted at any time: the worker writes it again.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.rows import moment_of, text_of
+from racebot.races.result import EntrantStatus
+from racebot.text.format import to_json
+
+APPLICATION_ID = 0x52424C56
+"""Marks the file as ours: https://www.sqlite.org/pragma.html#pragma_application_id."""
+SCHEMA_VERSION = 1
+_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+CREATE TABLE worker (seen_at TEXT NOT NULL);
+CREATE TABLE rooms (race TEXT PRIMARY KEY, room TEXT NOT NULL) WITHOUT ROWID;
+"""
+WRITE_TIMEOUT = 2.0
+READ_TIMEOUT = 1.0
+"""Seconds to wait for the other program's lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEntrant:
+    """An entrant of a live room, with the rating on one leaderboard."""
+
+    id: str
+    name: str
+    status: EntrantStatus
+    place: int | None
+    finish_time: Annotated[float | None, Field(description="Seconds")]
+    points: int
+    new: Annotated[bool, Field(description="True before the player's first race on this leaderboard")]
+    win_chance: Annotated[
+        float | None, Field(description="Chance to win, before the race; null in team races")
+    ]
+    finish_chance: Annotated[
+        float | None, Field(description="Chance to finish, before the race; null if the model has none")
+    ]
+    after: Annotated[int | None, Field(description="Points once the race is recorded; null before its end")]
+    change: Annotated[int | None, Field(description="Change once the race is recorded; null before its end")]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBoard:
+    """A live room on one leaderboard. Entrants are by place, then by their chance to win."""
+
+    board: Annotated[str | None, Field(description="The leaderboard's id; null before its first race")]
+    leaderboard: str
+    entrants: tuple[LiveEntrant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRoom:
+    """A race room that is open, in progress, or finished and not recorded yet."""
+
+    race: str
+    category: str
+    goal: str
+    status: Annotated[str, Field(description="The site's status, such as `open` or `in_progress`")]
+    ended_at: datetime | None
+    updated_at: datetime
+    leaderboards: tuple[LiveBoard, ...]
+
+    @property
+    def before_start(self) -> bool:
+        return self.status in {"open", "invitational", "pending"}
+
+    @property
+    def finished(self) -> bool:
+        return self.status == "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReport:
+    """The live rooms, and when the worker last confirmed them."""
+
+    seen_at: datetime
+    rooms: tuple[LiveRoom, ...]
+
+
+_ROOM = TypeAdapter(LiveRoom)
+
+
+def live_path(database: Path) -> Path:
+    """Return the path of the live file beside a database: `live.db` for `racebot.db`."""
+    return database.with_name("live.db" if database.stem == "racebot" else f"{database.stem}-live.db")
+
+
+def write_live(path: Path, seen_at: datetime, rooms: Iterable[LiveRoom]) -> None:
+    """Replace the content of the live file.
+
+    The file is opened anew each time, so that a deleted one comes back. A damaged one is replaced.
+
+    Raises:
+        LedgerUnavailable: the file cannot be written, or belongs to another program.
+    """
+    rows = [(room.race, to_json(room)) for room in rooms]
+    with _translated(path):
+        try:
+            _write(path, seen_at, rows)
+        except sqlite3.OperationalError:
+            raise  # locked, or a full disk: the file itself may be fine
+        except sqlite3.DatabaseError:
+            path.unlink()
+            _write(path, seen_at, rows)
+
+
+def remove_live(path: Path) -> None:
+    """Remove the live file, for a worker that stops.
+
+    Raises:
+        LedgerUnavailable: the file cannot be removed.
+    """
+    with _translated(path):
+        path.unlink(missing_ok=True)
+
+
+def read_live(path: Path) -> LiveReport | None:
+    """Read the live file. Return None if it is missing or cannot be read."""
+    try:
+        with closing(_opened(path, "ro", READ_TIMEOUT)) as connection, connection:
+            if _identity(connection) != (APPLICATION_ID, SCHEMA_VERSION):
+                return None
+            (seen_at,) = connection.execute("SELECT seen_at FROM worker").fetchone()
+            rooms = connection.execute("SELECT room FROM rooms ORDER BY race").fetchall()
+        return LiveReport(moment_of(seen_at), tuple(_ROOM.validate_json(text) for (text,) in rooms))
+    except (sqlite3.Error, OSError, TypeError, ValidationError):
+        return None
+
+
+def _write(path: Path, seen_at: datetime, rows: list[tuple[str, str]]) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    with closing(_opened(path, "rw", WRITE_TIMEOUT)) as connection:
+        # After a power cut the worker writes the file again, so nothing has to wait for the disk.
+        connection.execute("PRAGMA synchronous = OFF")
+        identity = _identity(connection)
+        is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+        if not is_empty and identity[0] != APPLICATION_ID:
+            raise LedgerUnavailable(f"{path} is another program's database: move it away")
+        if not is_empty and identity[1] != SCHEMA_VERSION:
+            raise sqlite3.DatabaseError("another version wrote the file")
+        if is_empty:
+            connection.executescript(_SCHEMA)
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("DELETE FROM worker")
+            connection.execute("INSERT INTO worker VALUES (?)", (text_of(seen_at),))
+            connection.execute("DELETE FROM rooms")
+            connection.executemany("INSERT INTO rooms VALUES (?, ?)", rows)
+
+
+def _opened(path: Path, mode: str, timeout: float) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=timeout)
+
+
+def _identity(connection: sqlite3.Connection) -> tuple[int, int]:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    return application, connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+@contextmanager
+def _translated(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LedgerUnavailable(f"cannot write {path}: {error.strerror}") from None
+    except sqlite3.Error as error:
+        raise LedgerUnavailable(f"cannot write {path}: {error}") from None

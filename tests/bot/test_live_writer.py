@@ -1,0 +1,185 @@
+"""What the worker writes about open and finished rooms, and that a failure to write disturbs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import Clock, entrant, result, seen
+
+from racebot.bot import live_writer
+from racebot.bot.live_writer import LiveWriter
+from racebot.ledger.live import LiveBoard, LiveRoom, live_path, read_live
+from racebot.ledger.store import Ledger
+from racebot.ledger.thread import P, T
+from racebot.races.result import EntrantStatus, RaceResult
+from racebot.racetime.payload import Race
+from racebot.standings import orders
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))
+
+
+async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+    return work(*arguments, **options)
+
+
+class Writing:
+    """A running writer, its ledger and its file."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self.settler = Settler(ledger, HURDLE)
+        self.clock = clock
+        self.path = live_path(ledger.path)
+        self.writer = LiveWriter(self.settler, at_once, clock)
+
+    def rooms(self) -> dict[str, LiveRoom]:
+        report = read_live(self.path)
+        return {room.race: room for room in report.rooms} if report else {}
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110 - another thread writes the file
+                await asyncio.sleep(0.01)
+
+    async def shown(self, race: Race) -> LiveBoard:
+        """Take in a race and return what the file then says about its only leaderboard."""
+        before = self.rooms().get(race.name)
+        self.clock.now += timedelta(seconds=1)
+        self.writer.update(race)
+        await self.until(lambda: self.rooms().get(race.name) not in {None, before})
+        (board,) = self.rooms()[race.name].leaderboards
+        return board
+
+
+@pytest.fixture
+async def writing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Writing]:
+    monkeypatch.setattr(live_writer, "WRITE_EVERY", 0.1)
+    monkeypatch.setattr(live_writer, "GATHER", 0.0)
+    made = Writing(ledger, Clock())
+    task = asyncio.create_task(made.writer.run())
+    yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert not made.path.exists()
+
+
+def opened(*names: str, status: str = "open") -> Race:
+    racing = tuple(entrant(name, status=EntrantStatus.RACING) for name in names)
+    return seen(status=status, entrants=racing)
+
+
+def finished(race: RaceResult) -> Race:
+    return seen(race, entrants=race.entrants)
+
+
+async def test_open_room_shows_ratings_and_odds(writing: Writing) -> None:
+    writing.settler.merge([result("past", "ann bo"), result("past2", "ann bo", after=1)], "import")
+    board = await writing.shown(opened("bo", "ann", "cy"))
+    assert board.board == "orb/any-orb"
+    ann, bo = ({e.id: e for e in board.entrants}[f"id-{name}"] for name in ("ann", "bo"))
+    assert board.entrants[0] == ann
+    assert ann.points > bo.points
+    assert {e.id for e in board.entrants if e.new} == {"id-cy"}
+    chances = [e.win_chance for e in board.entrants]
+    assert None not in chances and ann.win_chance == max(c for c in chances if c is not None)
+    assert 0.8 < sum(c for c in chances if c is not None) <= 1
+    assert all(e.finish_chance is not None and e.change is None for e in board.entrants)
+
+
+async def test_odds_stay_while_the_race_is_in_progress(writing: Writing) -> None:
+    before = await writing.shown(opened("ann", "bo"))
+    racing = await writing.shown(opened("ann", "bo", status="in_progress"))
+    assert racing == before
+
+
+async def test_finished_room_shows_the_changes_that_the_record_will_bring(writing: Writing) -> None:
+    race = replace(result("r", "ann bo", dnf="cy"), recorded=False)
+    board = await writing.shown(finished(race))
+    assert [(e.id, e.place, e.status) for e in board.entrants] == [
+        ("id-ann", 1, EntrantStatus.DONE),
+        ("id-bo", 2, EntrantStatus.DONE),
+        ("id-cy", None, EntrantStatus.DNF),
+    ]
+    settled = writing.settler.settle(replace(race, recorded=True), lambda _: (), writing.clock())
+    assert settled is not None
+    final = {change.player: (change.points_after, change.points_change) for change in settled[0].changes}
+    assert {e.id: (e.after, e.change) for e in board.entrants} == final
+
+
+async def test_recorded_race_is_gone(writing: Writing) -> None:
+    race = result("r", "ann bo")
+    await writing.shown(finished(replace(race, recorded=False)))
+    writing.settler.settle(race, lambda _: (), writing.clock())
+    writing.writer.update(finished(race))
+    await writing.until(lambda: not writing.rooms())
+
+
+@pytest.mark.parametrize(
+    "facts", [{"status": "cancelled"}, {"custom_goal": True}, {"recordable": False}], ids=str
+)
+async def test_race_that_does_not_count_is_not_shown(writing: Writing, facts: dict[str, object]) -> None:
+    await writing.shown(opened("ann", "bo"))
+    writing.writer.update(replace(opened("ann", "bo"), **facts))  # type: ignore[arg-type]
+    await writing.until(lambda: not writing.rooms())
+
+
+async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing) -> None:
+    writing.settler.merge([result("past", "ann bo")], "import")
+    player = writing.settler.ledger.players.get("id-bo")
+    assert player is not None
+    orders.hide(writing.settler, player, "asked", writing.clock())
+    assert [e.id for e in (await writing.shown(opened("ann", "bo"))).entrants] == ["id-ann"]
+    assert (await writing.shown(replace(opened("ann"), hidden=True))).entrants == ()
+
+
+async def test_odds_follow_a_race_that_is_settled_elsewhere(writing: Writing) -> None:
+    before = await writing.shown(opened("ann", "bo"))
+    writing.settler.settle(result("other", "bo ann"), lambda _: (), writing.clock())
+    await writing.until(lambda: writing.rooms()["orb/r"].leaderboards[0] != before)
+    (after,) = writing.rooms()["orb/r"].leaderboards
+    assert after.entrants[0].id == "id-bo"
+
+
+async def test_silent_rooms_are_forgotten(writing: Writing) -> None:
+    await writing.shown(opened("ann", "bo"))
+    writing.clock.now += timedelta(minutes=20)
+    await writing.until(lambda: not writing.rooms())
+
+
+async def test_deleted_file_comes_back(writing: Writing) -> None:
+    await writing.shown(opened("ann", "bo"))
+    writing.path.unlink()
+    await writing.until(writing.rooms)
+
+
+async def test_failure_to_write_disturbs_nothing_and_is_logged_once(
+    writing: Writing, caplog: pytest.LogCaptureFixture
+) -> None:
+    await writing.shown(opened("ann", "bo"))
+    writing.path.unlink()
+    writing.path.mkdir()
+    writing.writer.update(opened("ann", "bo", "cy"))
+    await asyncio.sleep(0.5)
+    assert sum("live rooms" in record.message for record in caplog.records) == 1
+    writing.path.rmdir()
+
+    def entrants() -> list[int]:
+        return [len(room.leaderboards[0].entrants) for room in writing.rooms().values()]
+
+    await writing.until(lambda: entrants() == [3])
+
+
+async def test_team_race_has_no_odds(writing: Writing) -> None:
+    teams = tuple(replace(entrant(name, status=EntrantStatus.RACING), team=name[0]) for name in ("ann", "bo"))
+    board = await writing.shown(seen(status="open", entrants=teams))
+    assert [e.win_chance for e in board.entrants] == [None, None]
+
+
+def test_file_is_beside_the_database(tmp_path: Path) -> None:
+    assert live_path(tmp_path / "racebot.db").parent == tmp_path

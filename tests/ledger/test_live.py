@@ -1,0 +1,122 @@
+"""The live file by itself: what is written is read, and no other program's file is touched."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOON
+
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.live import (
+    LiveBoard,
+    LiveEntrant,
+    LiveReport,
+    LiveRoom,
+    live_path,
+    read_live,
+    remove_live,
+    write_live,
+)
+from racebot.races.result import EntrantStatus
+
+ENTRANT = LiveEntrant(
+    id="id-ann",
+    name="Ann <b>\u202e",
+    status=EntrantStatus.DONE,
+    place=1,
+    finish_time=3600.5,
+    points=1200,
+    new=False,
+    win_chance=0.6,
+    finish_chance=None,
+    after=1210,
+    change=10,
+)
+ROOM = LiveRoom(
+    race="orb/a",
+    category="orb",
+    goal="Any Orb",
+    status="finished",
+    ended_at=NOON,
+    updated_at=NOON,
+    leaderboards=(LiveBoard("orb/any-orb", "Any Orb", (ENTRANT,)),),
+)
+LATER = NOON + timedelta(seconds=10)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "live.db"
+
+
+def test_written_rooms_are_read_back(path: Path) -> None:
+    write_live(path, NOON, [ROOM])
+    assert read_live(path) == LiveReport(NOON, (ROOM,))
+    write_live(path, LATER, [])
+    assert read_live(path) == LiveReport(LATER, ())
+
+
+def test_missing_file_is_no_report(path: Path) -> None:
+    assert read_live(path) is None
+    remove_live(path)
+
+
+def test_deleted_file_is_written_again(path: Path) -> None:
+    write_live(path, NOON, [ROOM])
+    path.unlink()
+    assert read_live(path) is None
+    write_live(path, LATER, [ROOM])
+    assert read_live(path) == LiveReport(LATER, (ROOM,))
+
+
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
+    write_live(path, NOON, [])
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database" * 100, b"SQLite format 3\0" + b"x" * 5000])
+def test_damaged_file_is_no_report_and_is_replaced(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    assert read_live(path) is None
+    write_live(path, NOON, [ROOM])
+    assert read_live(path) == LiveReport(NOON, (ROOM,))
+
+
+def test_file_of_another_version_is_replaced(path: Path) -> None:
+    write_live(path, NOON, [])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("PRAGMA user_version = 99; DROP TABLE rooms")
+    assert read_live(path) is None
+    write_live(path, NOON, [ROOM])
+    assert read_live(path) == LiveReport(NOON, (ROOM,))
+
+
+def test_database_of_another_program_is_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    assert read_live(path) is None
+    with pytest.raises(LedgerUnavailable):
+        write_live(path, NOON, [ROOM])
+    assert path.read_bytes() == before
+
+
+def test_unwritable_folder_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable):
+        write_live(tmp_path / "missing" / "live.db", NOON, [])
+
+
+def test_unreadable_room_is_no_report(path: Path) -> None:
+    write_live(path, NOON, [ROOM])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE rooms SET room = '{}'")
+    assert read_live(path) is None
+
+
+def test_databases_in_one_folder_have_their_own_live_files(tmp_path: Path) -> None:
+    assert live_path(tmp_path / "racebot.db") == tmp_path / "live.db"
+    assert live_path(tmp_path / "other.db") == tmp_path / "other-live.db"
