@@ -7,15 +7,18 @@ each entry stays on one line, and a message that would exceed the site's limit i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.chat.words import ordinal, unbroken
+from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
-from racebot.standings.rater import TEAM_RACE
-from racebot.standings.settle import Rated
 from racebot.text.format import signed
 from racebot.text.safe import plain
+
+if TYPE_CHECKING:
+    from racebot.standings.settle import Rated  # the settings import this module, but rate nothing
 
 MESSAGE_LIMIT = 1000
 MOST_EDITS = 2

@@ -1,11 +1,59 @@
 """The command line. Commands are thin wrappers, and expected errors print a single line."""
 
+from __future__ import annotations
+
+import io
+import logging
 import os
+import sys
 
 # numpy reads this on import. The arrays of a race are too small to gain from threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from racebot.cli import operate, orders, read, refit, sandbox, study, tune, web
-from racebot.cli.common import app, main
+import typer
 
-__all__ = ["app", "main", "operate", "orders", "read", "refit", "sandbox", "study", "tune", "web"]
+from racebot.cli.commands import app
+from racebot.errors import (
+    CredentialsError,
+    MissingExtraError,
+    NotFoundError,
+    RacebotError,
+    SettingsError,
+    SiteError,
+)
+from racebot.observe import logs
+from racebot.text.safe import printable
+
+__all__ = ["app", "main"]
+
+log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Run the `racebot` command. Exit with 2 for bad input and 1 for a failure that may be temporary."""
+    if sys.platform == "win32":  # a pipe there has an encoding that lacks many names and arrows
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
+    try:
+        app(prog_name="racebot")
+    except RacebotError as error:
+        for line in _lines(error):
+            if logs.for_programs():
+                log.critical("%s", line)  # keep the JSON log complete for programs that parse it
+            else:
+                typer.echo(printable(f"racebot: {line}"), err=True)
+        wrong_setting = isinstance(error, (CredentialsError, NotFoundError))
+        sys.exit(1 if isinstance(error, SiteError) and not wrong_setting else 2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _lines(error: RacebotError) -> tuple[str, ...]:
+    if isinstance(error, SettingsError):
+        return error.problems
+    if isinstance(error, MissingExtraError):
+        from racebot.observe.installation import install_command  # noqa: PLC0415 - only needed here
+
+        return (f"{error}: install it with: {install_command(error.extra)}",)
+    return (str(error),)

@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from racebot.bot.heartbeat import utc_now
-from racebot.cli.common import AsJson, Database, app, console, load_settings, print_json, tell
+from racebot.cli.commands import app
+from racebot.cli.common import AsJson, Database, console, load_settings, print_json, tell
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import orders

@@ -7,15 +7,8 @@ from typing import Annotated
 import typer
 
 from racebot.cli import tables
-from racebot.cli.common import (
-    AsJson,
-    Database,
-    app,
-    chosen_boards,
-    console,
-    load_settings,
-    print_json,
-)
+from racebot.cli.commands import app
+from racebot.cli.common import AsJson, Database, chosen_boards, console, load_settings, print_json
 from racebot.ledger.store import Ledger
 from racebot.standings import queries
 

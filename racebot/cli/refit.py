@@ -6,14 +6,15 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import Database, app, chosen_boards, console, load_settings, notices, tell
+from racebot.cli.commands import app
+from racebot.cli.common import Database, chosen_boards, console, load_settings, notices, tell
 from racebot.errors import ModelError
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
@@ -22,17 +23,15 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
+from racebot.settings.sources import load
+from racebot.settings.write import write_leaderboard
 from racebot.standings.plan import Proposal, proposals
 from racebot.standings.refit import preview
 from racebot.standings.settle import Settler
-
-# Imported lazily for the reason given in racebot.cli.study_input.
-if TYPE_CHECKING:
-    from racebot.study.fit import Fit
-    from racebot.study.search import Progress as Generation
-
-FIT_FROM = 100
-"""Fewest races for which to offer a fit. Copies `racebot.study.fit.ODDS_FROM`, which is slow to import."""
+from racebot.study.cores import cores
+from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
+from racebot.study.history import History
+from racebot.study.search import Progress as Generation
 
 BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
@@ -86,7 +85,7 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
     """
     for board in boards:
         races = ledger.rated_count(board)
-        if races < FIT_FROM:
+        if races < ODDS_FROM:
             continue
         if not sys.stdin.isatty():
             command = f"racebot fit {_quoted(board.name)}"
@@ -111,8 +110,6 @@ def _fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -
     tables.print_proposal(console, proposal, preview(settler, proposal))
     if not _agreed(f"Rate {board.name} in this way?", yes=yes):
         return
-    from racebot.settings.sources import load  # noqa: PLC0415
-    from racebot.settings.write import write_leaderboard  # noqa: PLC0415 - tomlkit takes long to import
 
     _back_up(settings, ledger)
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
@@ -146,9 +143,6 @@ def in_words(name: str, found: Fit) -> str:
 
 
 def _search(settler: Settler, board: Leaderboard) -> Fit:
-    from racebot.study.cores import cores  # noqa: PLC0415
-    from racebot.study.fit import fit as fit_to  # noqa: PLC0415
-    from racebot.study.history import History  # noqa: PLC0415
 
     races = (stored.result for stored in settler.ledger.races_of(board))
     history = History.of(races, TeamPolicy(board.teams))

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from racebot.cli import tables
 from racebot.cli.asciicast import Recorder
-from racebot.cli.common import app, console, tell
+from racebot.cli.commands import app
+from racebot.cli.common import console, tell
 from racebot.cli.web import need_web
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger

@@ -6,12 +6,14 @@ import csv
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, tell, utc
+from racebot.cli import study_tables
+from racebot.cli.commands import app
+from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell, utc
 from racebot.cli.study_input import (
     BoardName,
     DaskAddress,
@@ -25,16 +27,17 @@ from racebot.cli.study_input import (
     workers,
 )
 from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.races.csv_file import read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
+from racebot.study import plots
+from racebot.study.evaluate import Entry, Evaluation, Report, evaluate as judge
+from racebot.study.history import History
+from racebot.study.iterated import iterate as rate, model_of
+from racebot.study.predictions import EntrantForecast, PairForecast, forecasts
 from racebot.study.presets import PRESETS, Preset
+from racebot.study.replay import Earlier
 from racebot.text.parse import did_you_mean
-
-# Imported lazily for the reason given in racebot.cli.study_input.
-if TYPE_CHECKING:
-    from racebot.study.evaluate import Entry, Evaluation, Report
-    from racebot.study.history import History
-    from racebot.study.replay import Earlier
 
 ALL_PRESETS = "published"
 
@@ -95,9 +98,6 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
-    from racebot.cli import study_tables  # noqa: PLC0415
-    from racebot.study.evaluate import Entry, evaluate as judge  # noqa: PLC0415
-    from racebot.study.replay import Earlier  # noqa: PLC0415
 
     settings = load_settings(database=database)
     _check_plot(plot)
@@ -161,8 +161,6 @@ def iterate(
 
     Example: racebot iterate games.csv --param passes=3
     """
-    from racebot.cli import study_tables  # noqa: PLC0415
-    from racebot.study.iterated import iterate as rate, model_of  # noqa: PLC0415
 
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
@@ -176,7 +174,6 @@ def iterate(
 
 
 def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
-    from racebot.races.csv_file import read_csv  # noqa: PLC0415
 
     if file is None or file.suffix.lower() != ".csv":
         return {}
@@ -200,7 +197,6 @@ def _write_predictions(
     history: History, report: Report, earlier: Earlier | None, path: Path
 ) -> tuple[Path, Path]:
     """Write the forecasts of pairs and of entrants to two files, and return their paths."""
-    from racebot.study.predictions import EntrantForecast, PairForecast, forecasts  # noqa: PLC0415
 
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
     pairs, entrants = (path.with_name(f"{path.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
@@ -268,7 +264,6 @@ def _draw(history: History, report: Report, earlier: Earlier | None, path: Path)
 
     Return the paths of the files, which are named after `path`.
     """
-    from racebot.study import plots  # noqa: PLC0415 - needs matplotlib, an extra of the package
 
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
     figures = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,13 +17,10 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import declared
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past
+from racebot.study.cores import cores
+from racebot.study.evaluate import Entry
+from racebot.study.history import History
 from racebot.text.parse import did_you_mean
-
-# Modules that need scipy.optimize and scipy.stats are imported where they are used. The worker shares this
-# command line, and they would increase its memory by half.
-if TYPE_CHECKING:
-    from racebot.study.evaluate import Entry
-    from racebot.study.history import History
 
 File = Annotated[
     Path | None,
@@ -73,7 +70,6 @@ def entries_of(
         ModelError: a model is unknown, a label is used twice, an assignment is malformed, or no model has the
             parameter.
     """
-    from racebot.study.evaluate import Entry  # noqa: PLC0415
 
     keys: dict[str, str] = {}
     for model in models:
@@ -123,7 +119,6 @@ def history_of(
         NoSuchEntryError: the ledger does not have exactly one matching leaderboard.
         PayloadError: the file cannot be read, or no race matches.
     """
-    from racebot.study.history import History  # noqa: PLC0415
 
     if file is not None:
         if leaderboard is not None:
@@ -152,7 +147,6 @@ def workers(jobs: int, dask: str | None) -> AbstractContextManager[None]:
     Raises:
         SettingsError: the Dask scheduler does not answer.
     """
-    from racebot.study.cores import cores  # noqa: PLC0415
 
     return cores(jobs or 1, dask)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racebot.bot.status import Status
-from racebot.standings.plan import Proposal
-from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
-from racebot.standings.refit import ProposalEffect
 from racebot.text.format import signed
 from racebot.text.safe import printable
+
+if TYPE_CHECKING:  # a command loads only the reports that it prints
+    from racebot.bot.status import Status
+    from racebot.standings.plan import Proposal
+    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
+    from racebot.standings.refit import ProposalEffect
 
 STATUS_LINES = 20
 """Most entries that `status` lists per heading."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot.cli.common import AsJson, Database, app, console, load_settings, notices, print_json, tell
+from racebot.cli import study_tables
+from racebot.cli.commands import app
+from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
 from racebot.cli.study_input import (
     BoardName,
     DaskAddress,
@@ -25,14 +27,12 @@ from racebot.cli.study_input import (
 from racebot.errors import SettingsError
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
+from racebot.settings.write import write_model
+from racebot.study.evaluate import Entry
+from racebot.study.history import History
 from racebot.study.objective import Objective
-
-# Imported lazily for the reason given in racebot.cli.study_input.
-if TYPE_CHECKING:
-    from racebot.study.evaluate import Entry
-    from racebot.study.history import History
-    from racebot.study.search import Effort, Progress as Generation
-    from racebot.study.tuning import Candidate, Judged, Tuned
+from racebot.study.search import Effort, Progress as Generation
+from racebot.study.tuning import Candidate, Judged, Tuned, ranked, tune as search
 
 
 @app.command()
@@ -69,9 +69,6 @@ def tune(
 
     Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
     """
-    from racebot.cli import study_tables  # noqa: PLC0415
-    from racebot.study.search import Effort  # noqa: PLC0415
-    from racebot.study.tuning import ranked  # noqa: PLC0415
 
     settings = load_settings(database=database)
     if only and compare:
@@ -98,8 +95,6 @@ def tune(
     if write and not best.recommended:
         tell("Nothing written, since the search recommends no parameters.", to=notices)
     elif write:
-        from racebot.settings.write import write_model  # noqa: PLC0415 - tomlkit takes long to import
-
         path = write_model(Path(), settings.config, best.model, _differing(best))
         tell(f"{path}: {best.model} and its parameters written; restart the bot to use them", to=notices)
 
@@ -107,7 +102,6 @@ def tune(
 def _search(
     history: History, entry: Entry, only: list[str] | None, objective: Objective, share: float, effort: Effort
 ) -> Tuned:
-    from racebot.study.tuning import tune as search  # noqa: PLC0415
 
     with Progress(
         TextColumn("{task.description}, generation"),

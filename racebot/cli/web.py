@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from racebot.cli.common import Database, app, console, load_settings, tell
+from racebot.cli.commands import app
+from racebot.cli.common import Database, console, load_settings, tell
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rapidfuzz import fuzz, process
-
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.profiles import Profiles
@@ -90,6 +88,8 @@ class Players:
             return []
         found = [key for key, name in names.items() if wanted in name]
         others = {key: name for key, name in names.items() if wanted not in name}
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
+
         near = process.extract(wanted, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
         return self._all([*found, *(key for _, _, key in near)][:limit])
 

@@ -65,6 +65,8 @@ class Position:
 
 START = Position(datetime.min.replace(tzinfo=UTC))
 """The position before all races."""
+TEAM_RACE = "team race"
+"""Note of a rated race in which no rating changed, because teams raced."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,9 @@ def to_stderr(level: str, form: str = "text") -> None:
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # It warns if a run is skipped because the last one is still going, which is normal.
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    # Both warn about what is normal: a run skipped because the last one is still going, and a retry.
+    for warning in ("apscheduler", "stamina"):
+        logging.getLogger(warning).setLevel(logging.ERROR)
 
 
 def for_programs() -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-import httpx
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -76,12 +76,15 @@ def _decoded(text: str) -> object:
 def _trustworthy(address: str) -> str:
     """Check that a secret can be sent to this address safely."""
     try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL as error:
+        url = urlsplit(address)
+        host, _ = url.hostname or "", url.port
+        if ":" in host:
+            ipaddress.IPv6Address(host)
+    except ValueError as error:
         raise ValueError(f"not an address ({error})") from None
-    if (url.port or 0) > 65_535 or not all(0 < len(label) < 64 for label in url.host.split(".")):
-        raise ValueError("not a valid host or port")
-    if url.scheme != "https" and not _on_this_machine(url.host):
+    if not all(0 < len(label) < 64 for label in host.split(".")):
+        raise ValueError("not a valid host")
+    if url.scheme != "https" and not _on_this_machine(host):
         raise ValueError("without https, others on the network can read the bot's secret")
     return address
 

@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import is_archive, read_archive
 from racebot.races.csv_file import read_csv
 from racebot.races.result import RaceResult
-from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.parse import read_json
+
+if TYPE_CHECKING:
+    from racebot.racetime.client import Site  # reading a file needs no HTTP client
 
 RESUME_WITHIN = timedelta(hours=24)
 """How long an interrupted backfill can be resumed. Later, its pages are out of date."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from racebot.errors import ModelError, PayloadError
 from racebot.ledger.orders import EXCLUDED
-from racebot.ledger.rows import Leaderboard, RatedRow, Standing
+from racebot.ledger.rows import TEAM_RACE, Leaderboard, RatedRow, Standing
 from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
 from racebot.races.result import RaceResult
@@ -20,7 +20,6 @@ from racebot.ratings.model import FloatArray, RatingModel, Stepwise
 
 log = logging.getLogger(__name__)
 
-TEAM_RACE = "team race"
 NOBODY_FINISHED = "nobody finished"
 TOO_FEW = "fewer than two rated entrants to compare"
 UNCOMPARABLE = "its results cannot be compared"

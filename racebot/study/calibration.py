@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from racebot.errors import ModelError
 from racebot.races.outcome import BoolArray
@@ -137,7 +137,7 @@ def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | Non
         return -float(np.mean(np.log(np.where(finished, chance, 1.0 - chance))))
 
     first = np.array([start["finish_level"], np.log(start["finish_width"])])
-    found = minimize(cost, first, method="Nelder-Mead")
+    found = scipy.optimize.minimize(cost, first, method="Nelder-Mead")
     base = -share * np.log(share) - (1.0 - share) * np.log1p(-share)
     return FinishForecast(float(found.x[0]), float(np.exp(found.x[1])), float(found.fun), float(base))
 

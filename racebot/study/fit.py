@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
+import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, RatingModel
@@ -137,11 +137,11 @@ def _fitted_odds(
         scaled = create(key, {**parameters, **values})
         return float(np.mean(log_loss(scaled.win_probability(better, worse))))
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         cost,
         np.array([min(max(d.start, d.low), d.high) for d in space]),
         method="Nelder-Mead",
-        bounds=Bounds([d.low for d in space], [d.high for d in space]),
+        bounds=scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
     )
     return {d.parameter: float(f"{v:.{_DIGITS}g}") for d, v in zip(space, found.x.tolist(), strict=True)}
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
@@ -43,7 +43,7 @@ _CERTAIN = 1e-15
 
 def ranks(values: FloatArray | IntArray) -> FloatArray:
     """Rank values from 1, smallest first: shape [n]. Equal values share the mean of their ranks."""
-    return np.asarray(stats.rankdata(values, method="average"), dtype=np.float64)
+    return np.asarray(scipy.stats.rankdata(values, method="average"), dtype=np.float64)
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.optimize import Bounds, OptimizeResult, differential_evolution
+import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray
@@ -163,16 +163,16 @@ def search(
 
     done = 0
 
-    def report(intermediate_result: OptimizeResult) -> None:
+    def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         nonlocal done
         done += 1
         if progress is not None:
             best = named(start, space, _rounded(intermediate_result.x, space))
             progress(Progress(done, effort.generations, float(intermediate_result.fun), best))
 
-    found = differential_evolution(
+    found = scipy.optimize.differential_evolution(
         cast(Any, cost),  # vectorized: takes and returns one number per candidate
-        Bounds([d.low for d in space], [d.high for d in space]),
+        scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
         init=_population(space, effort),
         vectorized=True,
         updating="deferred",

@@ -30,10 +30,9 @@ from racebot.chat.messages import (
     standing_word,
 )
 from racebot.chat.templates import Texts
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
-from racebot.standings.rater import TEAM_RACE
 from racebot.standings.settle import Rated
 from racebot.text.format import signed
 from racebot.text.safe import plain

@@ -11,9 +11,8 @@ import pytest
 from builders import CATEGORY, NOON, result
 from typer.testing import CliRunner
 
-import racebot.cli
 from racebot.bot.doctor import examine
-from racebot.cli.common import app
+from racebot.cli import app
 from racebot.errors import LedgerUnavailable, RacebotError
 from racebot.ledger.backup import back_up
 from racebot.ledger.queue import Message, PendingRace
@@ -21,8 +20,6 @@ from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-
-assert racebot.cli  # registers the commands
 
 SEEDS = range(100)
 COMMANDS = (["status"], ["verify"], ["doctor"], ["backup"], ["leaderboard"])

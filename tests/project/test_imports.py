@@ -1,32 +1,67 @@
-"""Check which modules importing racebot loads. import-linter checks the layers (`pyproject.toml`)."""
+"""Check which modules racebot loads. import-linter checks the layers (`pyproject.toml`)."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from racebot.cli.commands import COMMANDS
 
 EXTRAS = ("distributed", "jinja2", "matplotlib", "numba", "starlette", "uvicorn")
-NETWORK = ("httpx", "sqlite3", "sqlite_utils", "websockets")
+DATABASE = ("sqlite3", "sqlite_utils")
+NETWORK = ("apscheduler", "httpx", "prometheus_client", "stamina", "websockets")
+HEAVY = (*NETWORK, *EXTRAS, "joblib", "scipy.optimize", "scipy.special", "scipy.stats")
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def run(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_command_line_starts_without_any_extra() -> None:
+def loaded_by(code: str, modules: tuple[str, ...]) -> list[str]:
+    return run(f"import sys; {code}; print(*(name for name in {modules!r} if name in sys.modules))").split()
+
+
+def test_commands_load_without_any_extra() -> None:
     run(
         f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
-        "from typer.main import get_command\n"
-        "from racebot.cli import app\n"
-        "assert get_command(app).commands"
+        "from racebot.cli.commands import COMMANDS, load_command\n"
+        "for name in COMMANDS: load_command(name)"
     )
 
 
-def test_rating_library_loads_neither_network_nor_database() -> None:
-    loaded = run(
-        "import sys, racebot.races.outcome, racebot.ratings.registry, racebot.study.evaluate\n"
-        f"print(*(name for name in {NETWORK!r} if name in sys.modules))"
+@pytest.mark.parametrize(
+    "package", ["racebot.races.csv_file", "racebot.ratings.registry", "racebot.study.evaluate"]
+)
+def test_rating_library_loads_neither_network_nor_database(package: str) -> None:
+    assert loaded_by(f"import {package}", (*NETWORK, *DATABASE, "racebot.racetime", "racebot.bot")) == []
+
+
+def test_help_loads_no_rating_library() -> None:
+    assert loaded_by("from racebot.cli import app", (*HEAVY, *DATABASE, "numpy", "pydantic_settings")) == []
+
+
+@pytest.mark.parametrize("command", ["leaderboard", "player", "race", "status", "health", "audit", "backup"])
+def test_command_that_only_reads_the_ledger_loads_nothing_heavy(command: str) -> None:
+    assert loaded_by(f"from racebot.cli.commands import load_command; load_command({command!r})", HEAVY) == []
+
+
+def test_settings_of_the_default_model_load_nothing_heavy(tmp_path: Path) -> None:
+    code = f"import pathlib, racebot.settings.sources as s; s.load(pathlib.Path({str(tmp_path)!r}))"
+    assert loaded_by(code, HEAVY) == []
+
+
+def test_each_module_of_commands_has_those_of_the_table() -> None:
+    """A command that the table lacks could not be called, and `racebot --help` would not show it."""
+    registered = run(
+        "from racebot.cli.commands import COMMANDS, app, load_command\n"
+        "for name in COMMANDS: load_command(name)\n"
+        "print(*(each.name or each.callback.__name__ for each in app.registered_commands))"
     )
-    assert loaded.split() == []
+    assert sorted(registered.split()) == sorted(COMMANDS)

@@ -15,10 +15,8 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from racebot.cli import app
+from racebot.cli.commands import load_command
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -131,9 +129,7 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
 
 
 def test_the_sandbox_command_caches_as_long_as_the_site() -> None:
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    (option,) = (each for each in group.commands["sandbox"].params if each.name == "list_cache")
+    (option,) = (each for each in load_command("sandbox").params if each.name == "list_cache")
     assert option.default == 60
 
 

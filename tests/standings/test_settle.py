@@ -15,13 +15,13 @@ from hypothesis import given, settings, strategies as st
 
 from racebot.errors import ModelError
 from racebot.ledger.queue import Message, PendingRace
-from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.plan import LeaderboardPlan, Plans
-from racebot.standings.rater import NOBODY_FINISHED, TEAM_RACE, TOO_FEW, UNCOMPARABLE, UNSUITED
+from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.settle import MergeReport, Rated, Settler
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.

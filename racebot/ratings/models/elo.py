@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, Number
@@ -29,7 +29,7 @@ def exponential_gain(lead: FloatArray) -> FloatArray:
 
     The gradient of the log-likelihood equals the actual score minus the expected score (section 3.1.1).
     """
-    gain: FloatArray = expit(-lead)
+    gain: FloatArray = scipy.special.expit(-lead)
     return gain
 
 
@@ -39,7 +39,7 @@ def gaussian_gain(lead: FloatArray) -> FloatArray:
     This is the gradient of the log-likelihood (section 3.1.2). For an upset it grows like -lead/2.
     """
     z = lead / np.sqrt(2)
-    gain: FloatArray = np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(4 * np.pi)
+    gain: FloatArray = np.exp(-(z**2) / 2 - scipy.special.log_ndtr(z)) / np.sqrt(4 * np.pi)
     return gain
 
 
@@ -48,7 +48,7 @@ def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
 
     This is the actual score minus the expected score (section 3.1.2).
     """
-    gain: FloatArray = ndtr(-lead / np.sqrt(2))
+    gain: FloatArray = scipy.special.ndtr(-lead / np.sqrt(2))
     return gain
 
 

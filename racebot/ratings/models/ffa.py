@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
@@ -59,7 +59,7 @@ class EloFfa(SingleParameterModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = expit(lead / broadcast_to(self.spread, lead))
+        chance: FloatArray = scipy.special.expit(lead / broadcast_to(self.spread, lead))
         return chance
 
 
@@ -103,7 +103,7 @@ class GlickoFfa:
         both = variance[..., :, np.newaxis] + variance[..., np.newaxis, :]
         q = LN10 / per_entrant(self.spread)
         q_pair = q[..., np.newaxis]
-        chance = np.where(compared > 0, expit(q_pair * damping(q_pair, both) * lead), 0.5)
+        chance = np.where(compared > 0, scipy.special.expit(q_pair * damping(q_pair, both) * lead), 0.5)
         expected = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
         g = (compared * damping(q, variance)[..., np.newaxis, :]).sum(-1) / compared.sum(-1)
         precision = 1 / variance + (q * g) ** 2 * expected * (1 - expected)
@@ -119,7 +119,7 @@ class GlickoFfa:
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
         q = LN10 / broadcast_to(self.spread, lead)
-        chance: FloatArray = expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
+        chance: FloatArray = scipy.special.expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
         return chance
 
 

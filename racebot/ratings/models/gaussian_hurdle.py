@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from racebot.errors import ModelError
 from racebot.ratings.broadcast import broadcast_to
@@ -114,7 +114,7 @@ class GaussianHurdleModel(KernelModel, ABC):
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
         scaled = broadcast_to(self.odds_scale, lead) * lead
-        probability: FloatArray = ndtr(scaled / np.sqrt(2.0 + doubt))
+        probability: FloatArray = scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
         return probability
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
@@ -124,7 +124,9 @@ class GaussianHurdleModel(KernelModel, ABC):
         """
         rating = self.rating(states)
         width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
-        probability: FloatArray = ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
+        probability: FloatArray = scipy.special.ndtr(
+            (rating - broadcast_to(self.finish_level, rating)) / width
+        )
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:

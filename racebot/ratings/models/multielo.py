@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from racebot.ratings.broadcast import broadcast_to, per_entrant
 from racebot.ratings.model import FloatArray, Number
@@ -33,7 +33,7 @@ def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: 
     """
     n = ratings.shape[-1]
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
-    chance = expit(lead / per_entrant(unit)[..., np.newaxis])
+    chance = scipy.special.expit(lead / per_entrant(unit)[..., np.newaxis])
     if not ties:
         chance = np.where(groups.before() == 0, 0.5, chance)
     shares: FloatArray = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
@@ -92,5 +92,5 @@ class MultiElo(SingleParameterModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = expit(LN10 * lead / broadcast_to(self.spread, lead))
+        chance: FloatArray = scipy.special.expit(LN10 * lead / broadcast_to(self.spread, lead))
         return chance

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, gammainccinv, loggamma
+import scipy
 
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, inherited
@@ -82,7 +82,7 @@ class PlackettLuce(SingleParameterModel):
         return moves
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        probability: FloatArray = expit(a[..., 0] - b[..., 0])
+        probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])
         return probability
 
 
@@ -158,10 +158,12 @@ def _axis(m: int, spread: int = 0) -> FloatArray:
         spread: logarithm of the ratio of the fastest clock to the slowest, rounded up.
     """
     step = 0.4
-    while np.real(loggamma(m + 1 + 2j * np.pi / step) - loggamma(m + 1)) > np.log(PRECISION):
+    while np.real(scipy.special.loggamma(m + 1 + 2j * np.pi / step) - scipy.special.loggamma(m + 1)) > np.log(
+        PRECISION
+    ):
         step *= 0.95
     low = np.log(PRECISION) - spread - 2
-    high = np.log(gammainccinv(m + 1, PRECISION))
+    high = np.log(scipy.special.gammainccinv(m + 1, PRECISION))
     x: FloatArray = np.arange(low, high + step, step)
     x.flags.writeable = False
     return x

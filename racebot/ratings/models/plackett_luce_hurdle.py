@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from racebot.ratings.broadcast import broadcast_to, stack_parameters
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, Steps
@@ -226,7 +226,7 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         return to_points(broadcast_to(self.newcomer_points, ratings) + scaled)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        probability: FloatArray = expit(a[..., 0] - b[..., 0])
+        probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])
         return probability
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
@@ -236,5 +236,5 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
         """
         ratings = states[..., 0]
         level, width = broadcast_to(self.finish_level, ratings), broadcast_to(self.finish_width, ratings)
-        probability: FloatArray = expit((ratings - level) / width)
+        probability: FloatArray = scipy.special.expit((ratings - level) / width)
         return probability

@@ -32,8 +32,8 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
@@ -182,7 +182,7 @@ class TrueSkill:
         """
         gap = a[..., 0] - b[..., 0]
         variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
-        probability: FloatArray = special.ndtr(gap / np.sqrt(variance))
+        probability: FloatArray = scipy.special.ndtr(gap / np.sqrt(variance))
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -227,7 +227,7 @@ class TrueSkill:
 
     @cached_property
     def _settings(self) -> _Settings:
-        margin = special.ndtri((np.asarray(self.draw_probability) + 1.0) / 2.0) * self.beta
+        margin = scipy.special.ndtri((np.asarray(self.draw_probability) + 1.0) / 2.0) * self.beta
         values = (np.square(self.beta), np.square(self.tau), margin)
         return _Settings(*(float(value) if np.ndim(value) == 0 else value for value in values))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from racebot.ratings.numerics.truncated_normal import (
     POINT,
@@ -29,7 +29,7 @@ Value = Any
 def win_array(t: Value, margin: Value) -> tuple[Value, Value]:
     """Return V and W of a win, for arrays that broadcast."""
     x = t - margin
-    v = ROOT_TWO_OVER_PI / special.erfcx(-ROOT_HALF * x)
+    v = ROOT_TWO_OVER_PI / scipy.special.erfcx(-ROOT_HALF * x)
     # The bound only matters beyond thousands of standard deviations, where V + x has no digits left.
     return v, np.minimum(np.maximum(v * (v + x), 0.0), 1.0)
 
@@ -41,7 +41,9 @@ def draw_array(t: Value, margin: Value) -> tuple[Value, Value]:
     near, far = wide - distance, wide + distance
     exponent = -2.0 * wide * distance
     ratio = np.exp(exponent)
-    mass = ROOT_HALF_PI * (special.erfcx(-ROOT_HALF * near) - ratio * special.erfcx(ROOT_HALF * far))
+    mass = ROOT_HALF_PI * (
+        scipy.special.erfcx(-ROOT_HALF * near) - ratio * scipy.special.erfcx(ROOT_HALF * far)
+    )
     v = np.expm1(exponent) / mass
     w = np.minimum(np.maximum(v * v + (near + far * ratio) / mass, 0.0), 1.0)
     point = margin < POINT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr
+import scipy
 
 from racebot.ratings.model import FloatArray
 
@@ -35,7 +35,7 @@ def _gaussian_log(z: FloatArray) -> FloatArray:
 
 
 def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = log_ndtr(z)
+    value: FloatArray = scipy.special.log_ndtr(z)
     return value
 
 
@@ -47,12 +47,14 @@ _SLOPE = np.pi / np.sqrt(3)
 
 
 def _logistic_log(z: FloatArray) -> FloatArray:
-    value: FloatArray = np.log(_SLOPE) + log_expit(_SLOPE * z) + log_expit(-_SLOPE * z)
+    value: FloatArray = (
+        np.log(_SLOPE) + scipy.special.log_expit(_SLOPE * z) + scipy.special.log_expit(-_SLOPE * z)
+    )
     return value
 
 
 def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = log_expit(_SLOPE * z)
+    value: FloatArray = scipy.special.log_expit(_SLOPE * z)
     return value
 
 

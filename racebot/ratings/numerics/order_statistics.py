@@ -27,7 +27,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import sici
+import scipy
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
@@ -160,7 +160,7 @@ def integrate(starts: list[float], steps: list[float], points: int) -> tuple[Row
 def _grid(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the running integral as a matrix, and the powers of k as rows and as columns."""
     k = np.arange(points, dtype=np.float64)
-    integration = 0.5 + sici(np.pi * (k - k[:, np.newaxis]))[0] / np.pi
+    integration = 0.5 + scipy.special.sici(np.pi * (k - k[:, np.newaxis]))[0] / np.pi
     powers = np.stack([np.ones_like(k), k, k * k])
     columns = np.ascontiguousarray(powers.T)
     for array in (integration, powers, columns):

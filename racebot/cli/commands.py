@@ -1,0 +1,118 @@
+"""The Typer application and its table of commands.
+
+Importing all commands takes longer than most of them run, so a command's module is imported when the command
+is chosen.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from racebot import __version__
+
+
+class Entry(NamedTuple):
+    """A command's module in this package and its line in `racebot --help`."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "doctor": Entry("operate", "Check that everything is set up, and say how to fix it"),
+    "run": Entry("operate", "Watch race rooms and update the ratings, until stopped"),
+    "status": Entry("state", "Show what the bot is doing"),
+    "health": Entry("state", "Succeed if the bot has seen its category lately"),
+    "backfill": Entry("past", "Fetch the category's past races and rate them"),
+    "import": Entry("past", "Rate the races of a file"),
+    "leaderboard": Entry("read", "Show the leaderboards"),
+    "player": Entry("read", "Show a player's standing and last races"),
+    "race": Entry("read", "Show how a race changed each rating, and why"),
+    "web": Entry("web", "Serve leaderboards, players and races as pages and JSON"),
+    "export-site": Entry("web", "Export the pages as files for a static host"),
+    "verify": Entry("maintain", "Compare the stored ratings with a replay of all races"),
+    "rebuild": Entry("maintain", "Rate the stored races again with the current settings"),
+    "backup": Entry("maintain", "Copy the database, even while the bot runs"),
+    "refit": Entry("refit", "Rate a leaderboard with racebot's current defaults"),
+    "fit": Entry("refit", "Fit a leaderboard's model to its races"),
+    "hide": Entry("orders", "Remove a player from leaderboards and other lists"),
+    "unhide": Entry("orders", "List a hidden player again"),
+    "forget": Entry("orders", "Erase a player's name permanently"),
+    "merge": Entry("orders", "Merge two accounts of the same person"),
+    "exclude": Entry("orders", "Exclude a race from the ratings"),
+    "include": Entry("orders", "Include an excluded race again"),
+    "audit": Entry("orders", "List all orders with date and reason"),
+    "evaluate": Entry("study", "Compare models on past races"),
+    "tune": Entry("tune", "Search for a model's best parameters"),
+    "iterate": Entry("study", "Rate a whole history at once with iterated-elo"),
+    "demo": Entry("sandbox", "Show the bot at work for half a minute"),
+    "sandbox": Entry("sandbox", "Serve a local imitation of racetime.gg"),
+}
+"""All commands in the order of `racebot --help`."""
+
+
+class _Unloaded(TyperCommand):
+    """Stands for a command until it is chosen."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Load the command and return its context."""
+        return load_command(self.name or "").make_context(info_name, args, parent, **extra)
+
+
+class _Commands(TyperGroup):
+    """A group of all the commands in `COMMANDS`, loaded or not."""
+
+    def __init__(self, *, commands: Any = None, **settings: Any) -> None:
+        loaded = dict(commands or {})
+        super().__init__(
+            commands={
+                name: loaded.get(name) or _Unloaded(name, short_help=entry.summary, rich_markup_mode=None)
+                for name, entry in COMMANDS.items()
+            },
+            **settings,
+        )
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Rate the races of a racetime.gg category, and explain each change to the racers in chat.",
+)
+
+
+def load_command(name: str) -> TyperCommand:
+    """Import a command's module and return the command.
+
+    Raises:
+        KeyError: there is no such command.
+    """
+    import_module(f"racebot.cli.{COMMANDS[name].module}")
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)  # noqa: S101 - the application has a callback
+    command = group.commands[name]
+    assert isinstance(command, TyperCommand)  # noqa: S101
+    return command
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"racebot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version

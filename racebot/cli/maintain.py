@@ -1,0 +1,103 @@
+"""Commands that verify, rebuild and back up the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from racebot.bot.heartbeat import utc_now
+from racebot.cli.commands import app
+from racebot.cli.common import Database, apply_plans, chosen_boards, console, load_settings, notices, tell
+from racebot.ledger import backup
+from racebot.ledger.rows import RESTORE
+from racebot.ledger.store import Ledger
+from racebot.standings import queries, verify as verification
+from racebot.standings.replay import sources_first
+from racebot.standings.settle import Settler
+from racebot.standings.verify import Problem
+from racebot.text.safe import printable
+
+
+@app.command()
+def verify(database: Database = None) -> None:
+    """Check the database file, and compare the stored ratings bit for bit with a replay.
+
+    Example: racebot verify
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        problems = [Problem(text, RESTORE) for text in ledger.check()]
+        for board in ledger.leaderboards():
+            with _progress(board.name, ledger.rated_count(board)) as advance:
+                found = verification.verify(ledger, board, advance)
+            problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
+            players = queries.listed_count(ledger, board, queries.Listing())
+            tell(f"{board.name}: {ledger.rated_count(board)} races, {players} players")
+    for problem in problems[:20]:
+        tell(str(problem), to=notices)
+    damage = [problem for problem in problems if problem.remedy is not None]
+    if damage:
+        remedies = ", then ".join(dict.fromkeys(str(problem.remedy) for problem in damage))
+        notices.print(f"{len(damage)} problems: {remedies}", highlight=False)
+        raise typer.Exit(1)
+    console.print("everything agrees")
+
+
+@app.command()
+def rebuild(
+    name: Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")] = None,
+    database: Database = None,
+) -> None:
+    """Rate the stored results again, with the current model and settings.
+
+    Example: racebot rebuild
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        settler = Settler(ledger, settings.plans())
+        apply_plans(settler)
+        for board in sources_first(chosen_boards(ledger, name)):
+            with _progress(board.name, ledger.rated_count(board)) as advance:
+                races = settler.replay.rebuild(board, advance)
+            tell(f"{board.name}: {races} races rated again")
+
+
+@app.command("backup")
+def back_up(
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for the copy. Default: backups/ beside the database.", show_default=False
+        ),
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Copy the database. Safe while the bot runs.
+
+    Example: racebot backup
+    """
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        where = folder or backup.folder_of(settings.database)
+        made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
+    tell(str(made))
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar for races, and yield a function that takes the number of races done."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=notices, transient=True, disable=not notices.is_terminal) as progress:
+        task = progress.add_task(printable(what), total=total)
+        yield lambda done: progress.update(task, completed=done)
