@@ -48,7 +48,7 @@ class Announcer:
         *,
         correction: int = 0,
         edits: Sequence[Mapping[str, str]] = (),
-        moves: Mapping[str, Mapping[str, int]] | None = None,
+        marks: messages.MarksByBoard | None = None,
     ) -> bool:
         """Queue the changes of a finished race, or their correction.
 
@@ -57,16 +57,16 @@ class Announcer:
             key: the `announcement_key`; None for a repetition.
             correction: 0 for a first announcement, otherwise the number of the correction.
             edits: the edits behind a correction, from `edits_between`; stored in the message's body.
-            moves: new places, as `messages.announcement` takes them.
+            marks: new places and unranked players, as `messages.announcement` takes them.
 
         Returns:
             Whether any message was queued.
         """
         race, category = rated[0].result.name, rated[0].result.category
         if correction:
-            texts = messages.correction(rated, self._announced_entries(race), edits, self._texts, moves=moves)
+            texts = messages.correction(rated, self._announced_entries(race), edits, self._texts, marks=marks)
         else:
-            texts = messages.announcement(rated, self._texts, moves=moves)
+            texts = messages.announcement(rated, self._texts, marks=marks)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(texts, start=1):
             body: dict[str, object] = {"text": text, "announces": bool(changed)}
@@ -75,7 +75,7 @@ class Announcer:
             if edits:
                 body["edits"] = list(edits)
             if changed and number == len(texts):
-                body["entries"] = messages.entries(changed, self._texts, moves)
+                body["entries"] = messages.entries(changed, self._texts, marks)
                 if buttons := self._buttons(changed[0].leaderboard):
                     body["buttons"] = buttons
             self._put(race, category, "chat", body)

@@ -26,7 +26,7 @@ from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.web.addresses import board_addresses
+from racebot.web.addresses import RACE, board_addresses
 
 log = logging.getLogger(__name__)
 
@@ -273,6 +273,11 @@ def page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
         return None
     address = board_addresses(boards)[boards.index(board)]
     return f"{settings.pages_url}/{address.page()}"
+
+
+def race_page(settings: Settings, race: str) -> str | None:
+    """Return the address of a race's published page, None if no pages are published."""
+    return None if settings.pages_url is None else f"{settings.pages_url}/{RACE.path(race=race)}"
 
 
 def _command_handler(settings: Settings, lifecycle: Lifecycle) -> CommandHandler | None:

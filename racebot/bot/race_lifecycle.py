@@ -13,7 +13,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from racebot.bot.announcer import Announcer, announcement_key, edits_between
+from racebot.bot.marks import marks_by_board
 from racebot.chat import info_box
+from racebot.chat.messages import NO_MARKS, Marks
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.rows import Leaderboard
@@ -21,7 +23,7 @@ from racebot.ledger.store import Ledger
 from racebot.observe import metrics
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.queries import Listing, new_places
+from racebot.standings.queries import Listing
 from racebot.standings.settle import Rated, Settler
 
 log = logging.getLogger(__name__)
@@ -37,8 +39,6 @@ This is far longer than the site's caches, and gives administrators time to reco
 """
 EXPIRE_AFTER = timedelta(days=90)
 """Age at which the bot gives up a race that was never recorded."""
-MARKED_PLACES = 20
-"""Places of a leaderboard within which messages mark a player's move."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
 
 
@@ -51,7 +51,9 @@ class Lifecycle:
         announce: whether to write in chat at all.
         texts: the wording.
         buttons: returns the buttons of a leaderboard's rating message.
-        listing: returns which players a leaderboard lists; None marks no new places in messages.
+        listing: returns which players a leaderboard lists; None marks neither new places nor
+            unranked players in messages.
+        race_page: returns the address of a race's published page, or None.
     """
 
     def __init__(
@@ -63,12 +65,14 @@ class Lifecycle:
         texts: Texts = DEFAULT_TEXTS,
         buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]] = lambda _: {},
         listing: Callable[[Leaderboard], Listing] | None = None,
+        race_page: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self.settler = settler
         self._ledger: Ledger = settler.ledger
         self._clock = clock
         self._announce = announce
         self._listing = listing
+        self._race_page = race_page
         self._texts = texts
         self._announcer = Announcer(self._ledger.outbox, clock, texts, buttons)
 
@@ -151,7 +155,7 @@ class Lifecycle:
                     key,
                     correction=corrections if is_correction else 0,
                     edits=edits,
-                    moves=self._moves(named),
+                    marks=self._marks(named),
                 )
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
@@ -172,7 +176,7 @@ class Lifecycle:
             if self._ledger.race(result.name) is not None:
                 return False
             named = [self._named(each) for each in self.settler.preview(result)]
-            return self._announcer.announce(named, moves=self._moves(named))
+            return self._announcer.announce(named, marks=self._marks(named))
 
     def keep_quiet(self, name: str) -> None:
         """Write nothing more in this room's chat."""
@@ -218,11 +222,19 @@ class Lifecycle:
             ]
             yield self._announcer.message(result.name, result.category, "meta", {"leaderboards": entries})
             if self._texts.info:
+                named = [self._named(each) for each in boards]
+                marks = self._marks(named, settled=True)
                 blocks = [
                     info_box.info_block(
-                        r.result, r.leaderboard.name, self._named(r).changes, self._texts, by_team=r.by_team
+                        each.result,
+                        each.leaderboard.name,
+                        each.changes,
+                        self._texts,
+                        marks.get(each.leaderboard.name, NO_MARKS),
+                        by_team=each.by_team,
+                        page=self._race_page(result.name),
                     )
-                    for r in boards
+                    for each in named
                 ]
                 yield self._announcer.message(result.name, result.category, "info", {"blocks": blocks})
 
@@ -299,20 +311,8 @@ class Lifecycle:
         hidden = self._ledger.orders.hidden()
         return replace(rated, changes=tuple(each for each in rated.changes if each.player not in hidden))
 
-    def _moves(self, rated: Sequence[Rated]) -> dict[str, dict[str, int]]:
-        """Return the new places that a message marks, by user id, by leaderboard."""
-        if self._listing is None:
-            return {}
-        return {
-            each.leaderboard.name: new_places(
-                self._ledger,
-                each.leaderboard,
-                self._listing(each.leaderboard),
-                each.changes,
-                within=MARKED_PLACES,
-            )
-            for each in rated
-        }
+    def _marks(self, rated: Sequence[Rated], *, settled: bool = False) -> dict[str, Marks]:
+        return marks_by_board(self._ledger, rated, self._listing, settled=settled)
 
     def _forget(self, name: str) -> None:
         self._ledger.pending.remove(name)

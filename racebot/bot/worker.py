@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from racebot.bot.category_watcher import CategoryWorker, page
+from racebot.bot.category_watcher import CategoryWorker, page, race_page
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
@@ -120,6 +120,7 @@ class Worker:
             texts=settings.texts,
             buttons=lambda board: settings.buttons(page(settings, settler.ledger, board)),
             listing=settings.listing,
+            race_page=partial(race_page, settings),
         )
         return CategoryWorker(
             category,

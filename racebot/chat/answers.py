@@ -16,11 +16,12 @@ import numpy as np
 
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.messages import MESSAGE_LIMIT
+from racebot.chat.odds import odds_phrases
 from racebot.chat.people import Person, find_pair, find_person, known_as
-from racebot.chat.phrases import help_phrases, record_phrase
+from racebot.chat.phrases import head_to_head_phrase, help_phrases, record_phrase
 from racebot.chat.templates import Texts
 from racebot.chat.why import why_phrases
-from racebot.chat.words import ordinal, percent, unbroken
+from racebot.chat.words import ordinal, percent, shown_points, unbroken
 from racebot.errors import LedgerError
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change
@@ -28,7 +29,6 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.ratings.forecast import win_chances
 from racebot.ratings.model import RatingModel
 from racebot.standings import queries
 from racebot.standings.explain import Explanation, explain_race
@@ -41,9 +41,8 @@ LEADERBOARD_LENGTH = 5
 LONGEST_LEADERBOARD = 25
 RACES_KEPT = 8
 """Previews and explanations to cache: after a finish, everyone asks for the same ones."""
-BEFORE_START = frozenset({"open", "invitational", "pending"})
-LEAST_ODDS = 0.01
-"""Entrants with a smaller chance to win are counted, not named."""
+GREETED = 5
+"""Most entrants whose odds a greeting tells."""
 
 Draft = Callable[[], str]
 """Composes an answer without the ledger, on any thread."""
@@ -113,6 +112,24 @@ class Answers:
         """Draft and compose an answer at once."""
         return self.draft(asked, race, asker, moderator=moderator)()
 
+    def greeting(self, race: Race) -> str:
+        """Return a line that greets the entrants: the odds, and a link to the leaderboard's page.
+
+        Ledger work. Returns an empty string if there are no odds, or if the race does not count.
+        """
+        texts = self._texts
+        if race.custom_goal or not race.recordable or not texts.greeting:
+            return ""
+        race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
+        for board in self._boards(race, race.goal):
+            phrases = odds_phrases(self._settler, board, self._listing(board), race, texts, GREETED)
+            if phrases:
+                odds = texts.odds.format(leaderboard=plain(board.name)) + texts.separator.join(phrases)
+                greeting = texts.greeting.format(goal=plain(race.goal), odds=odds)
+                url = self._link(board)
+                return self._one([greeting, texts.link.format(url=url) if url else ""])
+        return ""
+
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
         if not race.custom_goal or goal != race.goal:
@@ -160,17 +177,10 @@ class Answers:
             )
             pieces = []
         else:
-            opening = texts.rating.format(
-                name=plain(standing.name),
-                points=self._shown(board, standing),
-                standing=self._place(board, standing),
-                leaderboard=plain(board.name),
-            )
+            opening = self._standing_phrase(board, standing)
             last = [change for _, change in self._ledger.history(board, person.id, 1)]
             pieces = [
-                texts.rating_record.format(
-                    races=standing.races, finishes=standing.finishes, wins=standing.wins
-                ),
+                record_phrase(standing, texts),
                 *(texts.rating_last.format(change=signed(change.points_change)) for change in last),
             ]
         pending = self._pending(board, race, person)
@@ -179,24 +189,37 @@ class Answers:
             coming = []
             change = None if pending is None else _change(self._preview(pending), person)
             if change is not None:
-                points, signed_change = change.points_after, signed(change.points_change)
-                coming = [texts.rating_pending.format(points=points, change=signed_change)]
+                points = shown_points(
+                    change.points_after, texts, ranked=self._is_ranked(board, standing, change)
+                )
+                coming = [texts.rating_pending.format(points=points, change=signed(change.points_change))]
             return self._one([opening, *coming, *pieces])
 
         return compose
 
+    def _standing_phrase(self, board: Leaderboard, standing: Standing) -> str:
+        return self._texts.rating.format(
+            name=plain(standing.name),
+            points=self._shown(board, standing),
+            standing=self._place(board, standing),
+            leaderboard=plain(board.name),
+        )
+
     def _shown(self, board: Leaderboard, standing: Standing) -> str:
-        """Return a player's points, marked if the player has too few finishes to be ranked."""
-        if standing.finishes >= self._listing(board).minimum_finishes:
-            return str(standing.points)
-        return self._texts.unranked_points.format(points=standing.points)
+        return shown_points(standing.points, self._texts, ranked=self._is_ranked(board, standing))
+
+    def _is_ranked(self, board: Leaderboard, standing: Standing | None, coming: Change | None = None) -> bool:
+        """Return whether a player has enough finishes to be ranked, counting a race to come if given."""
+        finishes = standing.finishes if standing else 0
+        finishes += coming is not None and coming.place is not None
+        return finishes >= self._listing(board).minimum_finishes
 
     def _place(self, board: Leaderboard, standing: Standing) -> str:
         listing = self._listing(board)
         placing = queries.placing_of(self._ledger, board, standing, listing)
         if placing.place is not None:
             return self._texts.rating_place.format(
-                place=placing.place, ordinal=ordinal(placing.place), listed=placing.listed
+                place=placing.place, ordinal=ordinal(placing.place, self._texts), listed=placing.listed
             )
         if standing.hidden:
             return self._texts.rating_hidden
@@ -220,9 +243,9 @@ class Answers:
         url = self._link(board)
         end = [texts.link.format(url=url)] if url else []
         own = self._standing(board, asker)
-        if own is not None and own.player not in {standing.player for _, standing in players}:
+        if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
             place = queries.placing_of(self._ledger, board, own, listing).place
-            end = end if place is None else [self._listed(place, own), *end]
+            end = [self._standing_phrase(board, own) if place is None else self._listed(place, own), *end]
         for count in range(len(entries), 0, -1):
             opening = texts.leaderboard.format(leaderboard=plain(board.name), count=count, listed=listed)
             text = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
@@ -241,22 +264,24 @@ class Answers:
         texts = self._texts
         pending = self._pending(board, race, person)
         last = self._last(board, person.id)
+        standing = self._standing(board, person)
         model = cast(Hashable, registry.create(board.model, board.parameters))
 
         def compose() -> str:
-            raced, template = None if pending is None else self._preview(pending), texts.why_pending
-            if raced is None or _change(raced, person) is None:
-                raced, template = last, texts.why
+            raced = None if pending is None else self._preview(pending)
+            is_coming = raced is not None and _change(raced, person) is not None
+            raced = raced if is_coming else last
             change = None if raced is None else _change(raced, person)
             if raced is None or change is None:
                 return texts.why_nothing.format(name=plain(person.name), leaderboard=plain(board.name))
             explained = self._explain(model, TeamPolicy(board.teams), raced.result, raced.changes)
             entrant, explanation = explained[person.id]
             shown = shown_names(raced.result.entrants)
-            opening = template.format(
+            ranked = self._is_ranked(board, standing, change if is_coming else None)
+            opening = (texts.why_pending if is_coming else texts.why).format(
                 name=plain(shown[entrant]),
-                before=change.points_before,
-                after=change.points_after,
+                before=shown_points(change.points_before, texts, ranked=ranked),
+                after=shown_points(change.points_after, texts, ranked=ranked),
                 change=signed(change.points_change),
                 leaderboard=plain(board.name),
                 race=raced.result.name,
@@ -267,29 +292,10 @@ class Answers:
         return compose
 
     def _odds(self, board: Leaderboard, race: Race) -> str:
-        texts = self._texts
-        entrants = [e for e in race.entrants if e.user_id is not None]
-        teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
-        if race.status not in BEFORE_START or race.hidden or teams or len(entrants) < 2:
-            return texts.odds_none
-        model = registry.create(board.model, board.parameters)
-        known = self._settler.states(board, [str(e.user_id) for e in entrants])
-        chances = win_chances(model, np.array([state for state, _ in known])).tolist()
-        shown = shown_names(race.entrants)
-        order = sorted(range(len(entrants)), key=lambda i: (-chances[i], shown[entrants[i]]))
-        named = [i for i in order if chances[i] >= LEAST_ODDS] or order[:1]
-        rest = len(order) - len(named)
-        pieces = [
-            unbroken(
-                (texts.odds_player if known[i][1] else texts.odds_new).format(
-                    name=plain(shown[entrants[i]]), chance=percent(chances[i])
-                )
-            )
-            for i in named
-        ]
-        if rest:
-            pieces.append(unbroken(texts.odds_rest.format(count=rest)))
-        return self._one(pieces, texts.odds.format(leaderboard=plain(board.name)))
+        phrases = odds_phrases(self._settler, board, self._listing(board), race, self._texts)
+        if not phrases:
+            return self._texts.odds_none
+        return self._one(phrases, self._texts.odds.format(leaderboard=plain(board.name)))
 
     def _versus(self, board: Leaderboard, argument: str, race: Race, asker: Person) -> str:
         texts = self._texts
@@ -303,13 +309,16 @@ class Answers:
         model = registry.create(board.model, board.parameters)
         states = np.array([state for state, _ in self._settler.states(board, [one.id, other.id])])
         chance = float(model.win_probability(states[:1], states[1:])[0])
-        points, other_points = model.points(states).tolist()
+        points, other_points = (
+            shown_points(rounded, texts, ranked=self._is_ranked(board, self._standing(board, person)))
+            for rounded, person in zip(model.points(states).tolist(), pair, strict=True)
+        )
         name, other_name = (plain(person.name) for person in (one, other))
         return self._one(
             [
-                record_phrase(met, texts) if met else texts.versus_never,
+                head_to_head_phrase(met, texts) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
-                texts.versus_chance.format(chance=percent(chance)),
+                texts.versus_chance.format(chance=percent(chance, texts)),
             ],
             texts.versus.format(name=name, other=other_name, leaderboard=plain(board.name)),
         )

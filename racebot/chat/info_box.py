@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from racebot.chat.messages import by_place, players
+from racebot.chat.messages import NO_MARKS, Marks, by_place, players
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
@@ -35,16 +35,30 @@ def info_block(
     goal: str,
     changes: Sequence[Change],
     texts: Texts = DEFAULT_TEXTS,
+    marks: Marks = NO_MARKS,
     *,
     by_team: bool = False,
+    page: str | None = None,
 ) -> str:
-    """Return the final changes for the race page. Players after the first 8 are counted, not named."""
+    """Return the final changes for the race page. Players after the first 8 are counted, not named.
+
+    Args:
+        result: the race.
+        goal: the leaderboard's name.
+        changes: the changes on that leaderboard.
+        texts: the wording.
+        marks: unranked players.
+        by_team: whether the leaderboard rates teams.
+        page: the address of the race's published page, which lists all players; None if there is none.
+    """
     opening = texts.info.format(goal=plain(goal, bare_domains=True))
-    parts = [without_domains(text) for text in players(result, changes, texts, by_team=by_team).values()]
+    entries = players(result, changes, texts, marks, by_team=by_team)
+    parts = [without_domains(text) for text in entries.values()]
     shown = min(len(parts), MOST_ENTRIES)
+    link = [texts.link.format(url=page)] if page else []
     while True:
         rest = len(parts) - shown
-        more = [texts.more.format(count=rest)] if rest and texts.more else []
+        more = [" ".join(filter(None, [texts.more.format(count=rest), *link]))] if rest and texts.more else []
         text = opening + texts.separator.join([*parts[:shown], *more])
         if len(text) <= INFO_LIMIT or shown == 0:
             return " ".join(text[:INFO_LIMIT].splitlines())

@@ -7,10 +7,11 @@ each entry stays on one line, and a message that would exceed the site's limit i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from racebot.chat.templates import DEFAULT_TEXTS, Texts
-from racebot.chat.words import ordinal, unbroken
+from racebot.chat.words import ordinal, shown_points, unbroken
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
@@ -28,18 +29,38 @@ Entries = Mapping[str, Mapping[str, str]]
 """The entries of an announcement: texts by user id, by leaderboard."""
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a message says about players on a leaderboard besides their changes.
+
+    Attributes:
+        moves: new places by user id, below zero for a player who fell.
+        unranked: players who have too few finishes to be ranked after the race.
+        unranked_before: players who had too few before it.
+    """
+
+    moves: Mapping[str, int] = field(default_factory=dict)
+    unranked: frozenset[str] = frozenset()
+    unranked_before: frozenset[str] = frozenset()
+
+
+NO_MARKS = Marks()
+MarksByBoard = Mapping[str, Marks]
+"""Marks by the name of the leaderboard."""
+
+
 def announcement(
     rated: Sequence[Rated],
     texts: Texts = DEFAULT_TEXTS,
     *,
-    moves: Mapping[str, Mapping[str, int]] | None = None,
+    marks: MarksByBoard | None = None,
 ) -> list[str]:
     """Return the messages that announce the changes of a finished race.
 
     Args:
         rated: the changes on each leaderboard.
         texts: the wording.
-        moves: new places on the leaderboard, below zero for a player who fell, by user id, by leaderboard.
+        marks: new places and unranked players, by leaderboard.
 
     Returns:
         The messages; none if no rating changes, or if the operator switched them off.
@@ -51,7 +72,7 @@ def announcement(
     if not texts.provisional:
         return []
     return split(
-        texts.provisional.format(goal=_goal(told)), _joined(entries(told, texts, moves), texts), texts
+        texts.provisional.format(goal=_goal(told)), _joined(entries(told, texts, marks), texts), texts
     )
 
 
@@ -61,7 +82,7 @@ def correction(
     edits: Sequence[Mapping[str, str]],
     texts: Texts = DEFAULT_TEXTS,
     *,
-    moves: Mapping[str, Mapping[str, int]] | None = None,
+    marks: MarksByBoard | None = None,
 ) -> list[str]:
     """Return the messages that correct an announcement: the edits, and the entries that changed.
 
@@ -70,11 +91,11 @@ def correction(
         announced: the entries as they stand in chat; empty if unknown.
         edits: the edited entrants, each with its `player` and `edit`: `time`, or the new status.
         texts: the wording.
-        moves: as for `announcement`.
+        marks: as for `announcement`.
     """
     if not texts.correction:
         return []
-    now = entries([each for each in rated if each.changes], texts, moves)
+    now = entries([each for each in rated if each.changes], texts, marks)
     changed = {
         board: {player: text for player, text in of.items() if announced.get(board, {}).get(player) != text}
         for board, of in now.items()
@@ -86,7 +107,7 @@ def correction(
 def entries(
     rated: Sequence[Rated],
     texts: Texts = DEFAULT_TEXTS,
-    moves: Mapping[str, Mapping[str, int]] | None = None,
+    marks: MarksByBoard | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return the entries by user id, in order of places, for each leaderboard."""
     return {
@@ -94,7 +115,7 @@ def entries(
             each.result,
             each.changes,
             texts,
-            (moves or {}).get(each.leaderboard.name, {}),
+            (marks or {}).get(each.leaderboard.name, NO_MARKS),
             by_team=each.by_team,
         )
         for each in rated
@@ -105,7 +126,7 @@ def players(
     result: RaceResult,
     changes: Sequence[Change],
     texts: Texts = DEFAULT_TEXTS,
-    moves: Mapping[str, int] | None = None,
+    marks: Marks = NO_MARKS,
     *,
     by_team: bool = False,
 ) -> dict[str, str]:
@@ -127,8 +148,7 @@ def players(
         template = texts.player if team is None else texts.teammate if team == last else texts.team_player
         last = team
         if template:
-            move = (moves or {}).get(change.player)
-            text = _entry(entrant, shown[entrant], change, texts, template, move)
+            text = _entry(entrant, shown[entrant], change, texts, template, marks)
             written[change.player] = unbroken(text)
     return written
 
@@ -158,17 +178,17 @@ def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: str, move: int | None) -> str:
+def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: str, marks: Marks) -> str:
     of_team = template == texts.team_player and change.place is None
     return template.format(
         place=texts.team_dnf if of_team else standing_word(entrant, change, texts),
         team=plain(entrant.team_name or entrant.team or ""),
         name=plain(name),
-        before=change.points_before,
-        after=change.points_after,
+        before=shown_points(change.points_before, texts, ranked=change.player not in marks.unranked_before),
+        after=shown_points(change.points_after, texts, ranked=change.player not in marks.unranked),
         change=signed(change.points_change),
         new=texts.new if change.races_before == 0 else "",
-        move=_move(move, texts) if move else "",
+        move=_move(marks.moves[change.player], texts) if change.player in marks.moves else "",
     )
 
 
@@ -192,7 +212,9 @@ def _joined(written: Entries, texts: Texts) -> list[str]:
 
 
 def _move(move: int, texts: Texts) -> str:
-    return texts.move.format(arrow="▲" if move > 0 else "▼", place=abs(move), ordinal=ordinal(abs(move)))
+    return texts.move.format(
+        arrow="▲" if move > 0 else "▼", place=abs(move), ordinal=ordinal(abs(move), texts)
+    )
 
 
 def _edits(rated: Sequence[Rated], edits: Sequence[Mapping[str, str]], texts: Texts) -> str:

@@ -7,9 +7,19 @@ from collections.abc import Sequence
 from racebot import __version__
 from racebot.chat.commands import Command, Words
 from racebot.chat.templates import Texts
+from racebot.ledger.rows import Standing
 
 
-def record_phrase(met: Sequence[tuple[int | None, int | None]], texts: Texts) -> str:
+def record_phrase(standing: Standing, texts: Texts) -> str:
+    """Sum up a player's races on a leaderboard."""
+    if standing.races == 1:
+        template = texts.rating_one_race
+    else:
+        template = texts.rating_one_win if standing.wins == 1 else texts.rating_record
+    return template.format(races=standing.races, finishes=standing.finishes, wins=standing.wins)
+
+
+def head_to_head_phrase(met: Sequence[tuple[int | None, int | None]], texts: Texts) -> str:
     """Sum up every race of two players.
 
     Args:
@@ -20,8 +30,9 @@ def record_phrase(met: Sequence[tuple[int | None, int | None]], texts: Texts) ->
     lost = sum(_ahead(other, place) for place, other in met)
     unfinished = sum(place is None and other is None for place, other in met)
     tied = len(met) - won - lost - unfinished
+    record = texts.versus_one_race if len(met) == 1 else texts.versus_record
     phrases = [
-        texts.versus_record.format(won=won, lost=lost, met=len(met)),
+        record.format(won=won, lost=lost, met=len(met)),
         texts.versus_tied.format(tied=tied) if tied else "",
         texts.versus_unfinished.format(unfinished=unfinished) if unfinished else "",
     ]

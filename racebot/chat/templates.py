@@ -85,7 +85,9 @@ class Texts(BaseModel):
     )
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
     dq: str = _text("DQ", "in place of the place of a disqualified player")
-    separator: str = _text(" · ", "separates entrants, and the pieces of an answer")
+    separator: str = _text(
+        "\N{NO-BREAK SPACE}· ", "separates entrants, and the pieces of an answer; the first space is no-break"
+    )
     board: str = _text("{leaderboard}: ", "names each of several leaderboards", "leaderboard")
     no_changes: str = _text("no rating changes", "in place of the entrants, if a correction leaves none")
     continued: str = _text("… ", "opens the second and further messages of a large race")
@@ -123,7 +125,9 @@ class Texts(BaseModel):
     rating_one_missing: str = _text(
         "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes", "needed"
     )
-    unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet", "points")
+    unranked_points: str = _text(
+        "{points}?", "the points of a player who is not ranked yet, in all messages and answers", "points"
+    )
     rating_inactive: str = _text(
         "not listed after {days} days without a race", "the standing of an inactive player", "days"
     )
@@ -134,6 +138,10 @@ class Texts(BaseModel):
     rating_record: str = _text(
         "{races} races, {wins} wins, {finishes} finished", "a player's record", "races", "finishes", "wins"
     )
+    rating_one_win: str = _text(
+        "{races} races, 1 win, {finishes} finished", "the same for a player with one win", "races", "finishes"
+    )
+    rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes", "wins")
     rating_last: str = _text("last race {change}", "the change by the last race", "change")
     rating_newcomer: str = _text(
         "{name} is new and starts at {points}",
@@ -225,11 +233,15 @@ class Texts(BaseModel):
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}", "one entrant's chance", "name", "chance")
+    odds_unranked: str = _text(
+        "{name} {chance}?", "the same for a player who is not ranked yet", "name", "chance"
+    )
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name", "chance")
     odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
     odds_none: str = _text(
         "Odds need two known entrants, before the start.", "answers !odds if there are no odds"
     )
+    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal", "odds")
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name", "other", "leaderboard")
     versus_record: str = _text(
@@ -239,6 +251,7 @@ class Texts(BaseModel):
         "lost",
         "met",
     )
+    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together", "won", "lost")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
     versus_unfinished: str = _text(
         "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
@@ -272,6 +285,17 @@ class Texts(BaseModel):
     hide_unknown: str = _text("You have no rating yet.", "answers both of a player without a race")
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 
+    # Numbers
+    ordinal: str = _text(
+        "{place}{ending}",
+        "a place, where a text has `{ordinal}`; the ending is st, nd, rd or th",
+        "place",
+        "ending",
+    )
+    ordinal_first: str = _text("1st", "the same for the first place")
+    percent: str = _text("{number}%", "a chance, where a text has `{chance}`", "number")
+    decimal: str = _text("{whole}.{tenths}", "an expected place", "whole", "tenths")
+
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
     button_leaderboard: str = _text("Leaderboard", "a button below the rating message")
@@ -292,7 +316,7 @@ class Texts(BaseModel):
                 raise ValueError(f"{{{field}}} is not a field of this text; there are: {names}")
         return value
 
-    @field_validator("player", "separator")
+    @field_validator("player", "separator", "ordinal", "ordinal_first", "percent", "decimal")
     @classmethod
     def _not_empty(cls, value: str) -> str:
         if not value:

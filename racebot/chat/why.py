@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from racebot.chat.templates import Texts
-from racebot.chat.words import ordinal, percent
+from racebot.chat.words import decimal, ordinal, percent, unbroken
 from racebot.races.result import EntrantStatus
 from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged
 from racebot.text.format import signed
@@ -16,7 +16,7 @@ def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts
 
     Args:
         explanation: the explanation of one entrant's change.
-        names: the names of the race's entrants by user id, safe to show.
+        names: the names of the race's entrants, safe to show, by user id.
         texts: the templates.
     """
     return [
@@ -27,18 +27,18 @@ def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts
 
 
 def _expectation(explanation: Explanation, texts: Texts) -> str:
-    expected = f"{explanation.expected:.1f}"
+    expected = decimal(explanation.expected, texts)
     if explanation.finished:
         if explanation.compared == 1:
             return texts.why_only_finisher
         place, compared = explanation.place, explanation.compared
         return texts.why_place.format(
-            place=place, ordinal=ordinal(place), compared=compared, expected=expected
+            place=place, ordinal=ordinal(place, texts), compared=compared, expected=expected
         )
     status = texts.dq if explanation.status is EntrantStatus.DQ else texts.dnf
     if explanation.finish_chance is None:
         return texts.why_unfinished_place.format(status=status, expected=expected)
-    return texts.why_unfinished.format(status=status, chance=percent(explanation.finish_chance))
+    return texts.why_unfinished.format(status=status, chance=percent(explanation.finish_chance, texts))
 
 
 def _parts(explanation: Explanation, texts: Texts) -> list[str]:
@@ -84,8 +84,10 @@ def _opponents(explanation: Explanation, names: Mapping[str, str], texts: Texts)
 
 def _named(opponents: Sequence[Opponent], names: Mapping[str, str], texts: Texts) -> str:
     phrases = [
-        (texts.why_opponent if number else texts.why_first).format(
-            name=names[each.player], chance=percent(each.chance)
+        unbroken(
+            (texts.why_opponent if number else texts.why_first).format(
+                name=names[each.player], chance=percent(each.chance, texts)
+            )
         )
         for number, each in enumerate(opponents)
     ]

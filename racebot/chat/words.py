@@ -2,24 +2,78 @@
 
 from __future__ import annotations
 
+import unicodedata
+from itertools import pairwise
+
+from racebot.chat.templates import Texts
+
 NO_BREAK = "\N{NO-BREAK SPACE}"
+WORD_JOINER = "\N{WORD JOINER}"
 WIDEST_ENTRY = 40
-"""Longest entry, in characters, to keep on one line; a column of chat is about 45 wide."""
+"""Widest entry to keep on one line. A column of chat is about 45 Latin letters wide."""
+
+_JOINER = "\N{ZERO WIDTH JOINER}"
+_REGIONAL = ("\U0001f1e6", "\U0001f1ff")
+_SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 
 
-def percent(chance: float) -> str:
+def percent(chance: float, texts: Texts) -> str:
     """Write a probability in percent, never claiming certainty: 7%, <1%, >99%."""
-    if chance < 0.01:
-        return "<1%"
-    return ">99%" if chance > 0.99 else f"{chance:.0%}"
+    number = "<1" if chance < 0.01 else ">99" if chance > 0.99 else f"{100 * chance:.0f}"
+    return texts.percent.format(number=number)
 
 
-def ordinal(number: int) -> str:
-    """Write a place in English: 1st, 2nd, 3rd, 11th, 22nd."""
-    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+def decimal(number: float, texts: Texts) -> str:
+    """Write a number of zero or more with one digit after the decimal sign."""
+    whole, _, tenths = f"{number:.1f}".partition(".")
+    return texts.decimal.format(whole=whole, tenths=tenths)
+
+
+def ordinal(place: int, texts: Texts) -> str:
+    """Write a place as an ordinal, in English 1st, 2nd, 3rd, 11th, 22nd."""
+    ending = "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    template = texts.ordinal_first if place == 1 else texts.ordinal
+    return template.format(place=place, ending=ending)
+
+
+def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
+    """Write a rating, marked if the player has too few finishes to be ranked."""
+    return str(points) if ranked else texts.unranked_points.format(points=points)
 
 
 def unbroken(entry: str) -> str:
-    """Keep an entry on one line of chat, if it fits."""
-    return entry.replace(" ", NO_BREAK) if len(entry) <= WIDEST_ENTRY else entry
+    """Keep an entry on one line of chat, if it fits.
+
+    Spaces become no-break spaces. Chinese, Japanese and Korean characters and emoji, between which any line
+    may break, are held together by word joiners. Other characters stay as they are, since the site notifies
+    players only of their name as they write it.
+    """
+    if sum(1 + _is_wide(char) for char in entry) > WIDEST_ENTRY:
+        return entry
+    entry = entry.replace(" ", NO_BREAK)
+    if not any(map(_is_wide, entry)):
+        return entry
+    joined = entry[0]
+    for before, after in pairwise(entry):
+        joined += (WORD_JOINER if _may_break(before, after) else "") + after
+    return joined
+
+
+def _may_break(before: str, after: str) -> bool:
+    """Return whether a line may break between two characters, one of which is wide."""
+    if not (_is_wide(before) or _is_wide(after)):
+        return False
+    return NO_BREAK not in {before, after} and before != _JOINER and not _continues(after)
+
+
+def _is_wide(char: str) -> bool:
+    return unicodedata.east_asian_width(char) in {"W", "F"} or _REGIONAL[0] <= char <= _REGIONAL[1]
+
+
+def _continues(char: str) -> bool:
+    """Return whether a character belongs to the one before it, as the parts of an emoji do."""
+    return (
+        unicodedata.category(char) in {"Mn", "Me", "Cf"}
+        or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
+        or _REGIONAL[0] <= char <= _REGIONAL[1]
+    )

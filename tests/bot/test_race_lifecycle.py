@@ -74,6 +74,23 @@ def test_a_result_that_stands_is_announced(lifecycle: Lifecycle, ledger: Ledger)
     assert ledger.race("orb/r") is None, "and counts for nothing yet"
 
 
+def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
+    ledger: Ledger, clock: Clock
+) -> None:
+    clock.advance(seconds=10)
+    settler = Settler(ledger, Plans(SIMPLE))
+    lifecycle = Lifecycle(settler, clock, listing=lambda _: Listing(minimum_finishes=1))
+    lifecycle.result_stands(FINISHED)
+    assert deliver(ledger) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
+    edited = result("r", "ann cy", dnf="bo", recorded=False)
+    lifecycle.result_stands(edited)
+    assert waiting(ledger) == [f"{CORRECTION}2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
+    lifecycle.observe(seen(replace(edited, recorded=True)), in_room=True)
+    (block,) = [row.message.body["blocks"] for row in ledger.outbox.of("orb/r") if row.message.kind == "info"]
+    assert "2 Cy 1000 (" in spaced(block[0])
+    assert "DNF Bo 800? (" in spaced(block[0])
+
+
 def test_a_result_is_announced_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     lifecycle.result_stands(FINISHED)

@@ -126,3 +126,16 @@ async def test_chat_links_to_published_pages(sandbox: Bench) -> None:
         assert message.actions["Leaderboard"] == {"url": page}
         answer = await answered(room, room.entrants[0].user, "!leaderboard 1")
         assert answer.endswith(f" · {page}")
+
+
+async def test_info_box_of_a_large_race_links_its_page(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
+    async with sandbox.worker():
+        room = sandbox.open_race(10)
+        finish(room, *range(60, 70))
+        await until(lambda: said(room))
+        room.record()
+        await until(lambda: room.info_bot)
+    page = f"https://example.org/ratings/races/sandbox/{room.slug}.html"
+    assert room.info_bot is not None
+    assert room.info_bot.endswith(f"and 2 more {page}")

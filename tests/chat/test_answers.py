@@ -52,7 +52,7 @@ def asking(
     )
 
     def listed(board: Leaderboard) -> Listing:
-        assert board.name == GOAL
+        assert board.category == CATEGORY
         return listing or Listing()
 
     answers = Answers(settler, texts or Texts(), Words(), listed, lambda board: link)
@@ -184,6 +184,38 @@ def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     assert f"Ann: {mine}, " in asking(ledger, listing=Listing(minimum_finishes=3))(Command.RATING)
 
 
+def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger: Ledger) -> None:
+    ask = asking(ledger, listing=Listing(minimum_finishes=4))  # Ann and Bo have three finishes
+    mine, other = points(ledger, ANN), points(ledger, BO)
+    assert ask(Command.WHY).startswith(f"Ann {mine}? (")
+    assert f" · {mine}? and {other}? · " in ask(Command.VERSUS, "bo")
+    assert re.search(r"Ann \d+%\? · Bo \d+%\?", ask(Command.ODDS, race=field(ANN, BO)))
+    finished = seen(result("now", "ann", dnf="bo", after=3, recorded=False))
+    assert re.search(r" · \d+ \(\+\d+\) if recorded", ask(Command.RATING, race=finished)), "the fourth finish"
+    assert re.match(r"Ann \d+ \(\+\d+\) if recorded", ask(Command.WHY, race=finished))
+    assert re.match(r"Bo \d+\? \(−\d+\) if recorded", ask(Command.WHY, race=finished, by=BO))
+    ranked = asking(ledger, listing=Listing(minimum_finishes=3))
+    for command in (Command.RATING, Command.WHY, Command.VERSUS):
+        assert "?" not in ranked(command, "bo")
+
+
+def test_an_unranked_player_learns_the_missing_finishes_below_the_leaderboard(ledger: Ledger) -> None:
+    ask = asking(ledger, listing=Listing(minimum_finishes=3))
+    assert ask(Command.LEADERBOARD, by=CY).endswith(
+        f" · Cy: {points(ledger, CY)}?, 3 more finishes to be ranked"
+    )
+
+
+def test_a_record_of_one_is_in_the_singular(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [result("d", "di ann", after=9)], "import"
+    )
+    assert " · 1 race · " in ask(Command.RATING, "di")
+    assert "Di vs Ann: 1–0 in 1 race · " in ask(Command.VERSUS, "di ann")
+
+
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
     asking(ledger)
     ask = asking(ledger, listing=Listing(inactive_days=10))
@@ -220,7 +252,7 @@ def test_player_in_the_room_is_preferred_among_players_with_one_name(ledger: Led
     )
     assert "3 races" in ask(Command.RATING, "ann", by=BO), "the player with the most races"
     room = replace(OPEN, entrants=(other,))
-    assert "1 races" in ask(Command.RATING, "ann", by=BO, race=room)
+    assert "1 race ·" in ask(Command.RATING, "ann", by=BO, race=room)
 
 
 # !leaderboard
@@ -429,7 +461,7 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
     )
     answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
     told = answers.answer(Asked(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
-    assert [int(number) for number in re.findall(r"\d+", told.split(" · ")[0])] == [2, 1, 6, 1, 2]
+    assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
 
 
 # !vs

@@ -22,6 +22,7 @@ from racebot.chat.info_box import (
 )
 from racebot.chat.messages import (
     MESSAGE_LIMIT,
+    Marks,
     announcement,
     correction,
     entries,
@@ -46,6 +47,8 @@ def change(name: str, place: int | None, before: int, after: int, races: int = 5
 
 NBSP = "\N{NO-BREAK SPACE}"
 OPENING = "Ratings if recorded (Any Orb): "
+SEPARATOR = f"{NBSP}· "
+"""Lines may break behind the dot, not before it."""
 RACE = result("r", "ann bo", dnf="cy")
 CHANGES = [change("cy", None, 1420, 1402), change("ann", 1, 1712, 1745), change("bo", 2, 1650, 1641)]
 BOARD = Leaderboard(CATEGORY, GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
@@ -65,7 +68,7 @@ def announced(
 
 
 def spaced(text: str) -> str:
-    return text.replace(NBSP, " ")
+    return text.replace(NBSP, " ").replace("\N{WORD JOINER}", "")
 
 
 def written(race: RaceResult, changes: Sequence[Change]) -> list[str]:
@@ -85,7 +88,7 @@ def test_a_rating_message_lists_entrants_by_place_and_unfinished_last() -> None:
 
 def test_entries_never_break_inside_and_messages_break_between_them() -> None:
     (text,) = announcement([rated()])
-    entries = text.removeprefix(OPENING).split(" · ")
+    entries = text.removeprefix(OPENING).split(SEPARATOR)
     assert len(entries) == 3
     assert not any(" " in entry for entry in entries)
     wide = result("r", entrants=(entrant("x " * 25, time=1, user_id="id-ann"),))
@@ -111,10 +114,23 @@ def test_newcomers_are_marked() -> None:
 
 
 def test_new_places_on_the_leaderboard_are_marked() -> None:
-    (text,) = announcement([rated()], moves={GOAL: {"id-ann": 5, "id-cy": -12}})
+    (text,) = announcement([rated()], marks={GOAL: Marks({"id-ann": 5, "id-cy": -12})})
     assert "(+33, ▲ 5th)" in spaced(text)
     assert "(−18, ▼ 12th)" in spaced(text)
     assert "(−9)" in text
+
+
+def test_points_of_unranked_players_carry_a_question_mark() -> None:
+    marks = Marks(unranked=frozenset({"id-bo"}), unranked_before=frozenset({"id-ann", "id-bo"}))
+    race = result("r", "ann bo")
+    changes = [change("ann", 1, 1500, 1510), change("bo", 2, 1500, 1490)]
+    texts = Texts(player="{name} {before}→{after}")
+    assert list(players(race, changes, texts, marks).values()) == [
+        f"Ann{NBSP}1500?→1510",
+        f"Bo{NBSP}1500?→1490?",
+    ]
+    assert "1510 (" in spaced(info_block(race, GOAL, changes, marks=marks))
+    assert "1490? (" in spaced(info_block(race, GOAL, changes, marks=marks))
 
 
 def test_points_below_zero() -> None:
@@ -263,13 +279,13 @@ def test_large_races_take_few_messages(entrants: int, most: int) -> None:
     assert all(message.startswith("… ") for message in messages[1:])
     assert all(len(message) > MESSAGE_LIMIT - 60 for message in messages[:-1]), "messages are filled"
     bodies = [messages[0].removeprefix(OPENING), *(text.removeprefix("… ") for text in messages[1:])]
-    shown = [entry for body in bodies for entry in body.split(" · ")]
+    shown = [entry for body in bodies for entry in body.split(SEPARATOR)]
     assert shown == list(players(race, changes).values()), "every entrant once, in one piece"
 
 
 def test_a_message_is_split_between_parts() -> None:
-    assert split("Go: ", ["aaa", "bbb", "cc"], limit=13) == ["Go: aaa · bbb", "… cc"]
-    assert split("Go: ", ["aaa", "bbb", "ccccc"], limit=17) == ["Go: aaa · bbb", "… ccccc"]
+    assert split("Go: ", ["aaa", "bbb", "cc"], limit=13) == [f"Go: aaa{SEPARATOR}bbb", "… cc"]
+    assert split("Go: ", ["aaa", "bbb", "ccccc"], limit=17) == [f"Go: aaa{SEPARATOR}bbb", "… ccccc"]
     assert split("Go: ", ["aaa", "bbb"], limit=12) == ["Go: aaa", "… bbb"]
     assert split("Go: ", []) == ["Go: "]
 
@@ -398,8 +414,15 @@ def test_an_info_block() -> None:
 def test_an_info_block_names_eight_entrants_and_counts_the_rest() -> None:
     race, changes = field(LONG[:25])
     block = info_block(race, GOAL, changes)
-    phrases = block.removeprefix("Ratings by racebot (Any Orb): ").split(" · ")
+    phrases = block.removeprefix("Ratings by racebot (Any Orb): ").split(SEPARATOR)
     assert phrases == [*list(players(race, changes).values())[:8], "and 17 more"]
+
+
+def test_an_info_block_links_the_page_with_the_entrants_it_leaves_out() -> None:
+    page = "https://example.org/races/orb/r.html"
+    race, changes = field(LONG[:25])
+    assert info_block(race, GOAL, changes, page=page).endswith(f"and 17 more {page}")
+    assert page not in info_block(RACE, GOAL, CHANGES, page=page), "nobody is left out"
 
 
 def test_an_info_block_may_fill_the_box_to_the_last_character() -> None:

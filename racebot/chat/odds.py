@@ -1,0 +1,67 @@
+"""The chances of a race's entrants to win, in the words of the templates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from racebot.chat.templates import Texts
+from racebot.chat.words import percent, unbroken
+from racebot.ledger.rows import Leaderboard
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import shown_names
+from racebot.racetime.payload import Race
+from racebot.ratings import registry
+from racebot.ratings.forecast import win_chances
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
+from racebot.text.safe import plain
+
+BEFORE_START = frozenset({"open", "invitational", "pending"})
+"""States of a race that has not begun."""
+LEAST_ODDS = 0.01
+"""Entrants with a smaller chance to win are counted, not named."""
+
+
+def odds_phrases(
+    settler: Settler, board: Leaderboard, listing: Listing, race: Race, texts: Texts, most: int | None = None
+) -> list[str]:
+    """List the entrants' chances to win, the favourite first. Ledger work.
+
+    Args:
+        settler: reads the players' ratings.
+        board: the leaderboard.
+        listing: which players it lists.
+        race: the race.
+        texts: the templates.
+        most: how many entrants to name; None names all with a chance of at least `LEAST_ODDS`.
+
+    Returns:
+        The phrases; none unless two known individual entrants wait for the start.
+    """
+    entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
+    teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
+    if race.status not in BEFORE_START or race.hidden or teams or len(entrants) < 2:
+        return []
+    players = [str(entrant.user_id) for entrant in entrants]
+    states, raced = zip(*settler.states(board, players), strict=True)
+    model = registry.create(board.model, board.parameters)
+    chances = win_chances(model, np.array(states)).tolist()
+    shown = shown_names(race.entrants)
+    order = sorted(range(len(entrants)), key=lambda i: (-chances[i], shown[entrants[i]]))
+    likely = [i for i in order if chances[i] >= LEAST_ODDS] or order[:1]
+    named = likely[:most]
+    phrases = []
+    for i in named:
+        template = texts.odds_new
+        if raced[i]:
+            standing = settler.ledger.standing(board, players[i])
+            ranked = standing is None or standing.finishes >= listing.minimum_finishes
+            template = texts.odds_player if ranked else texts.odds_unranked
+        phrases.append(
+            unbroken(template.format(name=plain(shown[entrants[i]]), chance=percent(chances[i], texts)))
+        )
+    rest = len(order) - len(named)
+    if rest:
+        template = texts.odds_rest if len(named) == len(likely) else texts.more
+        phrases.append(unbroken(template.format(count=rest)))
+    return phrases

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from racebot.chat.templates import Texts
+from racebot.chat.words import NO_BREAK, WORD_JOINER, decimal, ordinal, percent, unbroken
+
+TEXTS = Texts()
+
+
+def test_ordinals_in_english() -> None:
+    places = [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111]
+    shown = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "101st", "111th"]
+    assert [ordinal(place, TEXTS) for place in places] == shown
+
+
+def test_ordinals_decimals_and_percentages_follow_the_texts() -> None:
+    french = Texts(ordinal="{place}e", ordinal_first="1er", percent="{number} %", decimal="{whole},{tenths}")
+    assert [ordinal(place, french) for place in (1, 2, 21)] == ["1er", "2e", "21e"]
+    assert decimal(3.46, french) == "3,5"
+    assert [percent(chance, french) for chance in (0.003, 0.07, 0.999)] == ["<1 %", "7 %", ">99 %"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["雪の介", "박하늘", "ひらがな", "Ann雪", "😀😀"],
+)
+def test_wide_characters_are_held_together(name: str) -> None:
+    entry = unbroken(f"1 {name} 2049 (+14)")
+    inside = entry.removeprefix(f"1{NO_BREAK}").removesuffix(f"{NO_BREAK}2049{NO_BREAK}(+14)")
+    assert inside.replace(WORD_JOINER, "") == name
+    assert inside.count(WORD_JOINER) == (1 if name in {"Ann雪", "😀😀"} else len(name) - 1)
+
+
+@pytest.mark.parametrize("name", ["👨‍👩‍👧‍👦", "🇩🇪", "👍🏽", "❤️", "Ólöf", "Jean-Loup", "ليلى", "Мира Лесная"])
+def test_names_without_breaks_inside_stay_as_they_are(name: str) -> None:
+    """The site notifies players only of their name as they write it."""
+    assert unbroken(name) == name.replace(" ", NO_BREAK)
+
+
+def test_an_entry_wider_than_the_column_may_break() -> None:
+    entry = "1 " + "字" * 20 + " 2049 (+14)"
+    assert unbroken(entry) == entry
+
+
+@given(st.text(max_size=40))
+def test_an_entry_only_gains_joiners_and_no_break_spaces(text: str) -> None:
+    def bare(entry: str) -> str:
+        return entry.replace(WORD_JOINER, "").replace(NO_BREAK, " ")
+
+    assert bare(unbroken(text)) == bare(text)
