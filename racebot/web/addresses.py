@@ -121,6 +121,7 @@ BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "pag
 API = Route("api/index.html")
 API_DATA = Route("api/index.json")
 OPENAPI = Route("api/openapi.json")
+LIVE_DATA = Route("api/live.json")
 ALL_DATA = Route("api/leaderboards.json")
 RACE_DATA = Route("api/races/{race}.json")
 FIND_PLAYERS = Route("api/players.json", frozenset({"name"}))
@@ -131,6 +132,16 @@ CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after"
 CHANGES_SHEET = Route("api/leaderboards/{board}/changes.csv")
 SHEET = Route("api/leaderboards/{board}.csv")
 DATA = Route("api/leaderboards/{board}.json", _PARTS)
+
+
+OVERLAY_OPTIONS = frozenset({"text", "background", "accent", "gain", "loss", "size", "rows", "board"})
+LIVE = Route("live.html")
+LIVE_PART = Route("live/rooms.html")
+OVERLAY_STYLE = Route("overlay/style.css", OVERLAY_OPTIONS)
+OVERLAY_ROOM = Route("overlay/room/{race}.html", OVERLAY_OPTIONS)
+OVERLAY_ROOM_PART = Route("overlay/part/room/{race}.html", frozenset({"rows", "board"}))
+OVERLAY_PLAYER = Route("overlay/player/{player}.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_PART = Route("overlay/part/player/{player}.html", frozenset({"board"}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from racebot.text.format import to_json
 from racebot.web import addresses, api, sheets, templating
 from racebot.web.addresses import Route
 from racebot.web.document import CSV, JSON, Content, Document, Streamed
 from racebot.web.openapi import api_index, description
-from racebot.web.view import Board, View
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a document is made from, besides the fields of its address.
-
-    Attributes:
-        view: the snapshot of the ledger.
-        path: the address.
-        query: the query parameters that the address accepts; empty in an export.
-        served: True for a server, False for an export.
-    """
-
-    view: View
-    path: str
-    query: Mapping[str, str]
-    served: bool
+from racebot.web.view import Asked, Board
 
 
 def _api(asked: Asked) -> Content:

@@ -93,8 +93,9 @@ def files(view: View) -> Iterator[File]:
         for player, token in tokens.players.items():
             players[player].append(token)
 
+    assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     fixed = (addresses.NOT_FOUND, addresses.API, addresses.API_DATA, addresses.OPENAPI)
-    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *templating.ASSETS):
+    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets):
         yield File(path, program)
     for path in (addresses.FRONT.path(), addresses.ALL_DATA.path()):
         yield File(path, _token(program, *everything))

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racebot.ledger.store import Ledger
-from racebot.web import templating
+from racebot.web import addresses, templating
 from racebot.web.document import Content, Document, Streamed
+from racebot.web.live import LiveReader
+from racebot.web.live_pages import LIVE
 from racebot.web.pages import Pages, route_of
 from racebot.web.view import Publication, View
 
@@ -26,6 +28,8 @@ COMPRESSED_FROM = 1000
 _LEVEL = 6
 _GZIP = 31
 """`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
+
+_ON_LIVE_FILE = frozenset({addresses.FRONT, *LIVE})
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -97,12 +101,13 @@ class Library:
         self._watch: Ledger | None = None
         self._inode = self._version = self._generation = 0
         self._readers: list[_Reader] = []
+        self._live = LiveReader(database)
         self.cache = Cache()
 
     def document(self, path: str, query: Mapping[str, str]) -> Rendered | Streamed | None:
         """Return the content at a path, from the cache if the ledger has not changed."""
         generation = self._current_generation()
-        key = cache_key(path, query)
+        key = self._cache_key(path, query)
         known = self.cache.get(key) if key is not None else None
         if known is not None:
             return known
@@ -118,9 +123,13 @@ class Library:
             self.cache.put(key, rendered, generation)
         return rendered
 
+    def stamp(self) -> str:
+        """Return a text that changes whenever a document may have changed."""
+        return f"{self._current_generation()} {self._live.stamp()}"
+
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the pieces of a streamed document. Each call uses its own connection."""
-        with closing(_Reader(self._database, self._publication)) as reader:
+        with closing(_Reader(self._database, self._publication, self._live)) as reader:
             content = reader.content(path)
             if isinstance(content, Streamed):
                 yield from content.pieces()
@@ -130,6 +139,13 @@ class Library:
         for each in (*self._readers, self._watch):
             if each is not None:
                 each.close()
+
+    def _cache_key(self, path: str, query: Mapping[str, str]) -> Key | None:
+        """Return the cache key of a request, which holds the live file's stamp if its content does."""
+        key, found = cache_key(path, query), route_of(path)
+        if key is None or found is None or found[0] not in _ON_LIVE_FILE:
+            return key
+        return key[0], (*key[1], ("live", self._live.stamp()))
 
     def _current_generation(self) -> int:
         """Return a number that increases whenever the database has been written to or replaced."""
@@ -159,7 +175,7 @@ class Library:
             if self._readers:
                 return self._readers.pop()
             inode = self._inode
-        return _Reader(self._database, self._publication, inode)
+        return _Reader(self._database, self._publication, self._live, inode)
 
     def _give_back(self, reader: _Reader) -> None:
         with self._lock:
@@ -172,8 +188,9 @@ class Library:
 class _Reader:
     """A connection to the ledger, with the pages of one generation."""
 
-    def __init__(self, database: Path, publication: Publication, inode: int = 0) -> None:
+    def __init__(self, database: Path, publication: Publication, live: LiveReader, inode: int = 0) -> None:
         self.inode = inode
+        self._live = live
         self._publication = publication
         self._ledger = Ledger.open_to_read(database)
         self._pages: Pages | None = None
@@ -192,7 +209,7 @@ class _Reader:
         self._ledger.close()
 
     def _new_pages(self) -> Pages:
-        return Pages(View(self._ledger, self._publication), served=True)
+        return Pages(View(self._ledger, self._publication, self._live), served=True)
 
 
 def cache_key(path: str, query: Mapping[str, str]) -> Key | None:

@@ -12,6 +12,7 @@ from racebot import __version__
 from racebot.web import addresses, api
 from racebot.web.addresses import Route
 from racebot.web.api import MOST_PER_PAGE, PER_PAGE
+from racebot.web.live import LiveRooms
 
 Schema = dict[str, Any]
 
@@ -43,12 +44,13 @@ _ANSWERS: dict[Route, type] = {
     addresses.PLAYER_DATA: api.PlayerAnswer,
     addresses.FIND_PLAYERS: api.FoundPlayers,
     addresses.RACE_DATA: api.RaceAnswer,
+    addresses.LIVE_DATA: LiveRooms,
 }
 _SHEETS = {
     addresses.SHEET: "Listed players by place, as CSV",
     addresses.CHANGES_SHEET: "All changes in order, as CSV",
 }
-_SERVED_ONLY = {addresses.CHANGES_DATA, addresses.FIND_PLAYERS}
+_SERVED_ONLY = {addresses.CHANGES_DATA, addresses.FIND_PLAYERS, addresses.LIVE_DATA}
 
 _FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
 _FIELD_TEXTS = {

@@ -8,12 +8,13 @@ from typing import Any
 
 from racebot.web import addresses, charts, templating
 from racebot.web.addresses import Route
-from racebot.web.data import DATA, Asked
+from racebot.web.data import DATA
 from racebot.web.document import Content, Document
 from racebot.web.figures import RACES as RECENT, board_figures
 from racebot.web.listing_page import leaderboard_page, pager
+from racebot.web.live_pages import LIVE
 from racebot.web.player_page import player_figures
-from racebot.web.view import Board, View
+from racebot.web.view import Asked, Board, View
 from racebot.web.words import WORDS
 
 RACES_ON_A_PAGE = 100
@@ -55,8 +56,8 @@ class Pages:
                 return None
         known = route.known(query) if self.served else {}
         content: Content
-        if route in DATA:
-            content = DATA[route](Asked(self.view, path, known, self.served), **fields)
+        if route in _OTHERS:
+            content = _OTHERS[route](Asked(self.view, path, known, self.served), **fields)
         else:
             content = _PAGES[route](self, path, known, **fields)
         return content
@@ -86,7 +87,13 @@ class Pages:
             for category, group in groupby(found, key=lambda pair: pair[0].category)
         ]
         shown = 10 if len(found) < 3 else 5
-        return Document(templating.render("front.html", path, categories=categories, shown=shown))
+        live = self._live_rooms()
+        body = templating.render("front.html", path, categories=categories, shown=shown, live=live)
+        return Document(body)
+
+    def _live_rooms(self) -> int:
+        """Return the number of open rooms; 0 in an export."""
+        return len(self.view.live.rooms().rooms) if self.view.live else 0
 
     def _board(self, path: str, query: Mapping[str, str], board: Board, number: int = 1) -> Content:
         body = leaderboard_page(board, self.view.report(board), path, number, query, self.served)
@@ -216,7 +223,7 @@ def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
     path = _INDEXES.get(path, path)
     ending = ".json" if path.startswith("api/") else ".html"
     for each in (path, path + ending):
-        for route in (*_PAGES, *DATA):
+        for route in (*_PAGES, *_OTHERS):
             if (fields := route.match(each)) is not None:
                 return route, fields
     return None
@@ -261,3 +268,6 @@ _PAGES: Mapping[Route, Callable[..., Content]] = {
     addresses.BOARD: Pages._board,
 }
 """Every page with its method. The first match wins."""
+
+_OTHERS: Mapping[Route, Callable[..., Content]] = {**DATA, **LIVE}
+"""Every other route with its function, which takes an `Asked` and the fields of the route."""

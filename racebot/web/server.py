@@ -25,6 +25,7 @@ from racebot.text.format import to_json
 from racebot.web import addresses, api, templating
 from racebot.web.api import BadQueryError
 from racebot.web.document import HTML, Streamed
+from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
 from racebot.web.pages import route_of
 from racebot.web.protocol import ImpatientProtocol
@@ -74,15 +75,43 @@ class Desk:
             work.add_done_callback(lambda _: self._under_way.pop(key))
         return await asyncio.shield(work)
 
+    async def stamp(self) -> str:
+        """Return a text that changes whenever a document may have changed.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
+
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
         self._library.close()
 
 
-def application(database: Path, publication: Publication) -> Starlette:
-    """Return an ASGI application that serves the pages of a ledger."""
+def application(
+    database: Path, publication: Publication, stopping: Callable[[], bool] = lambda: False
+) -> Starlette:
+    """Return an ASGI application that serves the pages of a ledger.
+
+    Args:
+        database: path of the ledger.
+        publication: the operator's settings for pages.
+        stopping: returns True when the server is about to stop, which ends open streams.
+    """
     library = Library(database, publication)
     desk = Desk(library)
+
+    events = Events(desk.document, desk.stamp, HEADERS, stopping)
+
+    async def follow(request: Request) -> Response:
+        path = f"events/{request.path_params['path']}"
+        try:
+            return await events.response(request) or _error(path, 404, "Page not found.")
+        except LedgerError as error:
+            log.error("%s", error)
+            return _error(path, 503, "The ratings are not available right now.")
+        except BadQueryError as error:
+            return _error(path, 400, "Invalid query.", str(error))
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
@@ -115,7 +144,10 @@ def application(database: Path, publication: Publication) -> Starlette:
     app = Starlette(
         lifespan=closing,
         exception_handlers={HTTPException: _refused, Exception: _failed},
-        routes=[Route("/{path:path}", answer, methods=["GET", "HEAD"])],
+        routes=[
+            Route("/events/{path:path}", follow, methods=["GET", "HEAD"]),
+            Route("/{path:path}", answer, methods=["GET", "HEAD"]),
+        ],
     )
     app.add_middleware(
         CORSMiddleware,
@@ -156,13 +188,15 @@ def serve(
     Raises:
         OSError: the port cannot be opened.
     """
-    config = configuration(application(database, publication), host=host, port=port)
+    server: uvicorn.Server | None = None
+    app = application(database, publication, lambda: server is not None and server.should_exit)
+    server = uvicorn.Server(configuration(app, host=host, port=port))
     with socket.create_server(
         (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
     ) as bound:
         where = f"[{host}]" if ":" in host else host
         opened(f"http://{where}:{bound.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[bound])
+        server.run(sockets=[bound])
 
 
 def _response(request: Request, found: Rendered, *, lasting: bool) -> Response:

@@ -19,7 +19,16 @@ from racebot.web.addresses import link
 
 STYLE = "assets/style.css"
 SCRIPT = "assets/table.js"
-ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=utf-8"}
+LIVE_STYLE = "assets/live.css"
+LIVE_SCRIPT = "assets/live.js"
+OVERLAY_STYLE = "assets/overlay.css"
+SERVED_ASSETS = {
+    LIVE_STYLE: "text/css; charset=utf-8",
+    LIVE_SCRIPT: "text/javascript; charset=utf-8",
+    OVERLAY_STYLE: "text/css; charset=utf-8",
+}
+"""Assets of pages that only a server has."""
+ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=utf-8", **SERVED_ASSETS}
 
 
 def render(template: str, path: str, *, root: str | None = None, **context: Any) -> bytes:
@@ -33,9 +42,9 @@ def render(template: str, path: str, *, root: str | None = None, **context: Any)
     """
     found = _environment().get_template(template)
     href = partial(link, path) if root is None else partial(_absolute, root)
-    text = found.render(
-        path=path, href=href, style=_asset_link(href, STYLE), script=_asset_link(href, SCRIPT), **context
-    )
+    asset_link = partial(_asset_link, href)
+    known = {"path": path, "href": href, "asset": asset_link}
+    text = found.render(**known, style=asset_link(STYLE), script=asset_link(SCRIPT), **context)
     return text.encode(errors="replace")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,6 +13,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings import queries
 from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding, RaceReport
 from racebot.web.addresses import BoardAddress, board_addresses
+from racebot.web.live import LiveReader
 
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
@@ -57,10 +58,17 @@ class Board:
 
 
 class View:
-    """A snapshot of the ledger. Create a new one when the ledger has changed."""
+    """A snapshot of the ledger. Create a new one when the ledger has changed.
 
-    def __init__(self, ledger: Ledger, publication: Publication) -> None:
+    Args:
+        ledger: the ledger, opened for reading.
+        publication: the operator's settings for pages.
+        live: the open rooms; None in an export.
+    """
+
+    def __init__(self, ledger: Ledger, publication: Publication, live: LiveReader | None = None) -> None:
         self.ledger = ledger
+        self.live = live
         self.publication = publication
         self._reports: dict[int, LeaderboardReport] = {}
         self._standing = lru_cache(_REMEMBERED)(self._read_standing)
@@ -144,3 +152,20 @@ class View:
             return None
         # The ledger also finds a race by its slug alone, which is not the race's address.
         return report if report.leaderboards and report.race == name else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a document is made from, besides the fields of its address.
+
+    Attributes:
+        view: the snapshot of the ledger.
+        path: the address.
+        query: the query parameters that the address accepts; empty in an export.
+        served: True for a server, False for an export.
+    """
+
+    view: View
+    path: str
+    query: Mapping[str, str]
+    served: bool

@@ -1,0 +1,128 @@
+"""Server-sent events: send a document again whenever its content has changed.
+
+`/events/PATH` follows the document at PATH. Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from racebot.errors import LedgerError
+from racebot.web.api import BadQueryError
+from racebot.web.library import Rendered
+from racebot.web.live_pages import STREAMED
+from racebot.web.pages import route_of
+
+log = logging.getLogger(__name__)
+
+STREAMS = 100
+"""Most open streams. Any more get a 503 response, so that pages stay reachable."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks for a change."""
+HEARTBEAT = 15.0
+"""Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
+RETRY = 5000
+"""Milliseconds after which a browser connects again."""
+
+Find = Callable[[str, Mapping[str, str]], Awaitable[object]]
+
+
+class Events:
+    """Streams documents to readers.
+
+    Args:
+        find: returns the document at a path.
+        stamp: returns a text that changes whenever any document may have changed.
+        headers: of every response.
+        stopping: returns True when the server is about to stop.
+    """
+
+    def __init__(
+        self,
+        find: Find,
+        stamp: Callable[[], Awaitable[str]],
+        headers: Mapping[str, str],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._find = find
+        self._stamp = stamp
+        self._headers = headers
+        self._stopping = stopping
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._last_stamp = ""
+        self.open = 0
+
+    async def response(self, request: Request) -> Response | None:
+        """Return the stream of the document that a request names, or None if there is none.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+            BadQueryError: the query string is invalid.
+        """
+        path, query = request.path_params["path"], dict(request.query_params)
+        found = route_of(path)
+        if found is None or found[0] not in STREAMED:
+            return None
+        if self.open >= STREAMS:
+            return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
+        first = await self._find(path, query)
+        if not isinstance(first, Rendered):
+            return None
+        headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream", headers=headers)
+        pieces = self._pieces(path, query, first)
+        return StreamingResponse(pieces, media_type="text/event-stream", headers=headers)
+
+    async def _pieces(self, path: str, query: Mapping[str, str], first: Rendered) -> AsyncGenerator[bytes]:
+        self.open += 1
+        try:
+            sent, stamp = first.tag, await self._current_stamp()
+            yield b"retry: %d\n\n" % RETRY + event(first.document.body)
+            quiet_since = time.monotonic()
+            while not self._stopping():
+                await asyncio.sleep(LOOK_EVERY)
+                if (current := await self._current_stamp()) != stamp:
+                    stamp = current
+                    found = await self._again(path, query)
+                    if found is not None and found.tag != sent:
+                        sent = found.tag
+                        yield event(found.document.body)
+                        quiet_since = time.monotonic()
+                if time.monotonic() - quiet_since >= HEARTBEAT:
+                    yield b":\n\n"
+                    quiet_since = time.monotonic()
+        finally:
+            self.open -= 1
+
+    async def _again(self, path: str, query: Mapping[str, str]) -> Rendered | None:
+        try:
+            found = await self._find(path, query)
+        except (LedgerError, BadQueryError) as error:
+            log.warning("%s: %s", path, error)
+            return None
+        return found if isinstance(found, Rendered) else None
+
+    async def _current_stamp(self) -> str:
+        """Return the stamp. All streams share one look."""
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= LOOK_EVERY / 2:
+                try:
+                    self._last_stamp = await self._stamp()
+                except LedgerError as error:
+                    log.warning("%s", error)
+                self._looked_at = time.monotonic()
+            return self._last_stamp
+
+
+def event(body: bytes) -> bytes:
+    """Format a document as one event."""
+    lines = body.replace(b"\r", b"").split(b"\n")
+    return b"".join(b"data: %s\n" % line for line in lines) + b"\n"

@@ -1,0 +1,395 @@
+"""The live page, the overlays and their events, from a live file that the tests write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+import uvicorn
+from builders import result
+from openapi_schema_validator import OAS31Validator
+
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
+from racebot.ledger.store import Ledger
+from racebot.races.result import EntrantStatus
+from racebot.standings.plan import Plans
+from racebot.standings.settle import Settler
+from racebot.web import events
+from racebot.web.live import LiveReader
+from racebot.web.openapi import description
+from racebot.web.server import application, configuration
+from racebot.web.view import Publication
+
+from .conftest import RACES, SIMPLE
+
+NOW = datetime.now(UTC)
+BOARD = "orb/any-orb"
+
+
+def racer(name: str, /, **facts: object) -> LiveEntrant:
+    made = LiveEntrant(
+        id=f"id-{name}",
+        name=name.title(),
+        status=EntrantStatus.RACING,
+        place=None,
+        finish_time=None,
+        points=1000,
+        new=False,
+        win_chance=0.5,
+        finish_chance=0.75,
+        after=None,
+        change=None,
+    )
+    return replace(made, **facts)  # type: ignore[arg-type]
+
+
+def room(*entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open") -> LiveRoom:
+    return LiveRoom(
+        race=race,
+        category="orb",
+        goal="Any Orb",
+        status=status,
+        ended_at=NOW if status == "finished" else None,
+        updated_at=NOW,
+        leaderboards=(LiveBoard(BOARD, "Any Orb", entrants),),
+    )
+
+
+OPEN = room(racer("ann", points=1190, win_chance=0.734), racer("zoe", new=True, win_chance=0.266))
+FINISHED = room(
+    racer("zoe", status=EntrantStatus.DONE, place=1, finish_time=3723.4, after=1021, change=21),
+    racer("ann", status=EntrantStatus.DNF, points=1190, after=1180, change=-10),
+    status="finished",
+)
+
+
+class Live:
+    """The pages of a small leaderboard, with a live file to write."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+        self.ledger = ledger
+        self.path = live_path(ledger.path)
+        self.app = application(ledger.path, Publication())
+
+    def write(self, *rooms: LiveRoom, ago: float = 0) -> None:
+        write_live(self.path, datetime.now(UTC) - timedelta(seconds=ago), rooms)
+
+    def get(self, path: str, **facts: object) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
+                return await client.get(path, **facts)  # type: ignore[arg-type]
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def live(ledger: Ledger) -> Live:
+    return Live(ledger)
+
+
+def words(answer: httpx.Response) -> str:
+    assert answer.status_code == 200, answer.text
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.text.partition("<body>")[2] or answer.text).split())
+
+
+# The file
+
+
+def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) -> None:
+    now = NOW
+    reader = LiveReader(tmp_path / "racebot.db", lambda: now)
+    stamps = [reader.stamp()]
+    assert (reader.rooms().seen_at, reader.rooms().rooms) == (None, ())
+    write_live(tmp_path / "live.db", NOW, [OPEN])
+    stamps.append(reader.stamp())
+    assert (reader.rooms().rooms, reader.rooms().late) == ((OPEN,), False)
+    now = NOW + timedelta(minutes=2)
+    stamps.append(reader.stamp())
+    assert (reader.rooms().rooms, reader.rooms().late) == ((OPEN,), True)
+    now = NOW + timedelta(minutes=11)
+    stamps.append(reader.stamp())
+    assert reader.rooms().rooms == ()
+    assert len(set(stamps)) == 4
+    remove_live(tmp_path / "live.db")
+    assert reader.rooms().seen_at is None
+
+
+# The page
+
+
+def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> None:
+    live.write(OPEN)
+    shown = words(live.get("/live"))
+    assert "live-1 open" in shown
+    assert "Ann 1190 75 % 73 %" in shown
+    assert "Zoe first race 1000 75 % 27 %" in shown
+    live.write(FINISHED)
+    shown = words(live.get("/live"))
+    assert "finished, not recorded yet" in shown
+    assert "1 Zoe 1000 → 1021 +21 1:02:03 50 %" in shown
+    assert "DNF Ann 1190 → 1180 −10" in shown
+
+
+def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
+    assert "not running" in words(live.get("/live"))
+    live.write()
+    assert "No room is open" in words(live.get("/live"))
+    live.write(OPEN, ago=120)
+    assert "has been silent since" in words(live.get("/live"))
+    live.write(OPEN, ago=1200)
+    assert "live-1" not in words(live.get("/live"))
+
+
+def test_front_page_links_to_open_rooms_only_while_there_are_any(live: Live) -> None:
+    assert "live.html" not in live.get("/").text
+    live.write(OPEN, replace(FINISHED, race="orb/live-2"))
+    front = live.get("/")
+    assert 'href="live.html"' in front.text and "2 rooms" in words(front).replace("\xa0", " ")
+    live.write()
+    assert "live.html" not in live.get("/").text
+
+
+def test_live_rooms_are_data_too(live: Live) -> None:
+    live.write(OPEN, replace(FINISHED, race="orb/live-2"))
+    found = live.get("/api/live").json()
+    described = description(served=True)
+    answer = described["paths"]["/live"]["get"]["responses"]["200"]["content"]["application/json"]
+    OAS31Validator({**answer["schema"], "components": described["components"]}).validate(found)
+    assert [(each["race"], each["status"]) for each in found["rooms"]] == [
+        ("orb/live-1", "open"),
+        ("orb/live-2", "finished"),
+    ]
+    assert found["rooms"][0]["leaderboards"][0]["entrants"][0]["win_chance"] == 0.734
+
+
+# Overlays
+
+
+def test_room_overlay_shows_odds_then_coming_changes_then_final_ones(live: Live) -> None:
+    live.write(OPEN)
+    assert words(live.get("/overlay/room/orb/live-1")) == "Chance to win Ann 1190 73 % Zoe 1000 27 %"
+    live.write(FINISHED)
+    shown = words(live.get("/overlay/room/orb/live-1"))
+    assert shown == "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"
+    assert words(live.get("/overlay/room/orb/c")) == "Ratings 1 Ann 1190 +90 2 Bo 810 −90"
+
+
+def test_room_overlay_is_empty_for_a_room_that_is_not_known(live: Live) -> None:
+    assert words(live.get("/overlay/room/orb/other")) == ""
+
+
+def test_room_overlay_counts_the_players_that_do_not_fit(live: Live) -> None:
+    live.write(room(*(racer(f"p{number}") for number in range(5))))
+    assert (
+        words(live.get("/overlay/room/orb/live-1?rows=2")).replace("\xa0", " ").endswith("and 3 more players")
+    )
+
+
+def test_player_overlay_shows_rating_odds_and_change(live: Live) -> None:
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
+    live.write(OPEN)
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5 · 73 % to win"
+    assert words(live.get("/overlay/player/id-zoe")) == "Zoe 1000 27 % to win"
+    live.write(FINISHED)
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1180 −10 place 2 of 5"
+    assert words(live.get("/overlay/player/id-nobody")) == ""
+
+
+def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
+    late = replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5))
+    Settler(live.ledger, Plans(SIMPLE)).merge([late], "import")
+    assert "Bo" in (shown := words(live.get("/overlay/player/id-bo"))) and "+" in shown
+
+
+@pytest.mark.parametrize("path", ["/overlay/room/orb/live-1", "/overlay/player/id-ann", "/overlay/style.css"])
+@pytest.mark.parametrize(
+    "query",
+    ["text=red", "text=12", "background=url(x)", "gain=%7D*%7Bcolor:red", "size=5", "size=x", "accent=fffff"],
+)
+def test_unusable_overlay_options_are_refused(live: Live, path: str, query: str) -> None:
+    live.write(OPEN)
+    assert live.get(f"{path}?{query}").status_code == 400
+
+
+def test_overlay_options_reach_the_style_sheet(live: Live) -> None:
+    page = live.get("/overlay/player/id-ann?text=ffcc00&background=%2300000080&size=150&other=%22")
+    assert 'style.css?background=%2300000080&amp;size=150&amp;text=ffcc00"' in page.text
+    style = live.get("/overlay/style.css?background=%2300000080&size=150&text=ffcc00")
+    assert style.headers["content-type"].startswith("text/css")
+    assert "--text:#ffcc00;--background:#00000080" in style.text and "--size:1.5" in style.text
+    assert "background: transparent" in style.text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\u202egnp.exe",
+    "ليلى",
+    "\U0001f469\u200d\U0001f4bb" * 20,
+    "W" * 60,
+    "{{ 7*7 }}",
+    "data: x\n\nevent: y",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_harmless_on_live_pages_and_overlays(live: Live, name: str) -> None:
+    live.write(room(racer("x", name=name)))
+    for path in ("/live", "/live/rooms", "/overlay/room/orb/live-1", "/overlay/player/id-x"):
+        text = live.get(path).text
+        assert "<script>alert" not in text and "<img" not in text
+        assert "\u202e" not in text and "W" * 61 not in text
+        assert "<bdi" in text
+    found = live.get("/api/live").json()["rooms"][0]["leaderboards"][0]["entrants"][0]["name"]
+    assert found == name
+    body = live.get("/live/rooms").content
+    sent = events.event(body)
+    assert sent.endswith(b"\n\n") and b"\n\n" not in sent[:-2]
+    assert all(line.startswith(b"data: ") for line in sent[:-2].split(b"\n"))
+
+
+def test_race_names_are_safe_in_addresses(live: Live) -> None:
+    answer = live.get(f"/overlay/room/orb/{quote('<b>')}")
+    assert answer.status_code == 200 and "<b>" not in answer.text
+
+
+# Events
+
+
+@asynccontextmanager
+async def running(live: Live) -> AsyncGenerator[tuple[uvicorn.Server, str]]:
+    server: uvicorn.Server | None = None
+    app = application(live.ledger.path, Publication(), lambda: server is not None and server.should_exit)
+    server = uvicorn.Server(configuration(app))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        yield server, f"http://127.0.0.1:{bound.getsockname()[1]}"
+        server.should_exit = True
+        await task
+
+
+async def next_event(lines: AsyncIterator[str]) -> str:
+    data = []
+    async for line in lines:
+        if line.startswith("data: "):
+            data.append(line[6:])
+        elif not line and data:
+            return "\n".join(data)
+    raise AssertionError("the stream ended")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "LOOK_EVERY", 0.05)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_events_follow_the_rooms(live: Live) -> None:
+    live.write(OPEN)
+    async with (
+        asyncio.timeout(20),
+        running(live) as (_, address),
+        httpx.AsyncClient(timeout=20) as client,
+        client.stream("GET", f"{address}/events/api/live") as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        lines = answer.aiter_lines()
+        assert json.loads(await next_event(lines))["rooms"][0]["status"] == "open"
+        live.write(FINISHED)
+        assert json.loads(await next_event(lines))["rooms"][0]["status"] == "finished"
+        live.write()
+        assert json.loads(await next_event(lines))["rooms"] == []
+
+
+@pytest.mark.usefixtures("quick")
+async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
+    async with (
+        asyncio.timeout(20),
+        running(live) as (_, address),
+        httpx.AsyncClient(timeout=20) as client,
+        client.stream("GET", f"{address}/events/overlay/part/player/id-ann") as answer,
+    ):
+        lines = answer.aiter_lines()
+        assert "1190" in await next_event(lines)
+        Settler(live.ledger, Plans(SIMPLE)).merge([result("d", "bo ann", after=300)], "import")
+        assert "1190" not in await next_event(lines)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_silent_streams_have_heartbeats(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT", 0.1)
+    async with (
+        asyncio.timeout(20),
+        running(live) as (_, address),
+        httpx.AsyncClient(timeout=20) as client,
+        client.stream("GET", f"{address}/events/live/rooms") as answer,
+    ):
+        async for line in answer.aiter_lines():
+            if line == ":":
+                break
+
+
+@pytest.mark.usefixtures("quick")
+async def test_streams_are_bounded_and_end_with_their_readers(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "STREAMS", 2)
+    async with asyncio.timeout(20), running(live) as (_, address), httpx.AsyncClient(timeout=20) as client:
+        path = f"{address}/events/live/rooms"
+        held = []  # an iterator that is dropped closes its connection
+
+        async def opened() -> httpx.Response:
+            answer = await client.send(client.build_request("GET", path), stream=True)
+            if answer.status_code == 200:
+                held.append(answer.aiter_lines())
+                await next_event(held[-1])
+            return answer
+
+        first, second, third = [await opened() for _ in range(3)]
+        assert [first.status_code, second.status_code, third.status_code] == [200, 200, 503]
+        assert third.headers["retry-after"]
+        assert (await client.get(f"{address}/live")).status_code == 200
+        await first.aclose()
+        while (again := await opened()).status_code == 503:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        for each in (second, third, again):
+            await each.aclose()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_server_stops_at_once_with_open_streams(live: Live) -> None:
+    async with (
+        running(live) as (server, address),
+        httpx.AsyncClient(timeout=20) as client,
+        client.stream("GET", f"{address}/events/live/rooms") as answer,
+    ):
+        lines = answer.aiter_lines()
+        await next_event(lines)
+        server.should_exit = True
+        async with asyncio.timeout(2):
+            async for _ in lines:
+                pass
+
+
+@pytest.mark.parametrize(
+    "path", ["/events/", "/events/index.html", "/events/api/leaderboards", "/events/live/x"]
+)
+def test_only_live_documents_can_be_followed(live: Live, path: str) -> None:
+    assert live.get(f"/events/{path}").status_code == 404
+
+
+def test_bad_options_of_a_stream_are_refused(live: Live) -> None:
+    assert live.get("/events/overlay/part/room/orb/a?rows=0").status_code == 400
