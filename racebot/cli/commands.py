@@ -24,8 +24,10 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "setup": Entry("setup.command", "Set up a bot, question by question"),
     "doctor": Entry("operate", "Check that everything is set up, and say how to fix it"),
     "run": Entry("operate", "Watch race rooms and update the ratings, until stopped"),
+    "service": Entry("service", "Keep the bot running with systemd or Docker"),
     "status": Entry("state", "Show what the bot is doing"),
     "health": Entry("state", "Succeed if the bot has seen its category lately"),
     "backfill": Entry("past", "Fetch the category's past races and rate them"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -52,18 +52,25 @@ def backfill(
         raise SettingsError("RACEBOT_CATEGORY is not set. Set it, or pass --category")
     selection = past.Selection(goal or (), utc(since), utc(until))
     with Ledger.open(settings.database) as ledger:
-        settler = Settler(ledger, settings.plans())
-        if not unknown_sources(settler.plans, ledger.leaderboards()):
-            settler.apply_plans()
-        for slug in slugs:
-            # A later category may bring the leaderboard that another one carries over from.
-            check = apply_plans if slug == slugs[-1] else None
-            report = asyncio.run(_backfill(settings, slug, settler, selection, check))
-            _tell_merge(report)
-        for board in ledger.leaderboards():
-            _show_best(ledger, board, settings)
-            tables.print_movers(console, queries.biggest_movers(ledger, board), queries.MOVERS_WINDOW.days)
+        rate_past_races(settings, ledger, slugs, selection)
         offer_fits(settings, ledger, ledger.leaderboards())
+
+
+def rate_past_races(
+    settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: past.Selection
+) -> None:
+    """Fetch and rate past races with a progress bar, and show the leaderboards."""
+    settler = Settler(ledger, settings.plans())
+    if not unknown_sources(settler.plans, ledger.leaderboards()):
+        settler.apply_plans()
+    for slug in slugs:
+        # A later category may bring the leaderboard that another one carries over from.
+        check = apply_plans if slug == slugs[-1] else None
+        report = asyncio.run(_backfill(settings, slug, settler, selection, check))
+        _tell_merge(report)
+    for board in ledger.leaderboards():
+        show_best(ledger, board, settings)
+        tables.print_movers(console, queries.biggest_movers(ledger, board), queries.MOVERS_WINDOW.days)
 
 
 async def _backfill(
@@ -132,7 +139,7 @@ def import_file(
             require_sources(settler.plans, ledger.leaderboards())
         _tell_merge(report)
         for board in report.leaderboards:
-            _show_best(ledger, board, settings)
+            show_best(ledger, board, settings)
         offer_fits(settings, ledger, report.leaderboards)
 
 
@@ -146,7 +153,8 @@ def _tell_merge(report: MergeReport) -> None:
     console.print(", ".join(part for part in parts if part))
 
 
-def _show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
+def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
+    """Print the first places of a leaderboard."""
     listing = settings.listing(board)
     best = queries.leaderboard_report(ledger, board, listing, limit=count)
     tables.print_leaderboard(console, best, queries.listed_count(ledger, board, listing))

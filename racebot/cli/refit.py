@@ -70,7 +70,7 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         for board in chosen_boards(ledger, name):
-            _fit(settings, ledger, board, yes=yes)
+            fit_board(settings, ledger, board, yes=yes)
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
@@ -91,10 +91,18 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
             command = f"racebot fit {_quoted(board.name)}"
             tell(f"{board.name}: to fit the model to these {races} races, run: {command}")
         elif typer.confirm(f"{board.name}: fit the model to these {races} races? It takes about a minute."):
-            _fit(settings, ledger, board, yes=False)
+            fit_board(settings, ledger, board, yes=False)
 
 
-def _fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
+def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
+    """Fit a leaderboard's model, and use the fit if it is better and the operator agrees.
+
+    Args:
+        settings: the operator's settings.
+        ledger: the ledger with the leaderboard's races.
+        board: the leaderboard.
+        yes: use a better fit without asking.
+    """
     settler = Settler(ledger, settings.plans())
     try:
         found = _search(settler, board)

@@ -51,7 +51,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     given = {name: value for name, value in overrides.items() if value is not None}
     in_file, in_environment = _written(directory / ".env")
     written = in_file | in_environment
-    secrets, unreadable = _from_files(directory, in_environment, in_file)
+    secrets, unreadable = _from_files(directory, in_environment, _credentials(), in_file)
     given = secrets | given
     problems = [
         *unreadable,
@@ -155,6 +155,15 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
         if not values[setting]:
             problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
     return values, problems
+
+
+def _credentials() -> dict[str, str]:
+    """Return the files of systemd's credentials, by variable. https://systemd.io/CREDENTIALS/."""
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    if not folder:
+        return {}
+    paths = {name: Path(folder) / name for name in KEPT_IN_FILES}
+    return {f"{PREFIX}{name.upper()}_FILE": str(path) for name, path in paths.items() if path.is_file()}
 
 
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:

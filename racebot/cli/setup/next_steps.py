@@ -1,0 +1,52 @@
+"""The end of setup: how to start the bot, and how to keep it running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from racebot.cli import service
+from racebot.cli.setup.questions import agree, ask, listed, numbers, say
+
+
+def show(*, interactive: bool) -> None:
+    """Say how to start the bot, and offer to keep it running."""
+    say()
+    say("Everything is set up. Start the bot with", style="bold")
+    say()
+    say("    racebot run")
+    say()
+    say("It joins every race room of the category. Ctrl-C stops it. `racebot doctor` checks the setup again.")
+    if not interactive:
+        return
+    ways = {"Not now": _later}
+    if sys.platform == "linux" and shutil.which("systemctl"):
+        ways["As a systemd service"] = _systemd
+    if shutil.which("docker"):
+        ways["In Docker, with a Compose file"] = _compose
+    if len(ways) == 1:
+        return
+    say()
+    say("Should it keep running after you log out, and start with the server?")
+    listed(list(ways))
+    chosen = ask("Number", lambda answer: numbers(answer, len(ways))[:1], default="1")
+    list(ways.values())[chosen[0] - 1]()
+
+
+def _later() -> None:
+    say("Later, `racebot service install` installs a systemd service.")
+
+
+def _systemd() -> None:
+    if os.geteuid() == 0:
+        service.install(Path(), user=False)
+    elif agree("Install it for your own account? Otherwise it needs root rights.", default=True):
+        service.install(Path(), user=True)
+    else:
+        say(f"Run this: sudo {sys.argv[0]} service install")
+
+
+def _compose() -> None:
+    service.write_compose(Path())
