@@ -92,8 +92,7 @@ def install(
         SettingsError: the settings are incomplete, a right is missing, or systemd refuses.
     """
     folder = folder.absolute()
-    settings = load_settings()
-    settings.required_categories()
+    settings = _settings_in(folder)
     if not user and not print_only and os.geteuid() != 0:
         raise SettingsError(
             f"a system service needs root rights: run `sudo {sys.argv[0]} service install`, or install one "
@@ -113,9 +112,9 @@ def install(
             partial(accounts.give, path, account),
         )
     if account:
-        for path in (folder / ".env", settings.config.absolute()):
-            if path.exists():
-                do(f"let {account} read {path}", partial(accounts.let_read, path, account))
+        read = [path for path in (folder / ".env", settings.config.absolute()) if path.exists()]
+        for path in [*read, *([place.secret] if place.secret else [])]:
+            do(f"let {account} read {path}", partial(accounts.let_read, path, account))
         do(
             f"check that {account} can run {place.program[0]}",
             lambda: accounts.check_reachable(Path(place.program[0]), account),
@@ -143,8 +142,7 @@ def write_compose(folder: Path, *, print_only: bool = False) -> None:
         SettingsError: the settings are incomplete, or name a folder outside.
     """
     folder = folder.absolute()
-    settings = load_settings()
-    settings.required_categories()
+    settings = _settings_in(folder)
     place = place_of(folder, settings, "")
     outside = [path for path in place.writable if not path.is_relative_to(folder)]
     if outside:
@@ -166,6 +164,19 @@ def write_compose(folder: Path, *, print_only: bool = False) -> None:
     target = folder / "compose.yaml"
     _write(target, text)
     tell(f"written: {target}. Start the bot with: docker compose up --detach")
+
+
+def _settings_in(folder: Path) -> Settings:
+    """Return the settings of a folder, complete for `racebot run`.
+
+    Raises:
+        SettingsError: they are incomplete, or not in files of this folder.
+    """
+    settings = load_settings()
+    settings.required_categories()
+    if not (folder / ".env").exists() and not settings.config.exists():
+        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
+    return settings
 
 
 def place_of(folder: Path, settings: Settings, account: str) -> Place:

@@ -16,9 +16,9 @@ def show(*, interactive: bool) -> None:
     say()
     say("Everything is set up. Start the bot with", style="bold")
     say()
-    say("    racebot run")
+    say(f"    {_program()} run")
     say()
-    say("It joins every race room of the category. Ctrl-C stops it. `racebot doctor` checks the setup again.")
+    say("It joins every race room of the category. Ctrl-C stops it.")
     if not interactive:
         return
     ways = {"Not now": _later}
@@ -35,8 +35,18 @@ def show(*, interactive: bool) -> None:
     list(ways.values())[chosen[0] - 1]()
 
 
+def _program() -> str:
+    """Return how to call racebot from this folder."""
+    program = Path(sys.argv[0])
+    if program.suffix == ".py":
+        return f"{sys.executable} -m racebot"
+    if shutil.which(program.name) == str(program):
+        return program.name
+    return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
+
+
 def _later() -> None:
-    say("Later, `racebot service install` installs a systemd service.")
+    say(f"Later, `{_program()} service install` does it.")
 
 
 def _systemd() -> None:

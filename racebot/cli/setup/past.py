@@ -73,8 +73,12 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     report = _compared(ledger, board, list(dict.fromkeys([board.model, *COMPARED])))
     _print(report.evaluations, board)
     say(
-        "Differences below one percent mean nothing. Unfair results are changes that players complain about, "
-        "such as a winner who loses points. docs/models.md describes the models."
+        "Pairs right: how often the higher rated of two racers was ahead. Odds off by: how far the odds were "
+        "from the results. Unfair results: changes to complain about, such as a winner who loses points."
+    )
+    say(
+        "Differences below one percent mean nothing. Press Enter unless another model is clearly better; "
+        "docs/models.md describes them."
     )
     chosen = ask("Model", _known_model, default=board.model)
     if chosen == board.model:

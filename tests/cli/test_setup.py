@@ -1,0 +1,366 @@
+"""`racebot setup`, driven through a pseudo-terminal beside a sandbox, and without questions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pexpect
+import pytest
+from past_season import past_season
+from worker_support import finish, said, until
+
+from racebot.chat.info_box import InfoPolicy
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.sandbox import history
+from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
+from racebot.settings.sources import load
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+GOALS = ("Map Rando S4", "Any%")
+PATIENCE = 60
+QUESTIONS = (
+    ("Category", "smr"),
+    ("Client id", CLIENT_ID),
+    ("Client secret", CLIENT_SECRET),
+    ("Numbers", ""),
+    ("team race", "n"),
+    ("info box", "y"),
+)
+"""The questions before anything is saved, each with an answer that is accepted."""
+
+
+@dataclass
+class Bench:
+    """A sandbox with past races, and an empty folder for the bot."""
+
+    site: FakeSite
+    address: str
+    misbehaviour: Misbehaviour
+    folder: Path
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        """Return an environment without settings, programs or colours."""
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")}
+        return {**kept, "PATH": str(self.folder / "no-programs"), "TERM": "dumb", "COLUMNS": "80", **extra}
+
+    def start(self, *options: str, **variables: str) -> pexpect.spawn:
+        """Start setup in a terminal of 80 columns."""
+        return pexpect.spawn(
+            sys.executable,
+            ["-m", "racebot", "setup", "--site", self.address, *options],
+            cwd=self.folder,
+            env=self.environment(**variables),
+            encoding="utf-8",
+            dimensions=(40, 80),
+            timeout=PATIENCE,
+        )
+
+    def run(
+        self, *options: str, given: str | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run setup without a terminal."""
+        return subprocess.run(
+            [sys.executable, "-m", "racebot", "setup", "--no-input", "--site", self.address, *options],
+            cwd=self.folder,
+            env=self.environment(RACEBOT_REQUEST_INTERVAL="0", **variables),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+
+
+@asynccontextmanager
+async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
+    site, misbehaviour = FakeSite(category="smr", goals=GOALS), Misbehaviour()
+    if races:
+        saved = folder / "season.json"
+        saved.write_text(json.dumps(past_season(GOALS[0], races)), encoding="utf-8")
+        history.load(site, saved)
+    (folder / "bot").mkdir()
+    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
+        yield Bench(site, address, misbehaviour, folder / "bot")
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path, 5) as made:
+        yield made
+
+
+def answer(terminal: pexpect.spawn, *exchanges: tuple[str, str]) -> str:
+    """Answer questions in turn, and return everything shown up to the last one."""
+    shown = ""
+    for question, text in exchanges:
+        terminal.expect(rf"{question}[^\r\n]*:\s$")
+        shown += str(terminal.before) + str(terminal.after)
+        terminal.sendline(text)
+    return shown
+
+
+def rest(terminal: pexpect.spawn) -> str:
+    """Return what is shown until the command ends."""
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    return str(terminal.before)
+
+
+def written(folder: Path) -> Mapping[str, str]:
+    return dict(
+        line.partition("=")[::2] for line in (folder / ".env").read_text().splitlines() if line[0] != "#"
+    )
+
+
+# In a terminal
+
+
+async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Path) -> None:
+    async with bench(tmp_path, 120) as sandbox:
+
+        def set_up() -> str:
+            terminal = sandbox.start()
+            shown = answer(terminal, *QUESTIONS, ("Model", ""))
+            terminal.expect(r"\[y/N\]: $")  # the fit
+            shown += str(terminal.before)
+            terminal.sendline("n")
+            shown += rest(terminal)
+            assert terminal.exitstatus == 0, shown
+            return shown
+
+        shown = await asyncio.to_thread(set_up)
+        assert CLIENT_SECRET not in shown
+        assert "racebot run" in shown
+        assert all(len(line) <= 80 for line in shown.splitlines() if "━" not in line)
+        settings = load(sandbox.folder)
+        assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
+        assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
+        with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
+            (board,) = ledger.leaderboards()
+            assert ledger.rated_count(board) == 120
+        fast = {"RACEBOT_QUIET_SECONDS": "0.1", "RACEBOT_ROOMS_EVERY": "0.2", "RACEBOT_REQUEST_INTERVAL": "0"}
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "racebot", "run", cwd=sandbox.folder, env=sandbox.environment(**fast)
+        )
+        try:
+            room = sandbox.site.open_race(GOALS[0])
+            for name in ("Ann", "Bo"):
+                room.enter(name)
+                room.ready(name)
+            room.count_down()
+            room.start(ago=timedelta(hours=1))
+            finish(room, 50, 51)
+            await until(lambda: any("Ann" in text for text in said(room)), seconds=30)
+        finally:
+            worker.terminate()
+            await worker.wait()
+
+
+@pytest.mark.parametrize("question", range(len(QUESTIONS)))
+async def test_ctrl_c_at_a_question_leaves_nothing(sandbox: Bench, question: int) -> None:
+    def interrupt() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        answer(terminal, *QUESTIONS[:question])
+        terminal.expect(rf"{QUESTIONS[question][0]}[^\r\n]*:\s$")
+        terminal.sendintr()
+        shown = rest(terminal)
+        assert terminal.exitstatus == 130, shown
+        return shown
+
+    shown = await asyncio.to_thread(interrupt)
+    assert "Traceback" not in shown
+    assert not list(sandbox.folder.iterdir())
+
+
+async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
+    sandbox.misbehaviour.fail_http(50, 500, path="/races/data")
+
+    def interrupt() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        answer(terminal, *QUESTIONS)
+        terminal.expect("Fetching")
+        terminal.sendintr()
+        shown = rest(terminal)
+        assert terminal.exitstatus == 130, shown
+        return shown
+
+    shown = await asyncio.to_thread(interrupt)
+    assert "Traceback" not in shown
+    assert "saved" in shown
+    assert load(sandbox.folder).category == "smr"
+
+
+async def test_wrong_answers_are_asked_again(sandbox: Bench) -> None:
+    def set_up() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        shown = answer(
+            terminal,
+            ("Category", "S M R"),
+            ("Category", "smrr"),
+            ("Category", f"{sandbox.address}/smr"),
+            ("Client id", ""),
+            ("Client id", CLIENT_ID),
+            ("Client secret", "wrong"),
+            (rf"Client id \[{CLIENT_ID}\]", ""),
+            ("Client secret", CLIENT_SECRET),
+            ("Numbers", "3"),
+            ("Numbers", "2"),
+            ("team race", "y"),
+            ("info box", "n"),
+        )
+        shown += rest(terminal)
+        assert terminal.exitstatus == 0, shown
+        return shown
+
+    shown = await asyncio.to_thread(set_up)
+    assert "no category 'smrr'" in shown
+    assert CLIENT_SECRET not in shown
+    settings = load(sandbox.folder)
+    assert settings.goals == ["Any%"]
+    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.WHEN_EMPTY)
+
+
+async def test_bot_of_another_category_is_refused(sandbox: Bench) -> None:
+    def set_up() -> str:
+        terminal = sandbox.start("--category", "smr", RACEBOT_REQUEST_INTERVAL="0")
+        answer(terminal, QUESTIONS[1])
+        sandbox.misbehaviour.fail_http(1, 403, path="/smr/data")
+        answer(terminal, QUESTIONS[2])
+        terminal.expect(r"Client id[^\r\n]*:\s$")
+        shown = str(terminal.before)
+        terminal.sendintr()
+        rest(terminal)
+        return shown
+
+    assert "another category" in await asyncio.to_thread(set_up)
+    assert not list(sandbox.folder.iterdir())
+
+
+async def test_site_away_is_asked_again(sandbox: Bench) -> None:
+    sandbox.misbehaviour.fail_http(2, 503, path="/smr/data")
+
+    def set_up() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        shown = answer(terminal, QUESTIONS[0], QUESTIONS[0], QUESTIONS[1])
+        terminal.sendintr()
+        rest(terminal)
+        return shown
+
+    assert "does not answer" in await asyncio.to_thread(set_up)
+
+
+async def test_setup_starts_from_what_is_there(sandbox: Bench) -> None:
+    (sandbox.folder / ".env").write_text(
+        f"# ours\nRACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\n"
+        f"RACEBOT_CLIENT_SECRET={CLIENT_SECRET}\n"
+        "RACEBOT_GOALS=Any%\nRACEBOT_MINIMUM_FINISHES=3 # lower\n"
+    )
+
+    def set_up() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        exchanges = [("Category", ""), ("Client id", ""), ("Client secret", ""), ("Keep these", "")]
+        shown = answer(terminal, *exchanges, ("team race", "y"), ("info box", ""))
+        shown += rest(terminal)
+        assert terminal.exitstatus == 0, shown
+        return shown
+
+    shown = await asyncio.to_thread(set_up)
+    assert CLIENT_SECRET not in shown
+    text = (sandbox.folder / ".env").read_text()
+    assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
+    assert "RACEBOT_MINIMUM_FINISHES=3 # lower\n" in text
+    assert load(sandbox.folder).goals == ["Any%"]
+    assert load(sandbox.folder).team_races is TeamPolicy.INDIVIDUAL
+
+
+async def test_new_secret_goes_where_the_old_one_was(sandbox: Bench) -> None:
+    (sandbox.folder / "secret").write_text("an old one\n")
+    (sandbox.folder / ".env").write_text(
+        f"RACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\nRACEBOT_CLIENT_SECRET_FILE=secret\n"
+    )
+    (sandbox.folder.parent / "given").write_text(CLIENT_SECRET)
+    done = await asyncio.to_thread(sandbox.run, "--secret-file", "../given", "--no-backfill")
+    assert done.returncode == 0, done.stderr
+    assert (sandbox.folder / "secret").read_text() == f"{CLIENT_SECRET}\n"
+    assert CLIENT_SECRET not in (sandbox.folder / ".env").read_text()
+
+
+# Without questions
+
+
+async def test_script_sets_up_without_questions(sandbox: Bench) -> None:
+    options = ("--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-", "--goal", GOALS[0])
+    done = await asyncio.to_thread(
+        sandbox.run, *options, "--team-races", "individual", "--info-block", "never", given=CLIENT_SECRET
+    )
+    assert done.returncode == 0, done.stderr
+    assert CLIENT_SECRET not in done.stdout + done.stderr
+    settings = load(sandbox.folder)
+    assert settings.client_secret is not None
+    assert settings.client_secret.get_secret_value() == CLIENT_SECRET
+    assert (settings.goals, settings.info_block) == ([GOALS[0]], InfoPolicy.NEVER)
+    assert (sandbox.folder / "state" / "racebot.db").exists()
+
+
+async def test_secret_from_the_environment_is_saved(sandbox: Bench) -> None:
+    done = await asyncio.to_thread(
+        sandbox.run, "--category", "smr", "--no-backfill",
+        RACEBOT_CLIENT_ID=CLIENT_ID, RACEBOT_CLIENT_SECRET=CLIENT_SECRET,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert written(sandbox.folder)["RACEBOT_CLIENT_SECRET"] == CLIENT_SECRET
+
+
+@pytest.mark.parametrize(
+    ("options", "secret", "complaint"),
+    [
+        (("--category", "smrr", "--client-id", CLIENT_ID), CLIENT_SECRET, "no category"),
+        (("--client-id", CLIENT_ID), CLIENT_SECRET, "--category"),
+        (("--category", "smr", "--client-id", CLIENT_ID), "wrong", "refuses"),
+        (("--category", "smr", "--client-id", CLIENT_ID), "", "empty"),
+        (("--category", "smr", "--client-id", CLIENT_ID, "--model", "truskill"), CLIENT_SECRET, "trueskill"),
+    ],
+)
+async def test_refused_answer_ends_a_script_and_saves_nothing(
+    sandbox: Bench, options: tuple[str, ...], secret: str, complaint: str
+) -> None:
+    done = await asyncio.to_thread(sandbox.run, *options, "--secret-file", "-", given=secret)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert re.match("racebot: ", line)
+    assert complaint in line
+    assert not list(sandbox.folder.iterdir())
+
+
+async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench) -> None:
+    options = ("--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-")
+    done = await asyncio.to_thread(
+        sandbox.run, *options, "--team-races", "individual", given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore"
+    )
+    assert done.returncode == 2
+    assert "RACEBOT_TEAM_RACES is set in the environment" in done.stderr
+    assert not list(sandbox.folder.iterdir())
+
+
+async def test_several_categories_are_left_to_the_editor(sandbox: Bench) -> None:
+    (sandbox.folder / "racebot.toml").write_text(
+        '[[categories]]\nslug = "smr"\nclient_id = "a"\nclient_secret = "b"\n'
+    )
+    done = await asyncio.to_thread(sandbox.run, "--category", "smr")
+    assert done.returncode == 2
+    assert "[[categories]]" in done.stderr
