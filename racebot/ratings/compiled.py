@@ -8,361 +8,260 @@
 # mypy: allow-untyped-calls, allow-untyped-defs
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
-from scipy.special import sici
 
+from racebot.ratings import kernel as kernels
 from racebot.ratings.kernel import KernelRace
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models import hurdle, plackett_luce_hurdle, thurstone_filter, thurstone_hurdle
-from racebot.ratings.numerics import order_statistics, truncated_normal
+from racebot.ratings.models import (
+    hurdle,
+    plackett_luce,
+    plackett_luce_hurdle,
+    single,
+    thurstone,
+    thurstone_filter,
+    thurstone_hurdle,
+)
+from racebot.ratings.numerics import order_quadrature, order_statistics, truncated_normal
+
+_MANY = 16
+"""Fewest candidates to spread over several cores."""
+_PART = 8
+"""Candidates that a core takes at a time."""
 
 for _function in (
+    kernels.best_first,
     truncated_normal.win,
     truncated_normal.draw,
     truncated_normal.mills,
     truncated_normal.normal_cdf,
-    order_statistics.complete_order_moments,
+    order_statistics.pair_moments,
+    order_quadrature.order_moments,
+    order_quadrature.grid,
+    order_quadrature.fill_density,
+    order_quadrature.pass_last,
+    order_quadrature.integrate,
+    order_quadrature.mirror,
+    single.learning_rate_at,
     hurdle.after_hurdle,
     hurdle.after_order,
     hurdle.days_away,
+    thurstone.update,
     thurstone_hurdle.update,
     thurstone_filter.same_rating,
     thurstone_filter.update,
+    plackett_luce.update,
+    plackett_luce.order_gradient,
+    plackett_luce.unobserved_losses,
+    plackett_luce.listed_losses,
+    plackett_luce.time_axis,
     plackett_luce_hurdle.logistic,
     plackett_luce_hurdle.hurdle_gradient,
-    plackett_luce_hurdle.learning_rate,
-    plackett_luce_hurdle.order_gradient,
+    plackett_luce_hurdle.finishers_gradient,
     plackett_luce_hurdle.update,
 ):
     register_jitable(_function)
-
-_MOST = order_statistics.MOST_POINTS + 4
-_INTEGRATION: FloatArray = 0.5 + sici(np.pi * np.arange(-_MOST, _MOST + 1.0))[0] / np.pi
-"""Running integral of the sinc function, indexed by distance in grid points from `-_MOST`."""
+# Sums in any order can use vector instructions.
+register_jitable(fastmath={"reassoc", "contract", "nsz"})(order_quadrature.sums)
 
 
 @overload(order_statistics.posterior_moments)
 def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., Any]:
-    """Overload `posterior_moments`: leave ties to plain Python, and integrate upsets in log space."""
-    complete_order_moments = order_statistics.complete_order_moments
+    """Overload `posterior_moments`: use the linear-time quadrature, and leave ties to plain Python."""
+    pair_moments, order_moments = order_statistics.pair_moments, order_quadrature.order_moments
 
     def moments(means: Any, scales: Any, places: Any) -> Any:
         for i in range(len(places) - 1):
             if places[i] == places[i + 1]:
-                return means, scales, False
-        first, second, sound = complete_order_moments(means, scales)
-        if sound:
-            return first, second, True
-        return _log_moments(means, scales)
+                return np.array(means), np.array(scales), False
+        if len(means) == 2:
+            one, two = pair_moments(means, scales)
+            return np.array(one), np.array(two), True
+        none: Any = np.empty(0)
+        first, second, _, sound = order_moments(means, scales, none, none)
+        return first, second, sound
 
     return moments
 
 
-@register_jitable
-def _log_moments(means: Any, scales: Any) -> Any:
-    """Return the moments as `order_recursion` does, in log space on a finer grid."""
-    n = len(means)
-    low, high, smallest = np.inf, -np.inf, np.inf
-    for i in range(n):
-        low, high = min(low, means[i] - 8.0 * scales[i]), max(high, means[i] + 8.0 * scales[i])
-        smallest = min(smallest, scales[i])
-    step = max(min(0.2, 0.6 / np.sqrt(n)) * smallest, (high - low) / 768)
-    if not (np.isfinite(step) and step > 0.0):
-        return means, scales, False
-    points = int(np.ceil((high - low) / step)) + 1
-    value = np.empty((n, points))
-    for i in range(n):
-        for k in range(points):
-            z = (low + step * k - means[i]) / scales[i]
-            value[i, k] = -0.5 * z * z
-    below, above = np.zeros((n, points)), np.zeros((n, points))
-    for i in range(n - 1):
-        _log_integral(value[i] + below[i], below[i + 1])
-        _log_integral((value[n - 1 - i] + above[i])[::-1], above[i + 1][::-1])
-    first, second = [0.0] * n, [0.0] * n
-    for i in range(n):
-        joint = value[i] + below[i] + above[n - 1 - i]
-        peak, total, linear, square = joint.max(), 0.0, 0.0, 0.0
-        for k in range(points):
-            z = (low + step * k - means[i]) / scales[i]
-            p = np.exp(joint[k] - peak)
-            total += p
-            linear += p * z
-            square += p * z * z
-        first[i] = linear / total
-        second[i] = min(max(square / total - first[i] * first[i], 0.0), 1.0)
-    return first, second, True
+@overload(plackett_luce.integrated_losses)
+def _integrated_losses(rates: Any, mass: Any) -> Callable[..., Any]:
+    """Overload `integrated_losses` with loops, which compile in a fraction of the time of array code."""
+    time_axis = plackett_luce.time_axis
+
+    def losses(rates: Any, mass: Any) -> Any:
+        low, step, points = time_axis(len(rates))
+        sums, total, peak = [0.0 for _ in rates], 0.0, -math.inf
+        shares = [0.0 for _ in rates]
+        for point in range(points):
+            x = low + step * point
+            t = math.exp(x)
+            log_weight = x - t
+            for k in range(len(rates)):
+                y = max(rates[k] / mass * t, 1e-300)
+                rung = -math.expm1(-y)
+                log_weight += math.log(rung)
+                shares[k] = y * (1.0 - rung) / rung
+            if log_weight > peak:
+                scale = math.exp(peak - log_weight)
+                peak = log_weight
+                total *= scale
+                for k in range(len(rates)):
+                    sums[k] *= scale
+            weight = math.exp(log_weight - peak)
+            total += weight
+            for k in range(len(rates)):
+                sums[k] += weight * shares[k]
+        return [value / total for value in sums]
+
+    return losses
+
+
+@overload(plackett_luce.tied_losses)
+def _tied_losses(rates: Any, mass: Any) -> Callable[..., Any]:
+    """Overload `tied_losses`: leave ties to plain Python."""
+
+    def losses(rates: Any, mass: Any) -> Any:
+        return [0.0 for _ in rates], False
+
+    return losses
+
+
+def _thurstone_hurdle(before, race, p, after):
+    settings = thurstone_hurdle.HurdleParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
+    finish: Any = np.empty(before.shape)
+    place: Any = np.empty(before.shape)
+    return thurstone_hurdle.update(before, race, settings, finish, place, after)
+
+
+def _thurstone_filter(before, race, p, after):
+    settings = thurstone_filter.FilterParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
+    finish: Any = np.empty(before.shape)
+    place: Any = np.empty(before.shape)
+    return thurstone_filter.update(before, race, settings, finish, place, after)
+
+
+def _plackett_luce_hurdle(before, race, p, after):
+    settings = plackett_luce_hurdle.PlackettLuceHurdleParameters(p[0], p[1], p[2], p[3], p[4:])
+    finish: Any = np.empty(before.shape)
+    place: Any = np.empty(before.shape)
+    return plackett_luce_hurdle.update(before, race, settings, finish, place, after)
+
+
+def _plackett_luce(before, race, p, after):
+    settings = plackett_luce.PlackettLuceParameters(p[0], p[1], p[2], p[3], p[4:])
+    return plackett_luce.update(before, race, settings, after)
+
+
+def _thurstone(before, race, p, after):
+    settings = thurstone.ThurstoneParameters(p[0], p[1], p[2], p[3:])
+    return thurstone.update(before, race, settings, after)
+
+
+_RATE: dict[str, Callable[..., Any]] = {
+    "plackett-luce": _plackett_luce,
+    "plackett-luce-hurdle": _plackett_luce_hurdle,
+    "thurstone": _thurstone,
+    "thurstone-filter": _thurstone_filter,
+    "thurstone-hurdle": _thurstone_hurdle,
+}
+"""For each model, a function that rates one race with the settings p."""
+for _function in _RATE.values():
+    register_jitable(_function)
 
 
 @register_jitable
-def _log_integral(values: Any, integral: Any) -> None:
-    """Fill `integral` with the log of the running integral, in units of the step (see `order_recursion`)."""
-    points = len(values)
-    rise = values[1:] - values[:-1]
-    integral[0] = values[0] - np.log(max(rise[0], 0.1))
-    for i in range(points - 1):
-        bend = (rise[min(i + 1, points - 2)] - rise[max(i - 1, 0)]) / 2
-        size = max(abs(rise[i]), 1e-3)
-        fall = 1.0 - np.exp(-size)
-        hollow = 1 / 6 if size < 0.05 else (2.0 - fall) / (fall * size) - 2 / size**2
-        cell = max(values[i], values[i + 1]) + np.log(fall / size) - bend / 2 * hollow
-        larger, smaller = max(integral[i], cell), min(integral[i], cell)
-        integral[i + 1] = larger + np.log1p(np.exp(smaller - larger))
-
-
-@overload(plackett_luce_hurdle.tied_gradient)
-def _tied_gradient(ratings: Any, race: Any) -> Callable[..., Any]:
-    def gradient(ratings: Any, race: Any) -> Any:
-        return [0.0 for _ in ratings], False
-
-    return gradient
-
-
-@overload(order_statistics.integrate)
-def _integrate(starts: Any, steps: Any, points: Any) -> Callable[..., Any]:
-    """Overload `integrate` with loops, which beat matrix products on the small grid of one race."""
-    integration, most = _INTEGRATION, _MOST
-
-    def integrate(starts: Any, steps: Any, points: Any) -> Any:
-        n = len(starts)
-        value = np.empty((n, points))
-        for i in range(n):
-            _fill_density(value[i], starts[i], steps[i])
-        below, above = np.empty((n, points)), np.empty((n, points))
-        below[0] = 1.0
-        above[0] = 1.0
-        for i in range(n - 1):
-            _running_integral(value[i], below[i], below[i + 1], integration, most, False)
-            _running_integral(value[n - 1 - i], above[i], above[i + 1], integration, most, True)
-        sums, ends = np.empty((3, n)), np.empty((2, n))
-        for i in range(n):
-            total = linear = square = 0.0
-            for k in range(points):
-                p = value[i, k] * below[i, k] * above[n - 1 - i, k]
-                total += p
-                linear += p * k
-                square += p * k * k
-            sums[0, i], sums[1, i], sums[2, i] = total, linear, square
-            ends[0, i], ends[1, i] = below[i, points - 1], above[i, 0]
-        return sums, ends
-
-    return integrate
-
-
-@register_jitable
-def _fill_density(value: Any, start: Any, step: Any) -> None:
-    """Fill `value` with exp(-z²/2) on a grid from `start`, by recurrence outward from the largest value."""
-    points = value.shape[0]
-    middle = min(max(int(np.rint(-start / step)), 0), points - 1)
-    z = start + step * middle
-    peak, bend = np.exp(-0.5 * z * z), np.exp(-step * step)
-    current, ratio = peak, np.exp(-z * step - 0.5 * step * step)
-    for k in range(middle, points):
-        value[k] = current
-        current *= ratio
-        ratio *= bend
-    current, ratio = peak, np.exp(z * step - 0.5 * step * step)
-    for k in range(middle, -1, -1):
-        value[k] = current
-        current *= ratio
-        ratio *= bend
-
-
-@register_jitable
-def _running_integral(value: Any, level: Any, after: Any, integration: Any, most: Any, mirrored: Any) -> None:
-    """Fill `after` with the running integral of value·level, from the left, or from the right if mirrored."""
-    points = value.shape[0]
-    after[:] = 0.0
-    for j in range(points):
-        rise = value[j] * level[j]
-        if rise > 1e-40:
-            if mirrored:
-                for k in range(points):
-                    after[k] += rise * integration[most + j - k]
-            else:
-                for k in range(points):
-                    after[k] += rise * integration[most + k - j]
-
-
-@register_jitable
-def _arrange(group: Any, unfinished: Any, bounds: Any, lasts: Any) -> Any:
+def _arrange(group, unfinished, bounds, lasts):
     """Return for each race the finishers, worst placed first, their number, and the entrants to clamp."""
     order, counts = np.empty_like(group), np.zeros(len(lasts), dtype=np.int64)
     clamped = np.empty(len(group), dtype=np.bool_)
     for r in range(len(lasts)):
         first, stop = bounds[r], bounds[r + 1]
         for i in np.argsort(-group[first:stop], kind="mergesort"):
-            clamped[first + i] = group[first + i] == lasts[r]
+            clamped[first + i] = lasts[r, 1] == 0 and group[first + i] == lasts[r, 0]
             if not unfinished[first + i]:
                 order[first + counts[r]] = i
                 counts[r] += 1
     return order, counts, clamped
 
 
-@register_jitable
-def _through(rate, table, p, players, group, unfinished, bounds, days, arranged, before, after, at):
-    """Rate races from `at` on for one candidate. Return the first race that plain Python must rate."""
-    order, counts, clamped = arranged
-    for r in range(at, len(days)):
-        a, b = bounds[r], bounds[r + 1]
-        for i in range(a, b):
-            before[i] = table[players[i]]
-        race = KernelRace(group[a:b], unfinished[a:b], clamped[a:b], order[a : a + counts[r]], days[r])
-        columns = before[a:b].T
-        finish, place = np.empty(columns.shape), np.empty(columns.shape)
-        if not rate(columns, race, p, finish, place, after[a:b].T):
-            return r
-        for i in range(a, b):
-            table[players[i]] = after[i]
-    return len(days)
+def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
+    """Compile a function that rates races, from `at` on, with every candidate.
+
+    It stops a candidate at a race that plain Python must rate, and at the end, and updates `at`. Numba's
+    cache only notices changes of this file. `version` makes it notice changes of the kernels, too.
+    """
+
+    @njit(cache=True, nogil=True)
+    def drive(table, p, players, group, unfinished, bounds, lasts, days, teams, before, after, at):
+        if version == "":
+            return
+        order, counts, clamped = _arrange(group, unfinished, bounds, lasts)
+        nobody: Any = np.empty(0, dtype=np.int64)
+        for c in range(len(table)):
+            for r in range(at[c], len(days)):
+                a, b = bounds[r], bounds[r + 1]
+                finite = True
+                for i in range(a, b):
+                    before[c, i] = table[c, players[i]]
+                    finite = finite and np.isfinite(before[c, i]).all()
+                race = KernelRace(
+                    group[a:b],
+                    unfinished[a:b],
+                    clamped[a:b],
+                    order[a : a + counts[r]],
+                    days[r],
+                    lasts[r, 0],
+                    nobody,
+                )
+                if not finite:
+                    after[c, a:b] = np.nan
+                elif teams[r] or not rate(before[c, a:b].T, race, p[c], after[c, a:b].T):
+                    at[c] = r
+                    break
+                for i in range(a, b):
+                    table[c, players[i]] = after[c, i]
+                at[c] = r + 1
+
+    return drive
 
 
-@register_jitable
-def _thurstone_hurdle(before, race, p, finish, place, limit):
-    settings = thurstone_hurdle.HurdleParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
-    return thurstone_hurdle.update(before, race, settings, finish, place, limit)
+@cache
+def kernel(key: str) -> Callable[..., None] | None:
+    """Return a function that replays a block of races, or None if the model has no compiled kernel."""
+    if key not in _RATE:
+        return None
+    drive = _driver(_RATE[key], _version())
+
+    def run(table: FloatArray, p: FloatArray, *arrays: Any) -> None:
+        *races, before, after, at = arrays
+        if len(table) < _MANY:
+            drive(table, p, *races, before, after, at)
+            return
+        parts = [slice(first, first + _PART) for first in range(0, len(table), _PART)]
+
+        def one(part: slice) -> None:
+            drive(table[part], p[part], *races, before[part], after[part], at[part])
+
+        with ThreadPoolExecutor(get_num_threads()) as threads:
+            list(threads.map(one, parts))
+
+    return run
 
 
-@register_jitable
-def _thurstone_filter(before, race, p, finish, place, limit):
-    settings = thurstone_filter.FilterParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
-    return thurstone_filter.update(before, race, settings, finish, place, limit)
-
-
-@register_jitable
-def _plackett_luce_hurdle(before, race, p, finish, place, limit):
-    settings = plackett_luce_hurdle.PlackettLuceHurdleParameters(p[0], p[1], p[2], p[3], p[4:])
-    return plackett_luce_hurdle.update(before, race, settings, finish, place, limit)
-
-
-@njit(cache=True)
-def thurstone_hurdle_one(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in range(len(table)):
-        at[c] = _through(
-            _thurstone_hurdle,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-@njit(cache=True, parallel=True)
-def thurstone_hurdle_many(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in prange(len(table)):
-        at[c] = _through(
-            _thurstone_hurdle,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-@njit(cache=True)
-def thurstone_filter_one(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in range(len(table)):
-        at[c] = _through(
-            _thurstone_filter,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-@njit(cache=True, parallel=True)
-def thurstone_filter_many(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in prange(len(table)):
-        at[c] = _through(
-            _thurstone_filter,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-@njit(cache=True)
-def plackett_luce_hurdle_one(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in range(len(table)):
-        at[c] = _through(
-            _plackett_luce_hurdle,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-@njit(cache=True, parallel=True)
-def plackett_luce_hurdle_many(table, p, players, group, unfinished, bounds, lasts, days, before, after, at):
-    arranged = _arrange(group, unfinished, bounds, lasts)
-    for c in prange(len(table)):
-        at[c] = _through(
-            _plackett_luce_hurdle,
-            table[c],
-            p[c],
-            players,
-            group,
-            unfinished,
-            bounds,
-            days,
-            arranged,
-            before[c],
-            after[c],
-            at[c],
-        )
-
-
-KERNELS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
-    "thurstone-hurdle": (thurstone_hurdle_one, thurstone_hurdle_many),
-    "thurstone-filter": (thurstone_filter_one, thurstone_filter_many),
-    "plackett-luce-hurdle": (plackett_luce_hurdle_one, plackett_luce_hurdle_many),
-}
-"""For each model: the kernel for few candidates on one core, and for many on all cores."""
+def _version() -> str:
+    """Return a digest of the source of all rating code."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -12,20 +12,19 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.kernel import KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """True if Numba is installed."""
-_MANY = 16
-"""Fewest candidates to spread over several cores."""
 _BLOCK = 64
 """Number of races that compiled code rates at a time. Threads synchronise after each block."""
+
+Kernel = Callable[..., None]
 
 
 class Replayable(Protocol):
@@ -42,6 +41,25 @@ class Replayable(Protocol):
         ...
 
 
+@runtime_checkable
+class Compilable(Protocol):
+    """A model with a kernel that can be compiled."""
+
+    @property
+    def compilable(self) -> bool:
+        """Return True if the compiled kernel covers the model's options."""
+        ...
+
+    @property
+    def settings(self) -> FloatArray:
+        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        ...
+
+    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
+        """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
+        ...
+
+
 def replay(
     model: RatingModel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -53,7 +71,7 @@ def replay(
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
     kernel = _kernel(model)
-    if kernel is None or not isinstance(model, KernelModel) or not table.flags.c_contiguous:
+    if kernel is None or not isinstance(model, Compilable) or not table.flags.c_contiguous:
         for race in races:
             before = table[..., race.players, :]
             after = model.rate(before, race.outcome)
@@ -65,20 +83,16 @@ def replay(
         yield from _replay_block(model, kernel, block, table)
 
 
-def _kernel(model: RatingModel) -> tuple[Callable[..., None], Callable[..., None]] | None:
-    if not AVAILABLE or not isinstance(model, KernelModel):
+def _kernel(model: RatingModel) -> Kernel | None:
+    if not AVAILABLE or not isinstance(model, Compilable) or not model.compilable:
         return None
     # Importing Numba takes half a second.
-    kernels: dict[str, tuple[Callable[..., None], Callable[..., None]]]
-    kernels = importlib.import_module("racebot.ratings.compiled").KERNELS
-    return kernels.get(model.key)
+    kernel: Kernel | None = importlib.import_module("racebot.ratings.compiled").kernel(model.key)
+    return kernel
 
 
 def _replay_block(
-    model: KernelModel,
-    kernel: tuple[Callable[..., None], Callable[..., None]],
-    races: Sequence[Replayable],
-    table: FloatArray,
+    model: Compilable, kernel: Kernel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     outcomes = [race.outcome for race in races]
     rows = table.reshape(-1, *table.shape[-2:])
@@ -87,21 +101,20 @@ def _replay_block(
     group = np.concatenate([outcome.group for outcome in outcomes])
     unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
     bounds = np.cumsum([0, *(outcome.size for outcome in outcomes)])
-    lasts = np.array([-1 if outcome.last_unfinished else outcome.last_group for outcome in outcomes])
+    lasts = np.array([(outcome.last_group, outcome.last_unfinished) for outcome in outcomes])
     days = np.array([outcome.day for outcome in outcomes])
+    teams = np.array([outcome.team is not None for outcome in outcomes])
     before = np.empty((len(rows), len(players), rows.shape[-1]))
     after = np.empty_like(before)
     at = np.zeros(len(rows), dtype=np.int64)
-    rate = kernel[len(rows) >= _MANY]
     while True:
-        rate(rows, settings, players, group, unfinished, bounds, lasts, days, before, after, at)
+        kernel(rows, settings, players, group, unfinished, bounds, lasts, days, teams, before, after, at)
         left = np.flatnonzero(at < len(races))
         if not left.size:
             break
         for c in left:
             part = slice(bounds[at[c]], bounds[at[c] + 1])
-            race = KernelRace.of(outcomes[at[c]])
-            after[c, part] = model.rate_candidate(before[c, part], race, settings[c].tolist())
+            after[c, part] = model.rate_candidate(before[c, part], outcomes[at[c]], settings[c].tolist())
             rows[c, players[part]] = after[c, part]
             at[c] += 1
     before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))

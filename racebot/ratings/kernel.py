@@ -2,7 +2,7 @@
 
 A kernel is a function of one race and one parameter set. It reads columns of floats and fills output columns.
 Plain Python passes lists, which is fast and bit-for-bit reproducible, as `racebot verify` requires.
-`racebot.ratings.fast` compiles the same function and passes arrays.
+`racebot.ratings.fast` compiles the same function with Numba (https://numba.pydata.org/) and passes arrays.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class KernelRace(NamedTuple):
         last: True for entrants in last place, if all entrants finished.
         worst_first: indices of the finishers, worst placed first.
         day: end of the race, in days since 1970-01-01 UTC.
+        last_group: group of the race's last entrant, rated or not.
+        team: team number of each entrant; empty if the race is not rated by team.
     """
 
     group: list[int]
@@ -39,6 +41,8 @@ class KernelRace(NamedTuple):
     last: list[bool]
     worst_first: list[int]
     day: float
+    last_group: int = 0
+    team: Sequence[int] = ()
 
     @property
     def rateable(self) -> bool:
@@ -52,7 +56,78 @@ class KernelRace(NamedTuple):
         last = -1 if outcome.last_unfinished else outcome.last_group
         finishers = [i for i, out in enumerate(unfinished) if not out]
         finishers.sort(key=group.__getitem__, reverse=True)
-        return cls(group, unfinished, [place == last for place in group], finishers, outcome.day)
+        clamped = [place == last for place in group]
+        team = () if outcome.team is None else outcome.team.tolist()
+        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, team)
+
+
+def best_first(group: Sequence[int]) -> list[int]:
+    """Return the indices of the entrants, best group first, in listing order within a group.
+
+    This is an insertion sort: outcomes are usually sorted already, and Numba cannot sort by a key.
+    """
+    order = [i for i in range(len(group))]  # noqa: C416 - Numba cannot convert a range to a list
+    for i in range(1, len(order)):
+        k = i
+        while k > 0 and group[order[k - 1]] > group[i]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+    return order
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelModel(ABC):
+    """Base class for models that rate a race with a kernel.
+
+    In a sweep each numeric parameter is a number or an array of shape [candidates].
+    """
+
+    key: ClassVar[str]
+    kernel_parameters: ClassVar[tuple[str, ...]]
+    """Names of the kernel's parameters, in the order of its settings."""
+
+    @abstractmethod
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
+        """Rate one race with one parameter set."""
+
+    @property
+    def compilable(self) -> bool:
+        """Return True if the compiled kernel covers the model's options."""
+        return True
+
+    @cached_property
+    def settings(self) -> FloatArray:
+        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
+        return stack_parameters(values)
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        race = KernelRace.of(outcome)
+        if not race.rateable:
+            return states.copy()
+        if states.ndim == 2 and self.settings.ndim == 1:
+            return to_rows(self.rate_race(states.T.tolist(), race, self._values))
+        rows, settings, shape = per_candidate(states, self.settings)
+        after = np.empty_like(rows)
+        for new, old, values in zip(after, rows, settings.tolist(), strict=True):
+            new[:] = self._rate_candidate(old, race, values)
+        return after.reshape(shape)
+
+    @cached_property
+    def _values(self) -> list[float]:
+        values: list[float] = self.settings.tolist()
+        return values
+
+    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
+        """Rate one race with one candidate of a sweep. Return NaN if its ratings diverge."""
+        return self._rate_candidate(states, KernelRace.of(outcome), settings)
+
+    def _rate_candidate(self, states: FloatArray, race: KernelRace, settings: Sequence[float]) -> FloatArray:
+        try:
+            return to_rows(self.rate_race(states.T.tolist(), race, settings))
+        except (ArithmeticError, ValueError):
+            return np.full_like(states, np.nan)
 
 
 class Steps(NamedTuple):
@@ -69,60 +144,23 @@ class Steps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelModel(ABC):
-    """Base class for models that rate a race with a kernel.
-
-    In a sweep each numeric parameter is a number or an array of shape [candidates].
-    """
-
-    key: ClassVar[str]
-    kernel_parameters: ClassVar[tuple[str, ...]]
-    """Names of the kernel's parameters, in the order of its settings."""
+class StepwiseKernelModel(KernelModel, ABC):
+    """Base class for models whose kernel updates in steps; see `racebot.ratings.model.Stepwise`."""
 
     @abstractmethod
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        """Rate one race with one parameter set."""
+    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
+        """Rate one race with one parameter set, and return each step."""
 
-    @cached_property
-    def settings(self) -> FloatArray:
-        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
-        values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
-        return stack_parameters(values)
-
-    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        race = KernelRace.of(outcome)
-        if not race.rateable:
-            return states.copy()
-        if states.ndim == 2 and self.settings.ndim == 1:
-            return _to_rows(self.rate_race(states.T.tolist(), race, self._values).limit)
-        return self._rate_each(states, race)
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
+        return self.race_steps(before, race, settings).limit
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
         """Return the states after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
         race = KernelRace.of(outcome)
         if not race.rateable:
             return tuple((name, states.copy()) for name in Steps._fields)
-        steps = self.rate_race(states.T.tolist(), race, self._values)
-        return tuple((name, _to_rows(columns)) for name, columns in zip(Steps._fields, steps, strict=True))
-
-    @cached_property
-    def _values(self) -> list[float]:
-        values: list[float] = self.settings.tolist()
-        return values
-
-    def _rate_each(self, states: FloatArray, race: KernelRace) -> FloatArray:
-        rows, settings, shape = per_candidate(states, self.settings)
-        after = np.empty_like(rows)
-        for new, old, values in zip(after, rows, settings.tolist(), strict=True):
-            new[:] = self.rate_candidate(old, race, values)
-        return after.reshape(shape)
-
-    def rate_candidate(self, states: FloatArray, race: KernelRace, settings: Sequence[float]) -> FloatArray:
-        """Rate one race with one candidate of a sweep. Return NaN if its ratings diverge."""
-        try:
-            return _to_rows(self.rate_race(states.T.tolist(), race, settings).limit)
-        except (ArithmeticError, ValueError):
-            return np.full_like(states, np.nan)
+        steps = self.race_steps(states.T.tolist(), race, self._values)
+        return tuple((name, to_rows(columns)) for name, columns in zip(Steps._fields, steps, strict=True))
 
 
 def per_candidate(states: FloatArray, settings: FloatArray) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
@@ -148,6 +186,7 @@ def per_candidate(states: FloatArray, settings: FloatArray) -> tuple[FloatArray,
     )
 
 
-def _to_rows(columns: Columns) -> FloatArray:
+def to_rows(columns: Columns) -> FloatArray:
+    """Convert columns to states of shape [n, k]."""
     rows: FloatArray = np.array(columns).T
     return rows

@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 @cache
 def this_platform() -> str:
-    """Return the processor, system and versions, which can change the last bits of a rating."""
+    """Return the versions and hardware that can change the last bits of a rating."""
     return (
-        f"{platform.system()} {platform.machine()}, {platform.libc_ver()[0] or 'libc'} "
+        f"racebot {version('racebot')}, {platform.system()} {platform.machine()}, {platform.libc_ver()[0] or 'libc'} "
         f"{platform.libc_ver()[1]}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, scipy {version('scipy')}"
     )

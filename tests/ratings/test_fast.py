@@ -1,10 +1,11 @@
-"""Compiled replays against plain ones."""
+"""Compiled replays agree with plain ones."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,27 +13,27 @@ import pytest
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, RatingModel
-from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
-from racebot.ratings.models.thurstone_filter import ThurstoneFilter
+from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.registry import MODELS
 
 pytestmark = pytest.mark.skipif(not fast.AVAILABLE, reason="needs the extra racebot[fast]")
 
 LEVELS = np.linspace(-0.5, 2.0, 17)
-MODELS: dict[str, tuple[RatingModel, list[RatingModel]]] = {
-    "thurstone-hurdle": (
-        ThurstoneHurdle(level=LEVELS, yearly_drift=0.5),
-        [ThurstoneHurdle(level=float(level), yearly_drift=0.5) for level in LEVELS],
-    ),
-    "thurstone-filter": (
-        ThurstoneFilter(level=LEVELS, spare_finishers=True),
-        [ThurstoneFilter(level=float(level), spare_finishers=True) for level in LEVELS],
-    ),
-    "plackett-luce-hurdle": (
-        PlackettLuceHurdle(level=LEVELS),
-        [PlackettLuceHurdle(level=float(level)) for level in LEVELS],
-    ),
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "plackett-luce": ("initial_rating", {}),
+    "plackett-luce, reversed": ("initial_rating", {"orientation": "reversed"}),
+    "plackett-luce, independent": ("initial_rating", {"unfinished": "independent", "dummy": None}),
+    "plackett-luce, tie": ("initial_rating", {"unfinished": "tie"}),
+    "plackett-luce-hurdle": ("level", {}),
+    "thurstone": ("dummy", {}),
+    "thurstone, weighted": ("initial_rating", {"dummy": None, "weight": 0.7, "floor": None}),
+    "thurstone-filter": ("level", {"spare_finishers": True}),
+    "thurstone-hurdle": ("level", {"yearly_drift": 0.5}),
 }
+"""For each variant: the parameter that the sweep varies, and the other parameters."""
+EVERY_DAY = {"plackett-luce", "thurstone-hurdle"}
+"""Kernels take seconds to compile, so the others are compiled on demand."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,14 @@ def plain(model: RatingModel, races: list[Race]) -> FloatArray:
     return states
 
 
-SLOW_TO_COMPILE = {"thurstone-hurdle", "thurstone-filter"}
-
-
 @pytest.mark.parametrize(
-    "key", [pytest.param(key, marks=pytest.mark.long) if key in SLOW_TO_COMPILE else key for key in MODELS]
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in EVERY_DAY)) for name in VARIANTS]
 )
-def test_compiled_replays_are_as_plain_ones(key: str) -> None:
+def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
     """One parameter set, and many that the cores share; within the error of the integrals."""
-    sweep, alone = MODELS[key]
+    varied, others = VARIANTS[name]
+    key = name.partition(",")[0]
+    sweep = MODELS[key](**{varied: LEVELS}, **others)
     races = season()
     together = table(sweep)
     steps = list(fast.replay(sweep, races, together))
@@ -88,14 +88,27 @@ def test_compiled_replays_are_as_plain_ones(key: str) -> None:
     ]
     np.testing.assert_array_equal(together[:, races[-1].players], steps[-1][1])
     for i in (0, 9):
-        states = table(alone[i])
-        list(fast.replay(alone[i], races, states))
-        np.testing.assert_allclose(states, plain(alone[i], races), rtol=0, atol=2e-4)
+        alone = MODELS[key](**{varied: float(LEVELS[i])}, **others)
+        states = table(alone)
+        list(fast.replay(alone, races, states))
+        np.testing.assert_allclose(states, plain(alone, races), rtol=0, atol=2e-4)
         np.testing.assert_allclose(together[i], states, rtol=0, atol=1e-9)
 
 
-def test_a_very_surprising_order_is_compiled_too() -> None:
-    """Ratings so far apart that the fast integrals fail, in the order of the weakest."""
+def test_candidates_that_diverge_do_not_affect_others() -> None:
+    levels = LEVELS.copy()
+    levels[3] = np.nan
+    races = season(40)
+    sweep = PlackettLuce(initial_rating=levels)
+    states = table(sweep)
+    list(fast.replay(sweep, races, states))
+    assert np.isnan(states[3]).any()
+    alone = PlackettLuce(initial_rating=float(levels[4]))
+    np.testing.assert_allclose(states[4], plain(alone, races), rtol=0, atol=1e-9)
+
+
+def test_compiled_code_integrates_a_very_surprising_order() -> None:
+    """The ratings are so far apart that plain Python needs logarithms, and the weakest come first."""
     model = ThurstoneHurdle()
     outcome = Outcome.of([3, 2, 1, 4])
     states = np.array([[14.0, 3.0], [5.0, 0.0], [-9.0, 1.0], [2.0, 40.0]])

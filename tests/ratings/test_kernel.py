@@ -12,7 +12,7 @@ from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 
 def test_a_race_as_lists() -> None:
     race = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
-    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0)
+    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, ())
     assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.ratings.broadcast import broadcast_to
-from racebot.ratings.kernel import KernelModel
+from racebot.ratings.kernel import StepwiseKernelModel
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.parameters import parameter
 
@@ -24,7 +24,7 @@ MOST_ODDS_DOUBT = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianHurdleModel(KernelModel, ABC):
+class GaussianHurdleModel(StepwiseKernelModel, ABC):
     """Base class of the hurdle models with Gaussian skills.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].

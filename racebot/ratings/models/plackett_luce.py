@@ -11,24 +11,280 @@ proportion to their rates, so a stage is fully described by the losses.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar
+from functools import cached_property, lru_cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
 
+from racebot.ratings.broadcast import stack_parameters
+from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
+EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
+"""The values of `PlackettLuce.unfinished` in the kernel's settings."""
+_WORDS = {"exact": EXACT, "independent": INDEPENDENT, "tie": TIE}
+_MOST_LISTED = 4
+"""Largest group whose subsets are enumerated. Beyond it, quadrature is faster."""
+_FASTEST = 1e60
+"""Largest ratio of rates in a group that is enumerated, to prevent underflow. Losses do not depend on it."""
 PRECISION = 1e-11
 """Relative error tolerance of the integrals over time."""
 
 
+class PlackettLuceParameters(NamedTuple):
+    """The parameters of `update`.
+
+    Attributes:
+        dummy: rating of the dummy player; NaN for none.
+        floor: lowest rating; -inf for none.
+        unfinished: `EXACT`, `INDEPENDENT` or `TIE`.
+        backwards: 1 for the reversed orientation, otherwise 0.
+        bends: the learning rates, followed by the knots.
+    """
+
+    dummy: float
+    floor: float
+    unfinished: float
+    backwards: float
+    bends: Sequence[float]
+
+
+def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, after: Columns) -> bool:
+    """Rate one race.
+
+    Args:
+        before: ratings of the entrants.
+        race: the outcome.
+        settings: the parameters.
+        after: output, the ratings after the race.
+
+    Returns:
+        False if compiled code cannot rate this race. Plain Python always returns True.
+    """
+    size = len(before[0])
+    ratings = [before[0][i] for i in range(size)]
+    groups = [race.group[i] for i in range(size)]
+    order = [i for i in range(size) if race.unfinished[i]]
+    if not math.isnan(settings.dummy):
+        order.append(size)
+        ratings.append(settings.dummy)
+        groups.append(race.last_group)
+    for i in race.worst_first:
+        order.append(i)  # noqa: PERF402 - Numba cannot extend a list by an array
+    if settings.backwards > 0.0:
+        order = order[::-1]
+    moves, sound = order_gradient(ratings, groups, order, settings.unfinished, settings.backwards > 0.0)
+    for i in range(size):
+        rating = ratings[i]
+        moved = rating + learning_rate_at(rating, settings.bends) * moves[i]
+        # A rating already below the floor, from an older setting, may stay there.
+        after[0][i] = max(moved, min(rating, settings.floor))
+    return sound
+
+
+def order_gradient(
+    ratings: list[float], groups: Sequence[int], order: Sequence[int], unfinished: float, backwards: bool
+) -> tuple[list[float], bool]:
+    """Return the gradient of the log-likelihood of an order.
+
+    Args:
+        ratings: ratings of n entrants.
+        groups: their groups.
+        order: indices of the entrants to compare, in the order of their elimination: worst first, or best
+            first if `backwards`. Members of a group are neighbours.
+        unfinished: how to treat groups of several members: `EXACT`, `INDEPENDENT` or `TIE`.
+        backwards: True for the reversed orientation.
+
+    Returns:
+        The gradient, 0 for entrants who are not compared, and False if compiled code cannot compute it.
+    """
+    sign = 1.0 if backwards else -1.0
+    count = len(order)
+    moves = [0.0 for _ in ratings]
+    # Only differences matter. Subtracting the best rating prevents overflow.
+    best = max(ratings)
+    rates = [math.exp(sign * (ratings[i] - best)) for i in order]
+    masses = [0.0 for _ in range(count + 1)]
+    for k in range(count - 1, -1, -1):
+        masses[k] = masses[k + 1] + rates[k]
+    shares = 0.0
+    start = 0
+    while start < count:
+        stop = start + 1
+        while stop < count and groups[order[stop]] == groups[order[start]]:
+            stop += 1
+        mass = masses[stop]
+        if unfinished == TIE and stop - start > 1:
+            losses, sound = tied_losses(rates[start:stop], mass)
+            if not sound:
+                return moves, False
+        elif stop == count:
+            losses = [0.0 for _ in range(start, stop)]
+        elif unfinished == INDEPENDENT or stop - start == 1:
+            losses = [mass / (rates[k] + mass) for k in range(start, stop)]
+        else:
+            losses = unobserved_losses(rates[start:stop], mass)
+        lost = 0.0
+        for k in range(start, stop):
+            lost += losses[k - start]
+            moves[order[k]] = sign * (losses[k - start] - rates[k] * shares)
+        if stop < count:
+            shares += lost / mass
+        start = stop
+    return moves, True
+
+
+def unobserved_losses(rates: list[float], mass: float) -> list[float]:
+    """Return the loss of each member of a group that is eliminated before the rest, in an unknown order.
+
+    All members' clocks ring before the first of the rest's. A loss is ∂ log P / ∂ log λ of the probability P
+    of that event.
+
+    Args:
+        rates: rates of the group's m ≥ 2 members.
+        mass: sum of the rest's rates, greater than zero.
+
+    Returns:
+        m losses between 0 and 1.
+    """
+    if len(rates) == 2:
+        # P = λμ (2M + λ + μ) / ((M + λ + μ)(M + λ)(M + μ)), differentiated without cancellation.
+        a, b = rates[0], rates[1]
+        both, twice = mass / (mass + a + b), 2.0 * mass + a + b
+        return [mass / (mass + a) - a / twice * both, mass / (mass + b) - b / twice * both]
+    if len(rates) <= _MOST_LISTED:
+        return listed_losses(rates, mass)
+    return integrated_losses(rates, mass)
+
+
+def listed_losses(rates: list[float], mass: float) -> list[float]:
+    """Return `unobserved_losses` by recursion over all subsets of the group.
+
+    Given the event, the clocks that have not rung yet pass through a chain of subsets. A member's loss is 1
+    less its probability of ringing next, summed over the subsets and weighted by the probability that the
+    chain visits them.
+    """
+    m = len(rates)
+    speeds = [max(rate / mass, 1.0 / _FASTEST) for rate in rates]
+    total = [1.0 for _ in range(1 << m)]
+    chance = [1.0 for _ in range(1 << m)]
+    for members in range(1, 1 << m):
+        flow = 0.0
+        for k in range(m):
+            if members >> k & 1:
+                total[members] += speeds[k]
+                flow += speeds[k] * chance[members ^ (1 << k)]
+        chance[members] = flow / total[members]
+    visited = [0.0 for _ in range(1 << m)]
+    visited[-1] = 1.0
+    losses = [1.0 for _ in range(m)]
+    for members in range((1 << m) - 1, 0, -1):
+        share = visited[members] / total[members]
+        for k in range(m):
+            if members >> k & 1:
+                losses[k] -= share * speeds[k]
+                others = members ^ (1 << k)
+                visited[others] += share * speeds[k] * chance[others] / chance[members]
+    return [max(loss, 0.0) for loss in losses]
+
+
+def integrated_losses(rates: list[float], mass: float) -> list[float]:
+    """Return `unobserved_losses` by quadrature over the time t of the first clock among the rest.
+
+    With M the sum of the rest's rates, P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0. A loss is the mean of
+    y / (e^y - 1) with y = tλ under the normalised integrand.
+    """
+    m = len(rates)
+    low, step, points = time_axis(m)
+    x = low + step * np.arange(points)
+    t = np.exp(x)
+    log_weight = x - t
+    share = np.empty((m, len(x)))
+    for k in range(m):
+        # λ/M underflows for an entrant far stronger than the rest, who still loses the whole stage.
+        y = np.maximum(rates[k] / mass * t, 1e-300)
+        rung = -np.expm1(-y)
+        log_weight = log_weight + np.log(rung)
+        share[k] = y * (1.0 - rung) / rung
+    weight = np.exp(log_weight - log_weight.max())
+    total = weight.sum()
+    return [float((weight * share[k]).sum() / total) for k in range(m)]
+
+
+def time_axis(m: int) -> tuple[float, float, int]:
+    """Return start, step and number of points of a grid in log t for m members, for the trapezoid rule.
+
+    The rule converges geometrically. The hardest integrand is that of the Gamma function, t^m e^(-t).
+    """
+    low, high = math.log(PRECISION) - 2.0, math.log(m + 30.0 + 9.0 * math.sqrt(m))
+    step = 0.8 / math.sqrt(m + 3.0)
+    return low, step, math.ceil((high - low) / step)
+
+
+def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
+    """Return the mean loss of each member over all orders of a group that is eliminated before the rest.
+
+    Each set of s of the m members remains with probability 1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0,
+    1). The sum over all sets that contain member k becomes
+
+        loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
+
+    with the product over the other members. It is a polynomial in p, so Gauss-Legendre quadrature is exact.
+
+    Args:
+        rates: rates of the group's members.
+        mass: sum of the rest's rates; 0 for the last group.
+
+    Returns:
+        m losses, negative for members who gain from the tie, and True. Not compiled.
+    """
+    m = len(rates)
+    speeds = np.array(rates)
+    total = speeds + mass
+    slowest = total.min()
+    x = _axis(m, math.ceil(math.log(total.max() / slowest)))
+    t = np.exp(x)
+    y = (speeds / slowest)[:, np.newaxis] * t
+    own = np.exp(-(total / slowest)[:, np.newaxis] * t) * y
+    fallen = np.expm1(-y)
+    nodes, weights = np.polynomial.legendre.leggauss(m // 2 + 1)
+    kept = np.zeros(m)
+    for p, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        factors = np.log1p(p * fallen)
+        others = np.exp(factors.sum(0) - factors)
+        kept += weight * p * (own * others).sum(1)
+    losses: list[float] = (1 - (m + 1) * (x[1] - x[0]) * kept).tolist()
+    return losses, True
+
+
+@lru_cache(maxsize=256)
+def _axis(m: int, spread: int) -> FloatArray:
+    """Return the nodes of the trapezoid rule in log t, with t in units of the slowest clock: shape [nodes].
+
+    Args:
+        m: size of the group.
+        spread: logarithm of the ratio of the fastest clock to the slowest, rounded up.
+    """
+    log_gamma = scipy.special.loggamma
+    step = 0.4
+    while np.real(log_gamma(m + 1 + 2j * np.pi / step) - log_gamma(m + 1)) > np.log(PRECISION):
+        step *= 0.95
+    low = np.log(PRECISION) - spread - 2
+    high = np.log(scipy.special.gammainccinv(m + 1, PRECISION))
+    x: FloatArray = np.arange(low, high + step, step)
+    x.flags.writeable = False
+    return x
+
+
 @dataclass(frozen=True, kw_only=True)
-class PlackettLuce(SingleParameterModel):
+class PlackettLuce(KernelModel, SingleParameterModel):
     """Follow the gradient of the Plackett-Luce log-likelihood. Defaults are as published (section 5.2).
 
     `unfinished` selects how to treat a group of several entrants (DNFs, finishers with equal times, or
@@ -57,113 +313,31 @@ class PlackettLuce(SingleParameterModel):
         choices=("standard", "reversed"),
     )
 
+    @property
+    def compilable(self) -> bool:
+        return self.unfinished != "tie"
+
+    @cached_property
+    def settings(self) -> FloatArray:
+        dummy = math.nan if self.dummy is None else self.dummy
+        floor = -math.inf if self.floor is None else self.floor
+        backwards = float(self.orientation == "reversed")
+        return stack_parameters((dummy, floor, _WORDS[self.unfinished], backwards, *self.bends))
+
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
+        after = [before[0].copy()]
+        dummy, floor, unfinished, backwards, *bends = settings
+        update(before, race, PlackettLuceParameters(dummy, floor, unfinished, backwards, bends), after)
+        return after
+
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        sign = -1.0 if self.orientation == "standard" else 1.0
-        stages = groups.stages(worst_first=sign < 0)
-        order, start, stop = stages.order, stages.start, stages.stop
-        # Only differences matter. Subtracting the best rating prevents overflow.
-        rates = np.exp(sign * (ratings - ratings.max(-1, keepdims=True))[..., order])
-        masses = np.zeros((*rates.shape[:-1], order.size + 1))
-        masses[..., :-1] = rates[..., ::-1].cumsum(-1)[..., ::-1]
-        final = start[-1]
-        mass = masses[..., stop[:final]]
-        loss = np.zeros_like(rates)
-        loss[..., :final] = mass / (rates[..., :final] + mass)
-        if self.unfinished != "independent":
-            for group in stages.tied():
-                if group.start < final and self.unfinished == "exact":
-                    loss[..., group] = unobserved_loss(rates[..., group], masses[..., group.stop])
-                elif self.unfinished == "tie":
-                    loss[..., group] = tied_loss(rates[..., group], masses[..., group.stop])
-        shares = np.zeros((*rates.shape[:-1], final + 1))
-        (loss[..., :final] / mass).cumsum(-1, out=shares[..., 1:])
-        moves: FloatArray = np.empty_like(rates)
-        moves[..., order] = sign * (loss - rates * shares[..., start])
-        return moves
+        """Return the gradient of the log-likelihood: shape [n], like `ratings`."""
+        backwards = self.orientation == "reversed"
+        order = groups.stages(worst_first=not backwards).order.tolist()
+        unfinished = _WORDS[self.unfinished]
+        moves, _ = order_gradient(ratings.tolist(), groups.label.tolist(), order, unfinished, backwards)
+        return np.array(moves)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])
         return probability
-
-
-def unobserved_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the loss of each member of a group that is eliminated before the rest, in an unknown order.
-
-    All members' clocks ring before the first of the rest's. With M the sum of the rest's rates, the
-    probability is P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0. A loss is ∂ log P / ∂ log λ, the mean of y /
-    (e^y - 1) with y = tλ under the normalised integrand.
-
-    Args:
-        rates: rates of the group's members, shape [..., m].
-        mass: sum of the rest's rates, shape [...], greater than zero.
-
-    Returns:
-        Shape [..., m]; between 0 and 1.
-    """
-    x = _axis(rates.shape[-1])
-    # λ/M underflows for an entrant far stronger than the rest, who still loses the whole stage.
-    y = np.maximum((rates / mass[..., np.newaxis])[..., np.newaxis] * np.exp(x), 1e-300)
-    rung = -np.expm1(-y)
-    log_weight = x - np.exp(x) + np.log(rung).sum(-2)
-    weight = np.exp(log_weight - log_weight.max(-1, keepdims=True))
-    weight /= weight.sum(-1, keepdims=True)
-    loss: FloatArray = (weight[..., np.newaxis, :] * y * (1 - rung) / rung).sum(-1)
-    return loss
-
-
-def tied_loss(rates: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the mean loss of each member over all orders of a group that is eliminated before the rest.
-
-    Each set of s of the m members remains with probability 1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0,
-    1). The sum over all sets that contain member k becomes
-
-        loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
-
-    with the product over the other members. It is a polynomial in p, so Gauss-Legendre quadrature is exact.
-
-    Args:
-        rates: rates of the group's members, shape [..., m].
-        mass: sum of the rest's rates, shape [...]; 0 for the last group.
-
-    Returns:
-        Shape [..., m]; negative for members who gain from the tie.
-    """
-    m = rates.shape[-1]
-    total = rates + mass[..., np.newaxis]
-    slowest = total.min(-1, keepdims=True)
-    x = _axis(m, int(np.ceil(np.log((total.max(-1, keepdims=True) / slowest).max()))))
-    t = np.exp(x)
-    y = (rates / slowest)[..., np.newaxis] * t
-    own = np.exp(-(total / slowest)[..., np.newaxis] * t) * y
-    fallen = np.expm1(-y)
-    nodes, weights = np.polynomial.legendre.leggauss(m // 2 + 1)
-    kept = np.zeros_like(rates)
-    for p, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-        factors = np.log1p(p * fallen)
-        others = np.exp(factors.sum(-2, keepdims=True) - factors)
-        kept += weight * p * (own * others).sum(-1)
-    loss: FloatArray = 1 - (m + 1) * (x[1] - x[0]) * kept
-    return loss
-
-
-@lru_cache(maxsize=256)
-def _axis(m: int, spread: int = 0) -> FloatArray:
-    """Return the nodes of the trapezoid rule in log t, with t in units of the slowest clock: shape [nodes].
-
-    The integrands are entire in t and decay at both ends, so the rule converges geometrically. The hardest
-    case for m members is the integrand of the Gamma function, t^m e^(-t).
-
-    Args:
-        m: size of the group.
-        spread: logarithm of the ratio of the fastest clock to the slowest, rounded up.
-    """
-    step = 0.4
-    while np.real(scipy.special.loggamma(m + 1 + 2j * np.pi / step) - scipy.special.loggamma(m + 1)) > np.log(
-        PRECISION
-    ):
-        step *= 0.95
-    low = np.log(PRECISION) - spread - 2
-    high = np.log(scipy.special.gammainccinv(m + 1, PRECISION))
-    x: FloatArray = np.arange(low, high + step, step)
-    x.flags.writeable = False
-    return x

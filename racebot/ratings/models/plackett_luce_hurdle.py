@@ -19,10 +19,10 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.ratings.broadcast import broadcast_to, stack_parameters
-from racebot.ratings.kernel import Columns, KernelModel, KernelRace, Steps
+from racebot.ratings.kernel import Columns, KernelRace, Steps, StepwiseKernelModel
 from racebot.ratings.model import FloatArray, Number, to_points
-from racebot.ratings.models.plackett_luce import PlackettLuce
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.plackett_luce import EXACT, order_gradient
+from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -62,10 +62,10 @@ def update(
         False if compiled code cannot rate this race. Plain Python always returns True.
     """
     ratings = before[0]
-    gradient, sound = order_gradient(ratings, race)
+    gradient, sound = finishers_gradient(ratings, race)
     for i in range(len(ratings)):
         rating = ratings[i]
-        rate = learning_rate(rating, settings.bends)
+        rate = learning_rate_at(rating, settings.bends)
         hurdle = hurdle_gradient(rating, race.unfinished[i], settings.level, settings.width)
         finish[0][i] = rating + rate * hurdle
         moved = place[0][i] = rating + rate * (hurdle + gradient[i])
@@ -97,26 +97,7 @@ def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float)
     return -chance / width if unfinished else (1.0 - chance) / width
 
 
-def learning_rate(rating: float, bends: Sequence[float]) -> float:
-    """Return the learning rate, linear between the knots and flat outside.
-
-    Args:
-        rating: the player's rating.
-        bends: the learning rates, followed by the same number of knots.
-    """
-    count = max(len(bends) // 2, 1)
-    i = 0
-    while i < count and (count == 1 or bends[count + i] <= rating):
-        i += 1
-    if i == 0:
-        return bends[0]
-    if i == count:
-        return bends[count - 1]
-    low, high = bends[count + i - 1], bends[count + i]
-    return bends[i - 1] + (bends[i] - bends[i - 1]) * (rating - low) / (high - low)
-
-
-def order_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
+def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
     """Return the gradient of the log-likelihood of the finishers' order, 0 for unfinished players.
 
     Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
@@ -125,12 +106,12 @@ def order_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float],
     Returns:
         The gradient, and False if compiled code cannot compute it.
     """
-    moves = [0.0 for _ in ratings]
     order = race.worst_first
     count = len(order)
     for k in range(count - 1):
         if race.group[order[k]] == race.group[order[k + 1]]:
-            return tied_gradient(ratings, race)
+            return order_gradient(ratings, race.group, order, EXACT, False)
+    moves = [0.0 for _ in ratings]
     rates = [math.exp(-rating) for rating in ratings]
     mass = 0.0
     masses = [0.0 for _ in ratings]
@@ -148,21 +129,8 @@ def order_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float],
     return moves, True
 
 
-def tied_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
-    """Return the gradient of `order_gradient` for finishers who share places. Not compiled."""
-    moves = [0.0] * len(ratings)
-    best_first = sorted(sorted(race.worst_first), key=race.group.__getitem__)
-    labels = np.array([race.group[i] for i in best_first])
-    if labels[0] != labels[-1]:
-        groups = Groups(labels, np.zeros(labels.size, dtype=np.bool_))
-        found = PlackettLuce().direction(np.array([ratings[i] for i in best_first]), groups)
-        for i, move in zip(best_first, found.tolist(), strict=True):
-            moves[i] = move
-    return moves, True
-
-
 @dataclass(frozen=True, kw_only=True)
-class PlackettLuceHurdle(KernelModel, SingleParameterModel):
+class PlackettLuceHurdle(StepwiseKernelModel, SingleParameterModel):
     """A hurdle model with one rating per player. If all entrants finish, last place never gains."""
 
     key: ClassVar[str] = "plackett-luce-hurdle"
@@ -197,10 +165,9 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
     @cached_property
     def settings(self) -> FloatArray:
         floor = -np.inf if self.floor is None else self.floor
-        knots = self.knots[: len(self.rates)]
-        return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.rates, *knots))
+        return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
 
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
+    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
         level, width, floor, spare, *bends = settings
         update(before, race, PlackettLuceHurdleParameters(level, width, floor, spare, bends), *steps)
@@ -208,16 +175,13 @@ class PlackettLuceHurdle(KernelModel, SingleParameterModel):
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         """Return the gradient of the log-likelihood: shape [n], like `ratings`."""
-        finishers = np.flatnonzero(~groups.unfinished)
-        worst_first = finishers[np.argsort(-groups.label[finishers], kind="stable")]
-        unfinished = groups.unfinished.tolist()
-        race = KernelRace(groups.label.tolist(), unfinished, [], worst_first.tolist(), 0.0)
+        unfinished, rows = groups.unfinished.tolist(), ratings.tolist()
+        worst_first = groups.stages(worst_first=True).order.tolist()
+        finishers = [i for i in worst_first if not unfinished[i]]
+        race = KernelRace(groups.label.tolist(), unfinished, [], finishers, 0.0)
         level, width = self.settings[:2].tolist()
-        hurdle = [
-            hurdle_gradient(rating, out, level, width)
-            for rating, out in zip(ratings.tolist(), unfinished, strict=True)
-        ]
-        return np.array(hurdle) + order_gradient(ratings.tolist(), race)[0]
+        hurdle = [hurdle_gradient(r, out, level, width) for r, out in zip(rows, unfinished, strict=True)]
+        return np.array(hurdle) + finishers_gradient(rows, race)[0]
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]

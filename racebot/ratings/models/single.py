@@ -11,6 +11,7 @@ scale, the learning rate, the floor and the points.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -117,6 +118,11 @@ class SingleParameterModel(ABC):
             learning_rate = learning_rate + per_entrant(above - below) * way
         return learning_rate
 
+    @property
+    def bends(self) -> tuple[Number, ...]:
+        """Return the learning rates, followed by their knots; see `learning_rate_at`."""
+        return (*self.rates, *self.knots[: len(self.rates)])
+
     @cached_property
     def _knots_and_rates(self) -> tuple[FloatArray, FloatArray]:
         knots, rates = (np.stack(np.broadcast_arrays(*entries)) for entries in (self.knots, self.rates))
@@ -128,6 +134,25 @@ class SingleParameterModel(ABC):
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]
         return to_points(broadcast_to(self.points_scale, ratings) * ratings)
+
+
+def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
+    """Return the learning rate of one player, linear between the knots and flat outside.
+
+    Args:
+        rating: the player's rating.
+        bends: the learning rates, followed by the same number of knots.
+    """
+    count = max(len(bends) // 2, 1)
+    i = 0
+    while i < count and (count == 1 or bends[count + i] <= rating):
+        i += 1
+    if i == 0:
+        return bends[0]
+    if i == count:
+        return bends[count - 1]
+    low, high = bends[count + i - 1], bends[count + i]
+    return bends[i - 1] + (bends[i] - bends[i - 1]) * (rating - low) / (high - low)
 
 
 def inherited(name: str, default: Any, **changed: Any) -> Any:

@@ -149,7 +149,7 @@ class ThurstoneFilter(GaussianHurdleModel):
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
 
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
+    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
         update(before, race, FilterParameters(*settings), *steps)
         return steps

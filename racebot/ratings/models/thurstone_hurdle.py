@@ -138,7 +138,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
 
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
+    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
         steps = Steps.like(before)
         update(before, race, HurdleParameters(*settings), *steps)
         return steps

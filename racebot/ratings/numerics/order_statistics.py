@@ -56,7 +56,6 @@ _LEFT = SOUND_STEP * math.sqrt(2 * math.pi)
 """`SOUND_STEP`, for densities whose maximum is 1."""
 
 Rows = list[list[float]]
-"""Rows of numbers. In compiled code, a two-dimensional array."""
 
 
 def posterior_moments(
@@ -85,10 +84,8 @@ def complete_order_moments(means: list[float], scales: list[float]) -> tuple[lis
     """Return the moments for a race without shared places, and False if they are too inaccurate."""
     n = len(means)
     if n == 2:
-        root = math.hypot(scales[0], scales[1])
-        pull, shrink = win((means[1] - means[0]) / root, 0.0)
-        a, b = scales[0] / root, scales[1] / root
-        return [-a * pull, b * pull], [1.0 - a * a * shrink, 1.0 - b * b * shrink], True
+        first, second = pair_moments(means, scales)
+        return first, second, True
     low = min([means[i] - REACH * scales[i] for i in range(n)])
     high = max([means[i] + REACH * scales[i] for i in range(n)])
     best, upset = means[-1], 0.0
@@ -120,6 +117,14 @@ def complete_order_moments(means: list[float], scales: list[float]) -> tuple[lis
     first = [starts[i] + steps[i] * at[i] for i in range(n)]
     second = [steps[i] * steps[i] * (squares[i] / totals[i] - at[i] * at[i]) for i in range(n)]
     return first, second, True
+
+
+def pair_moments(means: list[float], scales: list[float]) -> tuple[list[float], list[float]]:
+    """Return the moments of two performances, worst first, in closed form."""
+    root = math.hypot(scales[0], scales[1])
+    pull, shrink = win((means[1] - means[0]) / root, 0.0)
+    a, b = scales[0] / root, scales[1] / root
+    return [-a * pull, b * pull], [1.0 - a * a * shrink, 1.0 - b * b * shrink]
 
 
 def integrate(starts: list[float], steps: list[float], points: int) -> tuple[Rows, Rows]:

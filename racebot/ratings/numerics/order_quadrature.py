@@ -1,0 +1,206 @@
+"""Posterior moments of Gaussian performances, in time linear in the size of the grid. For compiled code.
+
+The recursion is that of `order_statistics`, in plain loops that Numba compiles. It also accepts entrants who
+share the last place in an unknown order. Its integrals are local and keep their relative accuracy in the
+tails, so that it needs no logarithms after an upset. Uncompiled, it is far slower than `order_statistics`.
+
+Integrals use the trapezoid rule with central difference corrections up to seventh order, which span nine
+points: -1/12 μδ + 11/720 μδ³ - 191/60480 μδ⁵ + 2497/3628800 μδ⁷. Source: E. T. Whittaker, G. Robinson, "The
+Calculus of Observations" (1924), chapter 7, https://archive.org/details/calculusofobserv031400mbp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from racebot.ratings.model import FloatArray
+
+REACH = 6.0
+"""Limits of the grid, in standard deviations beyond the outermost means."""
+STEP = 0.85
+"""Step in units of the smallest standard deviation, times the square root of the number of entrants."""
+UPSET = 3.0
+"""Number of entrants that one standard deviation of upset counts as; see `order_statistics`."""
+CROWD = 0.45
+"""The step times the number of entrants is at most the inverse of this.
+
+With these constants the moments are within 1e-5 for the seasons of sweeps, and within 1e-3 for 60 entrants
+in a random order whose ratings are many standard deviations apart.
+"""
+MOST_POINTS = 6000
+"""Largest grid."""
+TINY = 1e-250
+"""Least probability of the order that is certain not to suffer from underflow."""
+_MARGIN = 4
+"""Zeros on both sides of an integrand, as many as the corrections reach."""
+_C1, _C2, _C3, _C4 = 252769 / 3628800, -68119 / 3628800, 1469 / 403200, -2497 / 7257600
+"""The corrections, as weights of the differences between points at these distances."""
+
+
+def order_moments(
+    means: Sequence[float], scales: Sequence[float], last: Sequence[float], weights: Sequence[float]
+) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+    """Return the posterior moments of the standardised performances of one race.
+
+    Args:
+        means: means of the n ≥ 1 performances whose order is known, worst first.
+        scales: standard deviations of these performances, greater than zero.
+        last: means of the m ≥ 0 entrants who share the last place, behind all others. Their performances have
+            variance 1.
+        weights: exponent of each of these entrants' likelihood factors; 1 is exact, 0 leaves the entrant out.
+
+    Returns:
+        Means of shape [n], variances of shape [n], weighted means of the last entrants of shape [m], and
+        False if the result must not be used, because the grid would be too large or the order too unlikely.
+    """
+    n, m = len(means), len(last)
+    first, second, pulls = np.zeros(n), np.zeros(n), np.zeros(m)
+    low, step, points = grid(means, scales, last)
+    if points == 0:
+        return first, second, pulls, False
+    # Rows: densities, functions from below, and functions from above with grid and entrants mirrored.
+    rows = np.empty((3 * n + m, points))
+    rise = np.zeros(points + 2 * _MARGIN)
+    other = np.empty(points)
+    for i in range(n):
+        fill_density(rows[i], (low - means[i]) / scales[i], step / scales[i])
+    rows[n] = 1.0
+    rows[2 * n] = 1.0
+    for j in range(m):
+        pass_last(rows[n], rows[3 * n + j], low - last[j], step, weights[j])
+    for i in range(n - 1):
+        if not integrate(rows[i], rows[n + i], rows[n + i + 1], rise):
+            return first, second, pulls, False
+        mirror(rows[n - 1 - i], other)
+        if not integrate(other, rows[2 * n + i], rows[2 * n + i + 1], rise):
+            return first, second, pulls, False
+    for i in range(n):
+        mirror(rows[3 * n - 1 - i], other)
+        total, linear, square = sums(rows[i], rows[n + i], other)
+        if not total > TINY:
+            return first, second, pulls, False
+        at, width = linear / total, step / scales[i]
+        first[i] = (low - means[i]) / scales[i] + width * at
+        second[i] = width * width * (square / total - at * at)
+        if i == 0:
+            for j in range(m):
+                pulled, _, _ = sums(rows[0] * rows[3 * n + j], rows[n], other)
+                pulls[j] = -weights[j] * pulled / total
+    return first, second, pulls, True
+
+
+def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float]) -> tuple[float, float, int]:
+    """Return start, step and number of points of the grid, a multiple of 4; 0 if it would be too large."""
+    n = len(means)
+    low, high, smallest = math.inf, -math.inf, math.inf
+    for i in range(n):
+        low = min(low, means[i] - REACH * scales[i])
+        high = max(high, means[i] + REACH * scales[i])
+        smallest = min(smallest, scales[i])
+    lowest, upset = means[n - 1], 0.0
+    for i in range(n - 1, -1, -1):
+        upset += max(means[i] - lowest, 0.0)
+        lowest = min(lowest, means[i])
+    for mean in last:
+        upset += max(mean - lowest, 0.0)
+        high = max(high, mean + REACH)
+    count = n + len(last)
+    step = smallest * min(STEP / math.sqrt(count + UPSET * upset / smallest), 1.0 / (CROWD * count))
+    needed = (high - low) / step
+    if not needed < MOST_POINTS:
+        return low, step, 0
+    return low, step, 4 * math.ceil((needed + 1.0) / 4.0)
+
+
+def fill_density(value: FloatArray, start: float, step: float) -> None:
+    """Fill `value` with exp(-z²/2) on a grid from `start`, by four recurrences outward from the peak."""
+    points = len(value)
+    middle = min(max(int(-start / step) // 4 * 4, 0), points - 4)
+    z = start + step * middle
+    bend, turn = math.exp(-16.0 * step * step), math.exp(-4.0 * step * step)
+    a = peak_a = math.exp(-0.5 * z * z)
+    b = peak_b = math.exp(-0.5 * (z + step) ** 2)
+    c = peak_c = math.exp(-0.5 * (z + 2.0 * step) ** 2)
+    d = peak_d = math.exp(-0.5 * (z + 3.0 * step) ** 2)
+    grow_a = math.exp(-4.0 * step * z - 8.0 * step * step)
+    grow_b = grow_a * turn
+    grow_c = grow_b * turn
+    grow_d = grow_c * turn
+    for k in range(middle, points, 4):
+        value[k], value[k + 1], value[k + 2], value[k + 3] = a, b, c, d
+        a, b, c, d = a * grow_a, b * grow_b, c * grow_c, d * grow_d
+        grow_a, grow_b, grow_c, grow_d = grow_a * bend, grow_b * bend, grow_c * bend, grow_d * bend
+    a, b, c, d = peak_a, peak_b, peak_c, peak_d
+    grow_a = math.exp(4.0 * step * z - 8.0 * step * step)
+    grow_b = grow_a / turn
+    grow_c = grow_b / turn
+    grow_d = grow_c / turn
+    for j in range(middle // 4):
+        k = middle - 4 - 4 * j
+        a, b, c, d = a * grow_a, b * grow_b, c * grow_c, d * grow_d
+        grow_a, grow_b, grow_c, grow_d = grow_a * bend, grow_b * bend, grow_c * bend, grow_d * bend
+        value[k], value[k + 1], value[k + 2], value[k + 3] = a, b, c, d
+
+
+def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float, weight: float) -> None:
+    """Multiply `level` by Φ(z) to the power of `weight`, and fill `hazard` with φ(z)/Φ(z)."""
+    for k in range(len(level)):
+        z = start + step * k
+        below = max(0.5 * math.erfc(-0.7071067811865476 * z), 1e-300)
+        level[k] *= below if weight == 1.0 else below**weight
+        hazard[k] = 0.3989422804014327 * math.exp(-0.5 * z * z) / below
+
+
+def integrate(value: FloatArray, level: FloatArray, after: FloatArray, rise: FloatArray) -> bool:
+    """Fill `after` with the running integral of value·level, relative to its end. Return False if that is 0.
+
+    Args:
+        value: shape [points].
+        level: shape [points].
+        after: output, shape [points].
+        rise: workspace, shape [points + 8], with zeros at its first and last four entries.
+    """
+    points = len(value)
+    for k in range(points):
+        rise[k + _MARGIN] = value[k] * level[k]
+    total = 0.0
+    for k in range(0, points, 4):
+        a, b, c, d = rise[k + 4], rise[k + 5], rise[k + 6], rise[k + 7]
+        two = a + b
+        three = two + c
+        after[k] = total + 0.5 * a
+        after[k + 1] = total + (a + 0.5 * b)
+        after[k + 2] = total + (two + 0.5 * c)
+        after[k + 3] = total + (three + 0.5 * d)
+        total += three + d
+    if not total > TINY:
+        return False
+    share = 1.0 / total
+    # Separate views let the compiler use vector instructions.
+    before1, after1, before2, after2 = rise[3:], rise[5:], rise[2:], rise[6:]
+    before3, after3, after4 = rise[1:], rise[7:], rise[8:]
+    for k in range(points):
+        correction = _C1 * (before1[k] - after1[k]) + _C2 * (before2[k] - after2[k])
+        correction += _C3 * (before3[k] - after3[k]) + _C4 * (rise[k] - after4[k])
+        after[k] = (after[k] + correction) * share
+    return True
+
+
+def mirror(values: FloatArray, mirrored: FloatArray) -> None:
+    points = len(values)
+    for k in range(points):
+        mirrored[k] = values[points - 1 - k]
+
+
+def sums(value: FloatArray, below: FloatArray, above: FloatArray) -> tuple[float, float, float]:
+    """Return the sums of p, p·k and p·k², where p is the product of the arguments at grid point k."""
+    total = linear = square = 0.0
+    for k in range(len(value)):
+        p = value[k] * below[k] * above[k]
+        total += p
+        linear += p * k
+        square += p * k * k
+    return total, linear, square
