@@ -10,8 +10,9 @@ from importlib.metadata import version
 @cache
 def this_platform() -> str:
     """Return the versions and hardware that can change the last bits of a rating."""
+    libc, libc_version = platform.libc_ver()
     return (
-        f"racebot {version('racebot')}, {platform.system()} {platform.machine()}, {platform.libc_ver()[0] or 'libc'} "
-        f"{platform.libc_ver()[1]}, Python {platform.python_version()}, "
+        f"racebot {version('racebot')}, {platform.system()} {platform.machine()}, "
+        f"{libc or 'libc'} {libc_version}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, scipy {version('scipy')}"
     )
