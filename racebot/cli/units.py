@@ -113,6 +113,7 @@ def _system_hardening(place: Place) -> list[str]:
         "PrivateTmp=yes",
         "PrivateDevices=yes",
         "PrivateIPC=yes",
+        "PrivateMounts=yes",
         "PrivateUsers=yes",
         "CapabilityBoundingSet=",
         "AmbientCapabilities=",
@@ -148,8 +149,7 @@ def _build(source: Origin) -> list[str]:
     if source.folder is not None:
         return [f'build: "{source.folder}"']
     if source.url and source.url.startswith("git+"):
-        address = source.url.removeprefix("git+").rpartition("@")[0] or source.url.removeprefix("git+")
-        return [f'build: "{address}#{source.commit or ""}"']
+        return [f'build: "{source.url.removeprefix("git+")}#{source.commit or source.revision or ""}"']
     requirement = source.url or f"{NAME}[web]=={__version__}"
     return [
         "build:",

@@ -30,11 +30,13 @@ class Origin:
     Attributes:
         folder: the source folder of an editable installation, or None.
         url: an address that pip can install from, or None for the package index.
+        revision: the branch, tag or commit that was asked for, or None.
         commit: the commit of an installation from Git, or None.
     """
 
     folder: Path | None = None
     url: str | None = None
+    revision: str | None = None
     commit: str | None = None
 
     def requirement(self, *extras: str) -> str:
@@ -43,7 +45,9 @@ class Origin:
         if self.folder is not None:
             here = self.folder == Path.cwd()
             return f"{'.' if here else self.folder}{wanted}"
-        return f"{NAME}{wanted} @ {self.url}" if self.url else f"{NAME}{wanted}=={__version__}"
+        if self.url is None:
+            return f"{NAME}{wanted}=={__version__}"
+        return f"{NAME}{wanted} @ {self.url}{f'@{self.revision}' if self.revision else ''}"
 
 
 def origin() -> Origin:
@@ -56,8 +60,8 @@ def origin() -> Origin:
     if recorded.get("dir_info", {}).get("editable"):
         return Origin(folder=Path(url2pathname(urlsplit(url).path)))
     if vcs := recorded.get("vcs_info"):
-        wanted = vcs.get("requested_revision")
-        return Origin(url=f"{vcs['vcs']}+{url}{f'@{wanted}' if wanted else ''}", commit=vcs.get("commit_id"))
+        address = f"{vcs['vcs']}+{url}"
+        return Origin(url=address, revision=vcs.get("requested_revision"), commit=vcs.get("commit_id"))
     return Origin(url=url or None)
 
 

@@ -1,0 +1,263 @@
+"""`racebot service`, with programs in place of systemd's that note how they are called."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from racebot import __version__
+from racebot.cli import accounts, service
+from racebot.cli.units import Place, compose, unit
+from racebot.errors import SettingsError
+from racebot.observe.installation import Origin
+from racebot.settings.sources import load
+
+ROOT = Path(__file__).parents[2]
+SECRET = "hush-hush"
+PLACE = Place(Path("/opt/racebot"), ("/opt/racebot/.venv/bin/racebot",), (Path("/opt/racebot/state"),), "bot")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX accounts")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a bot's folder, in an environment with fake system programs that log their arguments."""
+    for name in list(os.environ):
+        if name.startswith("RACEBOT_"):
+            monkeypatch.delenv(name)
+    programs, folder = tmp_path / "programs", tmp_path / "bot"
+    programs.mkdir()
+    folder.mkdir()
+    for name in ("systemctl", "loginctl", "useradd"):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >>{tmp_path}/calls\n')
+        program.chmod(0o755)
+    (folder / ".env").write_text(
+        f"# ours\nRACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID=abc\nRACEBOT_CLIENT_SECRET={SECRET}\n"
+    )
+    (folder / ".env").chmod(0o600)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    (programs / "racebot").touch(0o755)
+    monkeypatch.setattr(sys, "argv", [str(programs / "racebot"), "service"])
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def calls(folder: Path) -> list[str]:
+    log = folder.parent / "calls"
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "racebot", "service", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_user_service_is_written_and_started(folder: Path) -> None:
+    done = run("install", "--user")
+    assert done.returncode == 0, done.stderr
+    written = (folder.parent / "config/systemd/user/racebot.service").read_text()
+    assert f"\nWorkingDirectory={folder}\n" in written
+    assert "\nUser=" not in written
+    assert calls(folder) == [
+        "systemctl --user daemon-reload",
+        "systemctl --user enable --now racebot",
+        f"loginctl enable-linger {getpass.getuser()}",
+    ]
+    assert SECRET not in done.stdout + written
+
+
+def test_secret_moves_to_a_credential(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("install", "--user").returncode == 0
+    kept = folder / "client-secret"
+    assert (kept.read_text(), mode(kept)) == (f"{SECRET}\n", 0o600)
+    assert SECRET not in (folder / ".env").read_text()
+    assert (folder / ".env").read_text().startswith("# ours\n")
+    written = (folder.parent / "config/systemd/user/racebot.service").read_text()
+    assert f"\nLoadCredential=client_secret:{kept}\n" in written
+    # systemd hands the service a copy in a folder of its own.
+    credentials = folder.parent / "credentials"
+    credentials.mkdir()
+    kept.rename(credentials / "client_secret")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(credentials))
+    secret = load(folder).client_secret
+    assert secret is not None
+    assert secret.get_secret_value() == SECRET
+
+
+def test_install_can_be_repeated_and_undone(folder: Path) -> None:
+    assert [run("install", "--user").returncode for _ in range(2)] == [0, 0]
+    assert run("uninstall", "--user").returncode == 0
+    assert calls(folder)[-2:] == [
+        "systemctl --user disable --now racebot",
+        "systemctl --user daemon-reload",
+    ]
+    assert not list((folder.parent / "config/systemd/user").iterdir())
+    assert (folder / ".env").exists()
+    assert run("uninstall", "--user").returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [("--user",), (), ("--compose",)])
+def test_print_changes_nothing(folder: Path, arguments: tuple[str, ...]) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
+    done = run("install", "--print", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "racebot" in done.stdout
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+    assert not calls(folder)
+
+
+def test_system_service_prepares_its_account(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    account = getpass.getuser()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(service, "SYSTEM_UNITS", folder.parent / "system")
+    service.install(folder, user=False, account=account)
+    written = (folder.parent / "system" / "racebot.service").read_text()
+    assert f"\nUser={account}\n" in written
+    assert f"\nReadWritePaths={folder}/state\n" in written
+    assert (folder / "state").is_dir()
+    assert calls(folder) == ["systemctl daemon-reload", "systemctl enable --now racebot"]
+
+
+def test_new_account_is_created(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts, "exists", lambda account: False)
+    given: list[str] = []
+    for name in ("give", "let_read"):
+        monkeypatch.setattr(accounts, name, lambda path, account: given.append(path.name))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(service, "SYSTEM_UNITS", folder.parent / "system")
+    service.install(folder, user=False, account="racebot-test")
+    assert calls(folder)[0].startswith("useradd --system ")
+    assert given == ["state", ".env", "client-secret"]
+
+
+def test_program_behind_a_closed_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "closed" / "racebot"
+    program.parent.mkdir(mode=0o700)
+    program.touch(0o755)
+
+    class Nobody:
+        pw_uid = pw_gid = 54321
+
+    monkeypatch.setattr("pwd.getpwnam", lambda name: Nobody)
+    monkeypatch.setattr(os, "getgrouplist", lambda name, gid: [gid])
+    with pytest.raises(SettingsError, match="closed"):
+        accounts.check_reachable(program, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("install", "--user", "--name", "a b"), "--name"),
+        (("uninstall", "--compose"), "--compose"),
+    ],
+)
+def test_unusable_options_are_refused(folder: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert not calls(folder)
+
+
+def test_folder_without_settings_is_refused(folder: Path) -> None:
+    (folder / ".env").unlink()
+    done = run("install", "--user")
+    assert done.returncode == 2
+    assert not calls(folder)
+
+
+def test_failure_of_systemd_is_reported(folder: Path) -> None:
+    (folder.parent / "programs" / "systemctl").write_text("#!/bin/sh\nexit 1\n")
+    done = run("install", "--user")
+    assert done.returncode == 2
+    assert "systemctl --user daemon-reload" in done.stderr
+
+
+# The texts
+
+
+def test_paths_with_spaces_and_percent_signs_are_quoted() -> None:
+    awkward = Path("/opt/our bot 100%")
+    text = unit(
+        replace(PLACE, folder=awkward, program=(f"{awkward}/racebot",), writable=(awkward / "state",))
+    )
+    assert "\nWorkingDirectory=/opt/our bot 100%%\n" in text
+    assert '\nExecStart="/opt/our bot 100%%/racebot" run\n' in text
+    assert '\nReadWritePaths="/opt/our bot 100%%/state"\n' in text
+
+
+ANALYZE = shutil.which("systemd-analyze") or ""
+
+
+@pytest.mark.skipif(not ANALYZE, reason="needs systemd")
+def test_systemd_finds_the_system_unit_well_protected(tmp_path: Path) -> None:
+    program = tmp_path / "racebot"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    written = tmp_path / "racebot.service"
+    written.write_text(unit(replace(PLACE, program=(str(program),), secret=tmp_path / "secret")))
+    for command in (["verify"], ["security", "--offline=true", "--threshold=15"]):
+        done = subprocess.run([ANALYZE, *command, written], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["racebot", "racebot-web"])
+def test_units_of_the_repository_are_protected_like_the_written_one(name: str) -> None:
+    kept = (ROOT / "deploy" / f"{name}.service").read_text(encoding="utf-8").splitlines()
+    lines = unit(PLACE).splitlines()
+    hardening = lines[lines.index("ProtectSystem=strict") : lines.index("[Install]")]
+    assert set(hardening) - {""} <= set(kept)
+
+
+@pytest.mark.parametrize(
+    ("source", "build"),
+    [
+        (Origin(folder=Path("/srv/clone")), 'build: "/srv/clone"'),
+        (
+            Origin(url="git+https://git.example/racebot.git", revision="v1", commit="a1b2"),
+            'build: "https://git.example/racebot.git#a1b2"',
+        ),
+        (
+            Origin(url="git+ssh://git@git.example/racebot.git", commit="a1b2"),
+            'build: "ssh://git@git.example/racebot.git#a1b2"',
+        ),
+        (Origin(), f"pip install --no-cache-dir 'racebot[web]=={__version__}'"),
+    ],
+)
+def test_compose_file_builds_from_where_this_copy_came_from(source: Origin, build: str) -> None:
+    text = compose(PLACE, source, 1000, 1000)
+    assert build in text
+    for line in ("read_only: true", "cap_drop: [ALL]", 'security_opt: ["no-new-privileges:true"]'):
+        assert f"\n    {line}\n" in text
+    assert '"./state:/srv/racebot/state"' in text
+    assert '".:/srv/racebot:ro"' in text
+
+
+def test_compose_file_is_written(folder: Path) -> None:
+    done = run("install", "--compose")
+    assert done.returncode == 0, done.stderr
+    assert "racebot:" in (folder / "compose.yaml").read_text()
+    assert (folder / "state").is_dir()
+    assert SECRET not in done.stdout
+
+
+def test_compose_file_needs_all_files_inside(folder: Path) -> None:
+    with (folder / ".env").open("a") as env:
+        env.write("RACEBOT_DATABASE=/var/lib/racebot/racebot.db\n")
+    done = run("install", "--compose")
+    assert done.returncode == 2
+    assert "/var/lib/racebot" in done.stderr
