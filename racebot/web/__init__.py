@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from racebot.observe.installation import install_command
 
-_NEEDED = ("jinja2", "starlette", "uvicorn")
+_NEEDED = ("fontpkg_inter", "jinja2", "PIL", "starlette", "uvicorn")
 
 
 def missing() -> str | None:

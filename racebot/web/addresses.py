@@ -134,6 +134,11 @@ SHEET = Route("api/leaderboards/{board}.csv")
 DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 
+FRONT_CARD = Route("cards/index.png")
+RACE_CARD = Route("cards/races/{race}.png")
+PLAYER_CARD = Route("cards/players/{player}/{board}.png")
+BOARD_CARD = Route("cards/leaderboards/{board}.png")
+
 OVERLAY_OPTIONS = frozenset({"text", "background", "accent", "gain", "loss", "size", "rows", "board"})
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
+PNG = "image/png"
 CSS = "text/css; charset=utf-8"
 
 

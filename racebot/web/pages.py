@@ -8,6 +8,7 @@ from typing import Any
 
 from racebot.web import addresses, charts, templating
 from racebot.web.addresses import Route
+from racebot.web.cards import CARDS
 from racebot.web.data import DATA
 from racebot.web.document import Content, Document
 from racebot.web.figures import RACES as RECENT, board_figures
@@ -269,5 +270,5 @@ _PAGES: Mapping[Route, Callable[..., Content]] = {
 }
 """Every page with its method. The first match wins."""
 
-_OTHERS: Mapping[Route, Callable[..., Content]] = {**DATA, **LIVE}
+_OTHERS: Mapping[Route, Callable[..., Content]] = {**DATA, **LIVE, **CARDS}
 """Every other route with its function, which takes an `Asked` and the fields of the route."""

@@ -1,0 +1,176 @@
+"""Draws the cards of players, races, leaderboards and of the whole site.
+
+https://ogp.me describes how pages name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from racebot.standings.queries import ListedPlayer, RatedEntrant
+from racebot.text.format import signed
+from racebot.text.safe import printable
+from racebot.web import addresses, fonts
+from racebot.web.addresses import Route
+from racebot.web.canvas import GAIN, LOSS, MARGIN, SOFT, WIDTH, Canvas
+from racebot.web.document import PNG, Content, Document
+from racebot.web.fonts import Style
+from racebot.web.templating import day, timer
+from racebot.web.view import Asked, Board
+
+ROWS = 6
+POINTS_DRAWN = 300
+"""Most races in a player's graph; more are thinned out."""
+RIGHT = WIDTH - MARGIN
+_ROW = Style(34, 600)
+_SMALL = Style(28, 500)
+
+
+def player_card(asked: Asked, board: Board, player: str) -> Content:
+    """Draw a player's rating on one leaderboard, with its graph."""
+    standing = asked.view.standing(board, player)
+    if standing is None:
+        return None
+    history = asked.view.history(board, player)
+    canvas = Canvas()
+    canvas.title(132, name(standing.name, player))
+    about = name(board.name)
+    if standing.place is not None:
+        about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
+    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    right = canvas.text(MARGIN, 328, str(standing.points), Style(128, 800), canvas.accent)
+    if history:
+        change = history[-1].change
+        canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
+    figures = (
+        ("races", standing.races),
+        ("won", standing.wins),
+        ("finished", standing.finishes),
+        ("highest", max((race.after for race in history), default=standing.points)),
+    )
+    x = float(MARGIN)
+    y = 440
+    for label, value in figures:
+        left = x
+        x = canvas.text(x, y, str(value), Style(46, 700))
+        x = max(x, canvas.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
+    points = [race.after for race in history]
+    if len(points) > 1:
+        step = -(-len(points) // POINTS_DRAWN)
+        drawn = points[::-1][::step][::-1]
+        canvas.graph((610, 214, RIGHT + 8, 506), drawn)
+    return _card(asked, canvas)
+
+
+def race_card(asked: Asked, race: str) -> Content:
+    """Draw a race's result and its changes on the first of its leaderboards."""
+    report = asked.view.race(race)
+    if report is None:
+        return None
+    part = report.leaderboards[0]
+    times = {entrant.id: entrant.finish_time for entrant in report.result if entrant.place is not None}
+    canvas = Canvas()
+    canvas.title(126, name(race.rpartition("/")[2]))
+    about = f"{name(report.goal)}, {day(report.ended_at)}, {len(report.result)} entrants"
+    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    if part.note:
+        canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
+    for row, entrant in enumerate(part.entrants[:ROWS]):
+        _raced(canvas, 236 + 53 * row, entrant, times.get(entrant.id))
+    return _card(asked, canvas)
+
+
+def board_card(asked: Asked, board: Board) -> Content:
+    """Draw the best players of a leaderboard."""
+    report = asked.view.report(board)
+    canvas = Canvas()
+    canvas.title(126, name(board.name))
+    about = f"{name(board.category)}: {len(report.players):,} players, {report.races:,} races"
+    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    for row, player in enumerate(report.players[:ROWS]):
+        _listed(canvas, 236 + 53 * row, player)
+    return _card(asked, canvas)
+
+
+def front_card(asked: Asked) -> Content:
+    """Draw the leaderboards with the most races, each with its first player."""
+    boards = sorted(asked.view.boards, key=lambda board: -asked.view.report(board).races)
+    if len(boards) == 1:
+        return board_card(asked, boards[0])
+    canvas = Canvas()
+    canvas.title(126, "Leaderboards")
+    for row, board in enumerate(boards[:ROWS]):
+        y = 210 + 53 * row
+        report = asked.view.report(board)
+        end = RIGHT
+        if report.players:
+            best = report.players[0]
+            end = int(canvas.text_to(RIGHT, y, str(best.points), Style(34, 800)))
+            end = int(canvas.text_to(end - 20, y, shortened(best.name, 340), _ROW, SOFT))
+        canvas.text(MARGIN, y, name(board.name), _ROW, limit=end - 40 - MARGIN)
+        canvas.rule(y + 16)
+    return _card(asked, canvas)
+
+
+def _raced(canvas: Canvas, y: int, entrant: RatedEntrant, time: float | None) -> None:
+    if entrant.standing.isdecimal():
+        canvas.medal(MARGIN + 22, y - 12, int(entrant.standing))
+    else:
+        canvas.text(MARGIN - 4, y - 2, entrant.standing, Style(24, 700), SOFT)
+    end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
+    end = min(end, RIGHT - 84)
+    canvas.text_to(end - 26, y, str(entrant.after), Style(34, 700))
+    canvas.text_to(end - 26 - 96, y, f"{entrant.before} →", _SMALL, SOFT)
+    if time is not None:
+        canvas.text_to(RIGHT - 360, y, timer(time), _SMALL, SOFT)
+    left = MARGIN + 72
+    canvas.text(left, y, name(entrant.name, entrant.id), _ROW, limit=RIGHT - 510 - left)
+    canvas.rule(y + 17)
+
+
+def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
+    canvas.medal(MARGIN + 22, y - 12, player.place)
+    end = canvas.text_to(RIGHT, y, str(player.points), Style(36, 800))
+    if player.moved is not None and player.moved.points:
+        moved = player.moved.points
+        canvas.text_to(end - 22, y, signed(moved), _SMALL, tone(moved))
+    canvas.text_to(RIGHT - 240, y, f"{player.races} races", _SMALL, SOFT)
+    left = MARGIN + 72
+    canvas.text(left, y, name(player.name, player.id), _ROW, limit=RIGHT - 420 - left)
+    canvas.rule(y + 17)
+
+
+def _card(asked: Asked, canvas: Canvas) -> Document:
+    canvas.footer("Ratings", asked.view.publication.url.partition("://")[2])
+    return Document(canvas.png(), PNG)
+
+
+def name(text: str, otherwise: str = "?") -> str:
+    """Return a name from the site in one line, or something else if no font can draw it."""
+    visible = " ".join(printable(text).split())
+    return visible if fonts.drawable(visible) else otherwise
+
+
+def shortened(text: str, limit: float) -> str:
+    """Return a name that is at most `limit` pixels wide in a row."""
+    return fonts.shortened(name(text), _ROW, limit)
+
+
+def tone(change: int) -> str:
+    """Return the color of a change."""
+    return GAIN if change > 0 else LOSS if change < 0 else SOFT
+
+
+def ordinal(place: int) -> str:
+    """Format a place, as in 1st or 12th."""
+    ending = "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+CARDS: Mapping[Route, Callable[..., Content]] = {
+    addresses.FRONT_CARD: front_card,
+    addresses.RACE_CARD: race_card,
+    addresses.PLAYER_CARD: player_card,
+    addresses.BOARD_CARD: board_card,
+}
+"""Every card with its function."""

@@ -1,0 +1,181 @@
+"""Fonts for pictures: Inter for Latin, Greek and Cyrillic, and others for the characters that it lacks.
+
+Pillow draws each text with one font, so a text is split into runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+
+from PIL import ImageDraw, ImageFont, features
+
+_PACKAGED = (
+    ("fontpkg_inter", "files/Inter[opsz,wght].ttf"),
+    ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf"),
+    ("justmytype_intl_cjk", "fonts/ofl/notosansjp/NotoSansJP[wght].ttf"),
+    ("justmytype_intl_cjk", "fonts/ofl/notosanskr/NotoSansKR[wght].ttf"),
+    ("justmytype_intl_cjk", "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"),
+)
+"""Font packages by preference, with their files. The last three come with the extra `cjk`."""
+_SYSTEM_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts", "/System/Library/Fonts")
+_SYSTEM_FONTS = (
+    "NotoSansCJK-Bold.ttc",
+    "NotoSansCJK-Regular.ttc",
+    "NotoSansHebrew-Bold.ttf",
+    "NotoSansThai-Bold.ttf",
+    "NotoSansDevanagari-Bold.ttf",
+    "DejaVuSans-Bold.ttf",
+    "Arial Unicode.ttf",
+)
+"""Fonts that this machine may have, by preference."""
+_UNKNOWN = "\U0010ffff"
+"""A character that no font has. A font draws the same box for all characters that it lacks."""
+_SHAPING = features.check("raqm")
+"""Whether Pillow can join Arabic letters and align digits."""
+
+_local = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The size of a text in pixels, and its weight from 100 to 900."""
+
+    size: int
+    weight: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A part of a text that one font can draw."""
+
+    text: str
+    font: ImageFont.FreeTypeFont
+
+    @property
+    def width(self) -> float:
+        return self.font.getlength(self.text, features=_features(self.text))
+
+
+def runs(text: str, style: Style) -> list[Run]:
+    """Split a text into runs. Characters that no font has are left out."""
+    return [Run(part, _font(path, style)) for part, path in _parts(text)]
+
+
+def width(text: str, style: Style) -> float:
+    """Return the width of a text in pixels."""
+    return sum(run.width for run in runs(text, style))
+
+
+def shortened(text: str, style: Style, limit: float) -> str:
+    """Return a text, cut with an ellipsis if it is wider than `limit` pixels."""
+    if width(text, style) <= limit:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if width(text[:middle].rstrip() + "…", style) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    while low and unicodedata.category(text[low : low + 1] or "a") in {"Mn", "Me", "Cf"}:
+        low -= 1  # keeps a mark with its letter, and an emoji sequence whole
+    return text[:low].rstrip() + "…"
+
+
+def drawable(text: str) -> bool:
+    """Return whether any font has at least one visible character of a text."""
+    return any(part.strip() for part, _ in _parts(text))
+
+
+def draw(canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str, style: Style, color: str) -> float:
+    """Draw a text with its baseline's left end at a point, and return its width."""
+    x, y = at
+    for run in runs(text, style):
+        canvas.text((x, y), run.text, color, run.font, anchor="ls", features=_features(run.text))
+        x += run.width
+    return x - at[0]
+
+
+def _features(text: str) -> list[str] | None:
+    """Return the font features for a text: digits of equal width for numbers, so that they align."""
+    is_number = not any(char.isalpha() for char in text)
+    return ["tnum"] if _SHAPING and is_number else None
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text, each with the path of its font."""
+    part, current = "", ""
+    for char in text:
+        path = current if _joins(char) and current else _font_of(char)
+        if path is None:
+            continue
+        if path != current and part:
+            yield part, current
+            part = ""
+        part, current = part + char, path
+    if part:
+        yield part, current
+
+
+def _joins(char: str) -> bool:
+    """Return whether a character stays with the one before: a space, a mark or a joiner."""
+    return char.isspace() or unicodedata.category(char) in {"Mn", "Me", "Cf"}
+
+
+@lru_cache(maxsize=4096)
+def _font_of(char: str) -> str | None:
+    """Return the path of the first font that has a character, or None."""
+    for path in _paths():
+        font = _font(path, Style(40))
+        try:
+            if char.isspace() or bytes(font.getmask(char)) != bytes(font.getmask(_UNKNOWN)):
+                return path
+        except OSError:
+            continue  # a glyph too large to draw
+    return None
+
+
+@cache
+def _paths() -> tuple[str, ...]:
+    """Return the paths of all usable fonts, by preference."""
+    found = []
+    for package, name in _PACKAGED:
+        if find_spec(package) is not None:
+            path = Path(str(resources.files(package).joinpath(name)))
+            if path.exists():
+                found.append(str(path))
+    folders = [folder for each in _SYSTEM_FOLDERS if (folder := Path(each)).is_dir()]
+    for name in _SYSTEM_FONTS:
+        found += [str(path) for folder in folders for path in sorted(folder.rglob(name))[:1]]
+    return tuple(found)
+
+
+def _font(path: str, style: Style) -> ImageFont.FreeTypeFont:
+    """Load a font. Each thread has its own, since a font is not thread-safe."""
+    fonts: dict[tuple[str, Style], ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
+    key = (path, style)
+    if key not in fonts:
+        font = ImageFont.truetype(path, style.size)
+        try:
+            axes = font.get_variation_axes()
+        except OSError:
+            axes = []  # not a variable font
+        if axes:
+            font.set_variation_by_axes([_axis(axis, style) for axis in axes])
+        fonts[key] = font
+    return fonts[key]
+
+
+def _axis(axis: ImageFont.Axis, style: Style) -> float:
+    """Return the value of a variable font's axis."""
+    wanted = {b"weight": style.weight, b"optical size": style.size}.get((axis["name"] or b"").lower())
+    if wanted is None:
+        return float(axis["default"] or 0)
+    return min(max(wanted, axis["minimum"] or 0), axis["maximum"] or wanted)

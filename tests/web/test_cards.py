@@ -1,0 +1,123 @@
+"""Cards: their size, their margins, and names that fonts and layouts do not expect."""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from builders import entrant, result
+from PIL import Image
+
+from racebot.web import cards, fonts
+from racebot.web.canvas import HEIGHT, MARGIN, WIDTH, Canvas
+from racebot.web.document import PNG, Document
+from racebot.web.fonts import Style
+from racebot.web.pages import Pages
+from racebot.web.view import View
+
+from .conftest import Merge
+
+BOARD = "cards/leaderboards/orb/any-orb.png"
+PLAYER = "cards/players/id-ann/orb/any-orb.png"
+RACE = "cards/races/orb/a.png"
+ALL = ("cards/index.png", BOARD, PLAYER, RACE)
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\u202egnp.exe",
+    "ليلى العامرية بنت المهدي",
+    "שלום עולם",
+    "雪の介と申します",
+    "김철수",
+    "\U0001f469\u200d\U0001f4bb\U0001f469\u200d\U0001f4bb",
+    "W" * 60,
+    "x" * 60,
+    "ﷺ﷽",
+    "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞",
+    "\u200b",
+    "a\nb\tc",
+    "",
+]
+
+
+def picture(view: View, path: str) -> Image.Image:
+    content = Pages(view, served=True).document(path, {})
+    assert isinstance(content, Document), path
+    assert content.media_type == PNG
+    return Image.open(io.BytesIO(content.body)).convert("RGB")
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_cards_have_the_size_that_sites_expect(view: View, path: str) -> None:
+    assert picture(view, path).size == (WIDTH, HEIGHT) == (1200, 630)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "cards/players/id-nobody/orb/any-orb.png",
+        "cards/players/id-ann/orb/other.png",
+        "cards/races/orb/zzz.png",
+        "cards/leaderboards/orb/other.png",
+        "cards/other.png",
+    ],
+)
+def test_nothing_unknown_has_a_card(pages: Pages, path: str) -> None:
+    assert pages.document(path, {}) is None
+
+
+def test_card_changes_with_the_ratings(merge: Merge) -> None:
+    before = [picture(merge(), path).tobytes() for path in ALL]
+    after = [picture(merge([result("d", "ann bo", after=300)]), path).tobytes() for path in ALL]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_within_the_margins(merge: Merge, name: str) -> None:
+    race = result("a", "ann bo cy")
+    view = merge([replace(race, entrants=tuple(replace(e, name=name) for e in race.entrants))])
+    for path in ALL:
+        shown = picture(view, path)
+        for box in ((0, 30, MARGIN - 16, HEIGHT), (WIDTH - MARGIN + 16, 30, WIDTH, HEIGHT)):
+            colors = shown.crop(box).getcolors()
+            assert colors is not None and len(colors) == 1, path
+
+
+def test_name_that_no_font_can_draw_is_replaced_by_the_id() -> None:
+    assert cards.name("\U000f0000\u200b", "id-ann") == "id-ann"
+    assert cards.name("Ann", "id-ann") == "Ann"
+
+
+@pytest.mark.parametrize("text", ["W" * 200, "ليلى " * 60, "日本" * 90, "e\u0301" * 200])
+def test_long_text_is_cut_to_its_limit(text: str) -> None:
+    style = Style(40)
+    short = fonts.shortened(text, style, 500)
+    assert fonts.width(short, style) <= 500
+    assert short.endswith("…") and text.startswith(short[:-1].rstrip())
+    assert fonts.shortened("Ann", style, 500) == "Ann"
+
+
+def test_a_race_of_many_entrants_and_one_without_ratings_have_cards(merge: Merge) -> None:
+    many = tuple(entrant(f"p{number}", time=3600_000_000 + number) for number in range(80))
+    unrated = result("alone", "ann", after=5)
+    view = merge([result("many", entrants=many), unrated])
+    assert picture(view, "cards/races/orb/many.png").size == (WIDTH, HEIGHT)
+    assert picture(view, "cards/races/orb/alone.png").size == (WIDTH, HEIGHT)
+
+
+def test_cards_are_drawn_in_several_threads_at_once(view: View) -> None:
+    expected = picture(view, BOARD).tobytes()
+    document = Pages(view, served=True).document(BOARD, {})
+    assert isinstance(document, Document)
+
+    def draw(_: int) -> bytes:
+        canvas = Canvas()
+        canvas.title(126, "Ann 雪 ليلى")
+        return canvas.png()
+
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(draw, range(16)))
+    assert len(set(drawn)) == 1
+    assert picture(view, BOARD).tobytes() == expected
