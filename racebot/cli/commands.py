@@ -28,6 +28,7 @@ COMMANDS = {
     "doctor": Entry("operate", "Check that everything is set up, and say how to fix it"),
     "run": Entry("operate", "Watch race rooms and update the ratings, until stopped"),
     "service": Entry("service", "Keep the bot running with systemd or Docker"),
+    "report": Entry("report", "Write a bundle without secrets to attach to an issue"),
     "status": Entry("state", "Show what the bot is doing"),
     "health": Entry("state", "Succeed if the bot has seen its category lately"),
     "backfill": Entry("past", "Fetch the category's past races and rate them"),

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from worker_support import Bench, bench, finish, said, until
+
+from racebot import __version__
+from racebot.sandbox.site import CLIENT_SECRET
+
+PARTS = {"versions.txt", "settings.txt", "status.json", "doctor.txt", "integrity.txt", "log.txt"}
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        yield made
+
+
+def bundle(path: Path) -> dict[str, str]:
+    with zipfile.ZipFile(path) as opened:
+        return {name: opened.read(name).decode() for name in opened.namelist()}
+
+
+async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_LOG_LEVEL"] = "debug"
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(2)
+        finish(room, 60, 61)
+        await until(lambda: said(room))
+        log = sandbox.database.parent / "bot.log"
+        tokens = "".join(
+            f"GET {sandbox.address}/smr/data?token={t}\n{t}\n" for t in sandbox.site.issued_tokens
+        )
+        log.write_text(worker.output + tokens + f"secret {CLIENT_SECRET}!\n")
+        done = await run_report(sandbox, "--log", str(log), "--output", "report.zip")
+        assert done.returncode == 0, done.stderr
+    path = sandbox.database.parent / "report.zip"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    found = bundle(path)
+    assert set(found) == PARTS
+    assert f"racebot {__version__}" in found["versions.txt"]
+    assert json.loads(found["status.json"])["worker"]["running"] is True
+    assert "INFO" in found["log.txt"]
+    assert "credentials: accepted" in found["doctor.txt"]
+    assert len(sandbox.site.issued_tokens) > 0
+    for secret in (CLIENT_SECRET, *sandbox.site.issued_tokens):
+        assert not [name for name, text in found.items() if secret in text], secret
+
+
+async def run_report(sandbox: Bench, *arguments: str) -> subprocess.CompletedProcess[str]:
+    import asyncio  # noqa: PLC0415
+
+    return await asyncio.to_thread(sandbox.racebot, "report", *arguments)
+
+
+def report(folder: Path, **variables: str) -> dict[str, str]:
+    """Run `racebot report` in a folder, without a network and a journal."""
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "racebot", "report", "--offline", "--output", "report.zip"],
+        cwd=folder,
+        env={**clean, "PATH": "", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return bundle(folder / "report.zip")
+
+
+SECRET = "hush-HUSH-1234"
+
+
+@pytest.mark.parametrize(
+    ("files", "variables"),
+    [
+        ({".env": f"RACEBOT_CLIENT_SECRET={SECRET}\nRACEBOT_CLIENT_SECRTE={SECRET}\n"}, {}),
+        ({".env": f"RACEBOT_CLIENT_SECRET={SECRET}\nnot an assignment {SECRET}\n"}, {}),
+        ({".env": "RACEBOT_CLIENT_SECRET_FILE=kept\nRACEBOT_MODEL=hush-HUSH-1234\n", "kept": SECRET}, {}),
+        ({"racebot.toml": f'pages_url = "{SECRET}"\n[[categories]]\nclient_secret = "{SECRET}"\n'}, {}),
+        ({"racebot.toml": f'[[categories]\nclient_secret = "{SECRET}"\n'}, {}),
+        ({}, {"RACEBOT_CATEGORIES": f'[{{"slug": "smr", "client_secret": "{SECRET}"}}]'}),
+        ({}, {"RACEBOT_CLIENT_SECRET": SECRET, "RACEBOT_PAGES_URL": f"https://example.org/{SECRET}"}),
+    ],
+)
+def test_bundle_of_broken_settings_has_no_secret(
+    tmp_path: Path, files: dict[str, str], variables: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = report(tmp_path, **variables)
+    assert {"versions.txt", "settings.txt", "log.txt"} <= set(found)
+    assert found["settings.txt"]
+    assert not [name for name, text in found.items() if SECRET in text]
+
+
+def test_bundle_says_what_could_not_be_made(tmp_path: Path) -> None:
+    found = report(tmp_path)
+    assert found["status.json"].startswith("could not be made: ")
+    assert found["log.txt"].startswith("could not be made: ")

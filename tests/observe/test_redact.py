@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, strategies as st
+
+from racebot.observe.redact import Redactor
+
+TOKEN = "q7Zt2mXw9LkPf4RbVc8NsYh3JdGu6A"
+
+SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=8, max_size=40)
+AROUND = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=30)
+
+
+@given(SECRETS, AROUND, AROUND)
+def test_known_secret_never_remains(secret: str, before: str, after: str) -> None:
+    redact = Redactor([secret])
+    for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1]):
+        assert form not in redact(f"{before} {form} {after}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"GET https://racetime.gg/smr/data?token={TOKEN}&page=2",
+        "GET https://racetime.gg/smr/data?t=short",
+        f"authorization: Bearer {TOKEN}",
+        f"'Authorization': 'Bearer {TOKEN}'",
+        f"Bearer {TOKEN}",
+        f'{{"access_token": "{TOKEN}", "expires_in": 36000}}',
+        f"wss://racetime.gg/ws/o/bot/curious-midfast-0534?token={TOKEN}",
+        f"connected with {TOKEN}",
+        "RACEBOT_CLIENT_SECRET='pa ss word' # ours",
+        "client_secret=abc&grant_type=client_credentials",
+        'password: "a b c"',
+        "https://owner:hunter2@ratings.example.org/",
+        "mail to owner@example.org",
+    ],
+)
+def test_anything_like_a_secret_is_removed(line: str) -> None:
+    shown = Redactor([])(line)
+    hidden = (TOKEN, "short", "pa ss", "word'", "abc", "a b c", "hunter2", "owner@")
+    assert not any(text in shown for text in hidden), shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-03-02 20:00:01 INFO smr/curious-midfast-0534: 3 ratings changed (Map Rando S4)",
+        "ok    credentials: accepted, token good for 10 h",
+        "watching smr on https://racetime.gg",
+        'database = "state/racebot.db"',
+        "thurstone-hurdle: newcomer_spread=1.8 spare_finishers=false",
+    ],
+)
+def test_ordinary_lines_stay(line: str) -> None:
+    assert Redactor(["hush-hush"])(line) == line
+
+
+def test_account_names_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/srv/people/maria")
+    shown = Redactor([])("read /srv/people/maria/bot/.env and /home/tom/.env")
+    assert "maria" not in shown
+    assert "tom" not in shown
