@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -36,9 +37,8 @@ async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
         finish(room, 60, 61)
         await until(lambda: said(room))
         log = sandbox.database.parent / "bot.log"
-        tokens = "".join(
-            f"GET {sandbox.address}/smr/data?token={t}\n{t}\n" for t in sandbox.site.issued_tokens
-        )
+        address = f"{sandbox.address}/smr/data"
+        tokens = "".join(f"GET {address}?token={token}\n{token}\n" for token in sandbox.site.issued_tokens)
         log.write_text(worker.output + tokens + f"secret {CLIENT_SECRET}!\n")
         done = await run_report(sandbox, "--log", str(log), "--output", "report.zip")
         assert done.returncode == 0, done.stderr
@@ -56,16 +56,14 @@ async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
 
 
 async def run_report(sandbox: Bench, *arguments: str) -> subprocess.CompletedProcess[str]:
-    import asyncio  # noqa: PLC0415
-
     return await asyncio.to_thread(sandbox.racebot, "report", *arguments)
 
 
-def report(folder: Path, **variables: str) -> dict[str, str]:
+def report(folder: Path, *options: str, **variables: str) -> dict[str, str]:
     """Run `racebot report` in a folder, without a network and a journal."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")}
     done = subprocess.run(
-        [sys.executable, "-m", "racebot", "report", "--offline", "--output", "report.zip"],
+        [sys.executable, "-m", "racebot", "report", "--offline", "--output", "report.zip", *options],
         cwd=folder,
         env={**clean, "PATH": "", **variables},
         capture_output=True,
@@ -100,6 +98,17 @@ def test_bundle_of_broken_settings_has_no_secret(
     assert {"versions.txt", "settings.txt", "log.txt"} <= set(found)
     assert found["settings.txt"]
     assert not [name for name, text in found.items() if SECRET in text]
+
+
+def test_secret_at_a_cut_of_the_log_is_removed_whole(tmp_path: Path) -> None:
+    secret = "hush-hush, this is long"
+    half = " " * 1990 + secret
+    log = tmp_path / "bot.log"
+    log.write_text(f"{secret}{'.' * 999_970}\n{half}\n")
+    (tmp_path / ".env").write_text(f"RACEBOT_CLIENT_SECRET='{secret}'\n")
+    found = report(tmp_path, "--log", str(log))
+    assert "hush" not in found["log.txt"]
+    assert "long" not in found["log.txt"]
 
 
 def test_bundle_says_what_could_not_be_made(tmp_path: Path) -> None:
