@@ -27,6 +27,7 @@ class Announcer:
         clock: returns the current time, with its offset.
         texts: the wording.
         buttons: returns the buttons of a leaderboard's rating message.
+        pin: whether to pin the rating message that stands.
     """
 
     def __init__(
@@ -35,11 +36,14 @@ class Announcer:
         clock: Callable[[], datetime],
         texts: Texts,
         buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]],
+        *,
+        pin: bool = False,
     ) -> None:
         self._outbox = outbox
         self._clock = clock
         self._texts = texts
         self._buttons = buttons
+        self._pin = pin
 
     def announce(
         self,
@@ -78,8 +82,28 @@ class Announcer:
                 body["entries"] = messages.entries(changed, self._texts, marks)
                 if buttons := self._buttons(changed[0].leaderboard):
                     body["buttons"] = buttons
+                if self._pin:
+                    body["pin"] = True
             self._put(race, category, "chat", body)
         return bool(texts)
+
+    def greet(self, race: str, category: str, compose: Callable[[], str]) -> bool:
+        """Queue the greeting of a room, unless it has been queued before.
+
+        Args:
+            race: the race's name.
+            category: its category.
+            compose: returns the greeting, empty if there is none yet.
+
+        Returns:
+            Whether the greeting is queued, now or before.
+        """
+        if any(row.message.body.get("greets") for row in self._outbox.of(race)):
+            return True
+        text = compose()
+        if text:
+            self._put(race, category, "chat", {"text": text, "greets": True})
+        return bool(text)
 
     def withdraw(self, race: str, category: str) -> None:
         """Queue the withdrawal of changes that stand in a room's chat."""
@@ -123,11 +147,13 @@ class Announcer:
         return str(keys[-1]) if keys else None
 
     def sent(self, race: str) -> list[OutboxRow]:
-        """Return the chat messages that were sent to a room, oldest first."""
+        """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
             row
             for row in self._outbox.of(race)
-            if row.message.kind == "chat" and row.state in {Delivery.SENT, Delivery.DELIVERED}
+            if row.message.kind == "chat"
+            and not row.message.body.get("greets")
+            and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
     def message(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> Message:

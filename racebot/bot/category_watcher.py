@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import CommandHandler
+from racebot.bot.greeter import Greeter
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers import Answers
@@ -60,7 +61,9 @@ class CategoryWorker:
         self._call = call
         self._clock = clock
         self._common = common
-        self._command_handler = _command_handler(common, lifecycle)
+        answers = _answers(common, lifecycle)
+        self._command_handler = _command_handler(common, lifecycle, answers)
+        self._greeter = Greeter(lifecycle, answers) if common.announce and common.greet else None
         self._failed = failed
         self._alive = alive
         self._on_race = on_race
@@ -254,6 +257,7 @@ class CategoryWorker:
             info=self._common.info_block,
             texts=self._common.texts,
             commands=self._command_handler,
+            greeter=self._greeter,
             on_race=self._on_race,
         )
         task = asyncio.create_task(watch.run(), name=f"room {name}")
@@ -280,13 +284,15 @@ def race_page(settings: Settings, race: str) -> str | None:
     return None if settings.pages_url is None else f"{settings.pages_url}/{RACE.path(race=race)}"
 
 
-def _command_handler(settings: Settings, lifecycle: Lifecycle) -> CommandHandler | None:
+def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:
+    link = partial(page, settings, lifecycle.settler.ledger)
+    return Answers(lifecycle.settler, settings.texts, settings.words(), settings.listing, link)
+
+
+def _command_handler(settings: Settings, lifecycle: Lifecycle, answers: Answers) -> CommandHandler | None:
     if not (settings.announce and settings.commands):
         return None
-    words = settings.words()
-    link = partial(page, settings, lifecycle.settler.ledger)
-    answers = Answers(lifecycle.settler, settings.texts, words, settings.listing, link)
     limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
     return CommandHandler(
-        lifecycle, answers, settings.texts, words, limiter, private=settings.private_answers
+        lifecycle, answers, settings.texts, settings.words(), limiter, private=settings.private_answers
     )

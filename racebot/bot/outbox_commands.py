@@ -45,6 +45,14 @@ class Say:
     guid: str
     to: str | None = None
     buttons: Mapping[str, Mapping[str, str]] | None = None
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unpin:
+    """Unpin a chat message."""
+
+    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +93,5 @@ class Warn:
     text: str
 
 
-Send = Say | SetInfo | SetMeta | Ping | AskHistory
+Send = Say | Unpin | SetInfo | SetMeta | Ping | AskHistory
 Command = Send | ReadOutbox | Take | Mark | DropWaitingChat | Wait | Warn

@@ -24,8 +24,18 @@ from racebot.bot.outbox_commands import (
     SetInfo,
     SetMeta,
     Take,
+    Unpin,
     Wait,
     Warn,
+)
+from racebot.bot.outbox_echoes import (
+    echo_of,
+    is_history,
+    is_pong,
+    note_to,
+    reaches_back,
+    shows_any,
+    shows_info,
 )
 from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
@@ -34,15 +44,11 @@ from racebot.errors import ConnectionLost, TokenRefused
 from racebot.ledger.queue import Delivery, OutboxRow
 from racebot.racetime.payload import (
     ChatHistory,
-    ChatMessage,
     Event,
-    Pong,
-    PrivateNote,
     Race,
     RaceUpdate,
     Refusal,
 )
-from racebot.text.safe import visible
 
 CONFIRM_WITHIN = 10.0
 """Seconds to wait for the site to show what we sent, before the connection counts as lost."""
@@ -52,8 +58,6 @@ ANSWER_EXPIRES = 60.0
 """Seconds after which an answer to a command is dropped."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """Attempts to send a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
-HISTORY_LENGTH = 100
-"""Number of messages in the site's chat history, not counting pinned ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +194,17 @@ class OutboxProtocol:
 
     def _send_chat(self, row: OutboxRow) -> Generator[Command]:
         text = str(row.message.body["text"])
+        if row.message.body.get("greets") and not (yield from self._current_race()).before_start:
+            yield Mark(row, Delivery.DROPPED, "the race has begun")
+            return
         if row.state is Delivery.SENT:
-            history = yield from self._exchange(AskHistory(), confirmed=_is_history)
+            history = yield from self._exchange(AskHistory(), confirmed=is_history)
             if isinstance(history, ChatHistory):
                 if self._arrived(row, history):
+                    yield from self._unpin_replaced(row)
                     yield Mark(row, Delivery.DELIVERED, "found in the chat history")
                     return
-                if not _reaches_back(history, row):
+                if not reaches_back(history, row):
                     yield Mark(row, Delivery.DELIVERED, "too long ago for the chat history")
                     return
             race = yield from self._current_race()
@@ -209,8 +217,55 @@ class OutboxProtocol:
             return
         elif not (yield from self._take(row)):
             return
-        say = Say(text, row.message.guid, buttons=row.message.body.get("buttons"))
-        yield from self._conclude(row, (yield from self._exchange(say, confirmed=_echo_of(text))))
+        pinned = bool(row.message.body.get("pin")) and (yield from self._may_pin())
+        say = Say(text, row.message.guid, buttons=row.message.body.get("buttons"), pinned=pinned)
+        event = yield from self._exchange(say, confirmed=echo_of(text))
+        if not isinstance(event, Refusal):
+            yield from self._unpin_replaced(row)
+        yield from self._conclude(row, event)
+
+    def _may_pin(self) -> Generator[Command, None, bool]:
+        """Return False if a moderator unpinned the rating message that stands."""
+        before = self._pinned_texts()
+        if not before:
+            return True
+        history = yield from self._exchange(AskHistory(), confirmed=is_history)
+        return isinstance(history, ChatHistory) and any(
+            message.pinned and shows_any(message, before) for message in history.messages
+        )
+
+    def _unpin_replaced(self, row: OutboxRow) -> Generator[Command]:
+        """Unpin our rating messages that a new one replaces or withdraws."""
+        body = row.message.body
+        ours = [
+            str(each.message.body["text"])
+            for each in self._outbox
+            if each.message.body.get("pin") and each.id < row.id
+        ]
+        if not ours or not (body.get("pin") or body.get("withdraws")):
+            return
+        history = yield from self._exchange(AskHistory(), confirmed=is_history)
+        messages = history.messages if isinstance(history, ChatHistory) else ()
+        pinned = [each for each in messages if each.pinned and shows_any(each, ours)]
+        pinned.sort(key=lambda message: message.posted_at)
+        if pinned and shows_any(pinned[-1], [str(body["text"])]):
+            pinned.pop()
+        for message in pinned:
+            # The site answers in order, so a refusal comes before the pong.
+            event = yield from self._exchange(Unpin(message.id), Ping(), confirmed=is_pong)
+            if isinstance(event, Refusal):
+                yield Warn(f"the site refused to unpin a message: {'; '.join(event.errors)}")
+
+    def _pinned_texts(self) -> list[str]:
+        """Return the rating messages that were sent to be pinned since the last withdrawal, oldest first."""
+        texts: list[str] = []
+        for row in self._outbox:
+            if row.message.kind == "chat" and row.state is Delivery.DELIVERED:
+                if row.message.body.get("withdraws"):
+                    texts.clear()
+                elif row.message.body.get("pin"):
+                    texts.append(str(row.message.body["text"]))
+        return texts
 
     def _send_meta(self, row: OutboxRow) -> Generator[Command]:
         race = yield from self._current_race()
@@ -219,7 +274,7 @@ class OutboxProtocol:
             yield Mark(row, Delivery.DELIVERED)
         elif (yield from self._take(row)):
             # The site answers in order, so a refusal of `setmeta` comes before the pong.
-            event = yield from self._exchange(SetMeta(keys), Ping(), confirmed=_is_pong)
+            event = yield from self._exchange(SetMeta(keys), Ping(), confirmed=is_pong)
             yield from self._conclude(row, event)
 
     def _send_info(self, row: OutboxRow) -> Generator[Command]:
@@ -230,7 +285,7 @@ class OutboxProtocol:
         elif text is None:
             yield Mark(row, Delivery.DROPPED, f"info box left alone ({self._info.value})")
         elif (yield from self._take(row)):
-            event = yield from self._exchange(SetInfo(text), confirmed=_shows_info(text))
+            event = yield from self._exchange(SetInfo(text), confirmed=shows_info(text))
             yield from self._conclude(row, event)
 
     def _give_answer(self) -> Generator[Command]:
@@ -239,7 +294,7 @@ class OutboxProtocol:
         self._answers.popleft()
         if self._now > answer.expires or race.recorded:
             return
-        confirmed = _echo_of(answer.text) if answer.to is None else _note_to(answer.to)
+        confirmed = echo_of(answer.text) if answer.to is None else note_to(answer.to)
         within = min(ECHO_WITHIN, self._confirm_within)
         say = Say(answer.text, answer.guid, to=answer.to)
         try:
@@ -304,44 +359,4 @@ class OutboxProtocol:
             for each in self._outbox
             if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
         ]
-        return sum(map(_echo_of(text), history.messages)) > len(earlier)
-
-
-def _reaches_back(history: ChatHistory, row: OutboxRow) -> bool:
-    """Return whether a history reaches back to the time when this message was sent."""
-    if len(history.messages) < HISTORY_LENGTH:
-        return True
-    # Older ones are pinned.
-    newest = sorted(message.posted_at for message in history.messages)[-HISTORY_LENGTH:]
-    return newest[0] <= row.updated_at.timestamp()
-
-
-def _is_history(event: Event) -> bool:
-    return isinstance(event, ChatHistory)
-
-
-def _is_pong(event: Event) -> bool:
-    return isinstance(event, Pong)
-
-
-def _echo_of(text: str) -> Callable[[Event], bool]:
-    """Recognise our own message by its visible text, since the site may drop invisible characters."""
-    words = visible(text).split()
-
-    def echo(event: Event) -> bool:
-        return (
-            isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
-        )
-
-    return echo
-
-
-def _note_to(user_id: str) -> Callable[[Event], bool]:
-    return lambda event: isinstance(event, PrivateNote) and event.bot is not None and event.to == user_id
-
-
-def _shows_info(text: str) -> Callable[[Event], bool]:
-    def lines(info: str) -> list[str]:
-        return [visible(line).strip() for line in info.strip().splitlines()]
-
-    return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)
+        return sum(map(echo_of(text), history.messages)) > len(earlier)

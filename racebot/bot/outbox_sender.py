@@ -19,6 +19,7 @@ from racebot.bot.outbox_commands import (
     SetInfo,
     SetMeta,
     Take,
+    Unpin,
     Wait,
     Warn,
 )
@@ -99,8 +100,10 @@ class OutboxSender:
         match command:
             case Wait(until):
                 await self._wait(until)
-            case Say(text, guid, to, buttons):
-                await socket.say(text, guid, to=to, buttons=buttons)
+            case Say(text, guid, to, buttons, pinned):
+                await socket.say(text, guid, to=to, buttons=buttons, pinned=pinned)
+            case Unpin(message_id):
+                await socket.unpin(message_id)
             case SetInfo(text):
                 await socket.set_info(text)
             case SetMeta(keys):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from racebot.bot.announcer import Announcer, announcement_key, edits_between
 from racebot.bot.marks import marks_by_board
@@ -54,6 +55,7 @@ class Lifecycle:
         listing: returns which players a leaderboard lists; None marks neither new places nor
             unranked players in messages.
         race_page: returns the address of a race's published page, or None.
+        pin: whether to pin the rating message that stands.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Lifecycle:
         buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]] = lambda _: {},
         listing: Callable[[Leaderboard], Listing] | None = None,
         race_page: Callable[[str], str | None] = lambda _: None,
+        pin: bool = False,
     ) -> None:
         self.settler = settler
         self._ledger: Ledger = settler.ledger
@@ -74,12 +77,24 @@ class Lifecycle:
         self._listing = listing
         self._race_page = race_page
         self._texts = texts
-        self._announcer = Announcer(self._ledger.outbox, clock, texts, buttons)
+        self._announcer = Announcer(self._ledger.outbox, clock, texts, buttons, pin=pin)
 
     def joined(self, race: Race) -> None:
         """Store that we watch an unfinished race, so that a restart rejoins it."""
         with self._ledger.transaction():
             self._ledger.pending.join(race.name, race.category)
+
+    def greet(self, race: Race, compose: Callable[[Race], str]) -> bool:
+        """Queue the greeting of a room once. Return False if it has to come later.
+
+        Args:
+            race: a race before its start.
+            compose: returns the greeting, empty if there is none yet.
+        """
+        with self._ledger.transaction():
+            return self.is_quiet(race.name) or self._announcer.greet(
+                race.name, race.category, partial(compose, race)
+            )
 
     def observe(self, race: Race, *, in_room: bool = False) -> None:
         """Update the ledger to the race as the site shows it now.

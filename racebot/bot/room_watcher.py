@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import CommandHandler
+from racebot.bot.greeter import Greeter, is_time_to_greet
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
@@ -72,6 +73,7 @@ class RoomWatch:
         info: how `info_bot` may be used.
         texts: the wording.
         commands: answers commands; None if commands are off.
+        greeter: greets the entrants; None for no greeting.
         on_race: called with the race whenever the room may have changed.
     """
 
@@ -88,6 +90,7 @@ class RoomWatch:
         info: InfoPolicy,
         texts: Texts,
         commands: CommandHandler | None,
+        greeter: Greeter | None = None,
         on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
         self.name = name
@@ -101,6 +104,7 @@ class RoomWatch:
         self._room = Room(name, quiet=quiet)
         self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
         self._command_handler = commands
+        self._greeter = greeter
         self._on_race = on_race
         self._work = asyncio.Event()
         self._noted = False
@@ -304,6 +308,10 @@ class RoomWatch:
                 elif not self._noted:
                     await self._call(self._lifecycle.joined, race)
                 self._noted = race.status != "finished"
+                if self._greeter is not None and is_time_to_greet(race):
+                    if await self._call(self._greeter.greet, race):
+                        self._greeter = None
+                    self._work.set()
             while self._notices:
                 try:
                     await self._follow(self._notices[0])

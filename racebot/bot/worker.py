@@ -121,6 +121,7 @@ class Worker:
             buttons=lambda board: settings.buttons(page(settings, settler.ledger, board)),
             listing=settings.listing,
             race_page=partial(race_page, settings),
+            pin=settings.pin,
         )
         return CategoryWorker(
             category,

@@ -16,8 +16,6 @@ from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.text.safe import plain
 
-BEFORE_START = frozenset({"open", "invitational", "pending"})
-"""States of a race that has not begun."""
 LEAST_ODDS = 0.01
 """Entrants with a smaller chance to win are counted, not named."""
 
@@ -40,7 +38,7 @@ def odds_phrases(
     """
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
     teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
-    if race.status not in BEFORE_START or race.hidden or teams or len(entrants) < 2:
+    if not race.before_start or race.hidden or teams or len(entrants) < 2:
         return []
     players = [str(entrant.user_id) for entrant in entrants]
     states, raced = zip(*settler.states(board, players), strict=True)

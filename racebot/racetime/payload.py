@@ -54,11 +54,17 @@ class Race:
     info_bot: str = ""
     bot_meta: Mapping[str, Any] = field(default_factory=dict)
     entrants: tuple[Entrant, ...] = ()
+    ready: int = 0
+    """Number of entrants who are ready to start."""
     hidden: bool = False
     custom_goal: bool = False
     ended_at: datetime | None = None
     """When the race ended; None if it has not, or was cancelled before its start."""
     cancelled_at: datetime | None = None
+
+    @property
+    def before_start(self) -> bool:
+        return self.status in {"open", "invitational", "pending"}
 
     @property
     def over(self) -> bool:
@@ -120,6 +126,7 @@ class ChatMessage:
     is_system: bool
     is_monitor: bool = False
     """Whether the user is a race monitor, such as the room's opener."""
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ class Unreadable:
 Event = RaceUpdate | ChatMessage | PrivateNote | ChatHistory | Refusal | Pong | Unread | Unreadable
 
 
-_IGNORED_EVENTS = {"race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"}
+_IGNORED_EVENTS = {"race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin", "chat.unpin"}
 
 
 def parse_event(frame: object) -> Event:
@@ -258,6 +265,7 @@ def parse_race(document: object) -> Race:
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
         entrants=entrants,
+        ready=_ready_count(race.entrants),
         hidden=hidden,
         custom_goal=race.goal.custom,
         ended_at=race.ended_at,
@@ -311,6 +319,17 @@ def _is_hidden(entrants: object) -> bool:
     )
 
 
+def _ready_count(entrants: object) -> int:
+    """Count the entrants who are ready, however the rest of the list looks."""
+    listed = entrants[:MOST_ENTRANTS] if isinstance(entrants, list) else []
+    return sum(
+        isinstance(item, Mapping)
+        and isinstance(item.get("status"), Mapping)
+        and item["status"].get("value") == "ready"
+        for item in listed
+    )
+
+
 def _entrants(race: documents.RaceDocument, hidden: bool, where: str) -> tuple[Entrant, ...]:
     """Read the entrants. In an unfinished race, unreadable entrants are ignored."""
     finished = race.status.value == "finished"
@@ -359,6 +378,7 @@ def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
         bot=message.bot or None,
         is_system=message.is_system,
         is_monitor=message.is_monitor,
+        pinned=message.is_pinned,
     )
 
 

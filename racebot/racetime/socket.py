@@ -71,6 +71,7 @@ class RoomSocket:
         *,
         to: str | None = None,
         buttons: Mapping[str, Mapping[str, str]] | None = None,
+        pinned: bool = False,
     ) -> None:
         """Send a chat message. The site silently ignores a guid that it has seen in the last five minutes.
 
@@ -79,13 +80,20 @@ class RoomSocket:
             guid: lower-case letters, digits and hyphens.
             to: the id of the only user to see it; None for the room.
             buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
+            pinned: whether to pin the message at the top of chat.
         """
         data: dict[str, Any] = {"message": text, "guid": guid}
         if to is not None:
             data["direct_to"] = to
         if buttons:
             data["actions"] = buttons
+        if pinned:
+            data["pinned"] = True
         await self._act("message", data)
+
+    async def unpin(self, message_id: str) -> None:
+        """Unpin a chat message."""
+        await self._act("unpin_message", {"message": message_id})
 
     async def set_info(self, text: str) -> None:
         """Replace `info_bot`."""

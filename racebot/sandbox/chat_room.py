@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from racebot.sandbox import render
-from racebot.sandbox.errors import RuleError
+from racebot.sandbox.errors import RuleError, UnknownError
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus
 
@@ -91,7 +91,7 @@ class ChatRoom(RaceState):
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
-        monitor = self.site.category.may_moderate(user)
+        monitor = self.site.category.may_moderate(user) or user is self.opened_by or user in self.monitors
         return self._post(ChatLine(self.site.new_id(), self.site.clock(), text, user=user, monitor=monitor))
 
     def say_as_bot(
@@ -119,6 +119,28 @@ class ChatRoom(RaceState):
         self._send(render.note_frame(message, self.site.clock()))
         return message
 
+    def add_monitor(self, user: User | str) -> None:
+        """Make a user a monitor of this race."""
+        self.monitors.append(self.site.user(user))
+        self._publish()
+
+    def set_pin(self, message_id: str, *, pinned: bool) -> None:
+        """Pin or unpin a chat line, as moderators and bots can while chat is open."""
+        self._require(self.chat_open, "chat is closed")
+        line = self.line(message_id)
+        if line.pinned is not pinned:
+            line.pinned = pinned
+            kind = "chat.pin" if pinned else "chat.unpin"
+            content = render.message(self, line)
+            self._send(render.frame(kind, self.site.clock(), message=content))
+
+    def line(self, message_id: str) -> ChatLine:
+        """Return the chat line with an id."""
+        for line in self.chat:
+            if line.id == message_id:
+                return line
+        raise UnknownError(f"{self.name}: no message {message_id!r}")
+
     def set_info(self, bot: Bot, info: str) -> None:
         """Replace the `info_bot` field, which all bots of the category share."""
         self.info_bot = info
@@ -138,9 +160,9 @@ class ChatRoom(RaceState):
         return True
 
     def history(self) -> Frame:
-        """Return the answer to `gethistory`: the last 100 messages, pinned ones last."""
-        recent = sorted(self.chat[-100:], key=lambda message: message.pinned)
-        messages = [render.message(self, message) for message in recent]
+        """Return the answer to `gethistory`: the last 100 messages and all pinned ones, those last."""
+        shown = [line for line in self.chat[:-100] if line.pinned] + self.chat[-100:]
+        messages = [render.message(self, line) for line in sorted(shown, key=lambda line: line.pinned)]
         return render.frame("chat.history", self.site.clock(), messages=messages)
 
     @property

@@ -20,7 +20,8 @@ h1 { font-size: 1.3rem; } h2 { font-size: 1rem; border-bottom: 1px solid var(--l
 table { border-collapse: collapse; width: 100%; } td { padding: .15rem .4rem; }
 .info { white-space: pre-line; overflow-wrap: anywhere; background: var(--soft); padding: .5rem; }
 .log { max-height: 70vh; overflow-y: auto; }
-.log p { margin: .3rem 0; overflow-wrap: anywhere; }
+.pinned { border-bottom: 2px solid var(--line); } .pinned:empty { display: none; }
+.log p, .pinned p { margin: .3rem 0; overflow-wrap: anywhere; }
 .system { font-style: italic; opacity: .75; } .bot { background: var(--soft); padding: .2rem .4rem; }
 .note { border-left: 3px solid var(--line); padding-left: .4rem; }
 time { opacity: .6; font-size: .85em; } button { font: inherit; font-size: .9em; }
@@ -76,7 +77,8 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
     rows = "".join(_entrant_row(room, entrant) for entrant in entrants)
     info = f'<p class="info">{_linked(room.info)}</p>' if room.info else ""
     lines = sorted([*room.chat, *room.notes], key=lambda message: message.posted_at)
-    log = "".join(_chat_line(room, line) for line in lines[-100:])
+    pinned = "".join(_chat_line(room, line) for line in room.chat if line.pinned)
+    log = "".join(_chat_line(room, line) for line in lines[-100:] if not line.pinned)
     options = "".join(
         f'<option value="{escape(user.id)}">{escape(user.name)}</option>'
         for user in site.users.values()
@@ -85,7 +87,8 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
     closed = "" if room.chat_open else "<p>Chat is closed.</p>"
     body = (
         f"<main><section><h2>{escape(room.goal)} · {_state(room)}</h2>{info}<table>{rows}</table></section>"
-        f'<section class="chat"><h2>Chat</h2><div class="log">{log}</div>{closed}</section></main>'
+        f'<section class="chat"><h2>Chat</h2><div class="pinned">{pinned}</div>'
+        f'<div class="log">{log}</div>{closed}</section></main>'
         f'<form data-race="{escape(room.slug)}">'
         f'<select name="user" aria-label="User">{options}</select>'
         '<input name="text" maxlength="1000" placeholder="Say something" aria-label="Message">'

@@ -110,6 +110,8 @@ class RaceState:
     chat: list[ChatLine] = field(default_factory=list)
     notes: list[ChatLine] = field(default_factory=list)
     """Private messages, which are not part of the public chat."""
+    monitors: list[User] = field(default_factory=list)
+    """Users other than the opener who may help to run the race."""
 
     @property
     def name(self) -> str:

@@ -202,7 +202,7 @@ def race(room: RaceState) -> Json:
         "auto_start": True,
         "opened_by": user(room.opened_by, category),
         "opened_by_bot": None,
-        "monitors": [],
+        "monitors": [user(monitor, category) for monitor in room.monitors],
         "recordable": room.recordable,
         "recorded": room.recorded,
         "recorded_by": user(room.recorded_by, category),

@@ -9,6 +9,7 @@ from typing import Any
 
 from racebot.sandbox import render
 from racebot.sandbox.chat_room import ChatRoom, Frame
+from racebot.sandbox.errors import UnknownError
 from racebot.sandbox.people import Bot, User
 from racebot.sandbox.site import FakeSite
 
@@ -20,8 +21,11 @@ UNKNOWN_ACTION = "Action is missing or not recognised. Check your input and try 
 CORRUPT = "Unable to process that message (encountered invalid or possibly corrupted data). Sorry about that."
 NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
 CHAT_CLOSED = "This race chat is now closed. No new messages may be added."
+PINS_CLOSED = "This race chat is now closed."
+UNKNOWN_MESSAGE = "Could not find a message with that ID."
 META_TOO_LARGE = "Data provided is too large to save."
 
+_ACTIONS = ("message", "pin_message", "unpin_message", "setinfo", "setmeta", "getrace", "gethistory")
 _GUID = re.compile(r"[0-9a-z-]+")
 
 
@@ -76,7 +80,7 @@ class BotSession:
         if action == "ping":
             self._send(render.frame("pong", self._site.clock()))
             return
-        if action not in ("message", "setinfo", "setmeta", "getrace", "gethistory"):
+        if action not in _ACTIONS:
             raise _RefusedError(UNKNOWN_ACTION)
         bot = self._site.bot_for(self._token)
         if bot is None:
@@ -89,6 +93,8 @@ class BotSession:
             raise _RefusedError(CORRUPT)
         elif action == "message":
             self._message(bot, data)
+        elif action in ("pin_message", "unpin_message"):
+            self._set_pin(data.get("message"), pinned=action == "pin_message")
         elif action == "setinfo":
             info = data.get("info_bot")
             self._room.set_info(bot, _text("info_bot", "" if info is None else info))
@@ -118,6 +124,14 @@ class BotSession:
         actions = _buttons(data.get("actions"))
         pinned = bool(data.get("pinned"))
         self._room.say_as_bot(bot, text, pinned=pinned, direct_to=direct_to, actions=actions)
+
+    def _set_pin(self, message_id: Any, *, pinned: bool) -> None:
+        if not self._room.chat_open:
+            raise _RefusedError(PINS_CLOSED)
+        try:
+            self._room.set_pin(str(message_id), pinned=pinned)
+        except UnknownError:
+            raise _RefusedError(UNKNOWN_MESSAGE) from None
 
     def _recipient(self, user_id: Any) -> User | None:
         if not user_id:

@@ -180,6 +180,8 @@ class Settings(BaseSettings):
     )
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false: whether to write in race chat")
+    greet: bool = Field(False, description="true or false: whether to tell the odds before the start")
+    pin: bool = Field(False, description="true or false: whether to pin the rating message in race chat")
     info_block: InfoPolicy = Field(
         InfoPolicy.APPEND,
         description="when-empty, append or never: whether to write final changes into the race's info box",

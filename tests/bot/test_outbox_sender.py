@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 from builders import CATEGORY, NOON, Clock, result, seen
 
-from racebot.bot.outbox_protocol import HISTORY_LENGTH, MOST_TRIES, OutboxProtocol
+from racebot.bot.outbox_echoes import HISTORY_LENGTH
+from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.info_box import InfoPolicy, info_block
 from racebot.chat.templates import DEFAULT_TEXTS
@@ -75,10 +76,18 @@ class FakeRoom:
     def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
         text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
         posted = (self.clock() - timedelta(seconds=ago)).timestamp()
-        return ChatMessage("m", text, posted, None if bot else "id-ann", "Ann", False, bot, False)
+        return ChatMessage(
+            f"m{len(self.chat)}", text, posted, None if bot else "id-ann", "Ann", False, bot, False
+        )
 
     async def say(
-        self, text: str, guid: str, *, to: str | None = None, buttons: Mapping[str, Any] | None = None
+        self,
+        text: str,
+        guid: str,
+        *,
+        to: str | None = None,
+        buttons: Mapping[str, Any] | None = None,
+        pinned: bool = False,
     ) -> None:
         self.buttons.append(buttons)
         if self._act("message", (text, guid)) and guid not in self.guids:
@@ -87,8 +96,12 @@ class FakeRoom:
                 self.notes.append((text, to))
                 self._answer(PrivateNote("Bot", to), "message")
                 return
-            self.chat.append(self.wrote(text))
+            self.chat.append(replace(self.wrote(text), pinned=pinned))
             self._answer(self.chat[-1], "message")
+
+    async def unpin(self, message_id: str) -> None:
+        if self._act("unpin_message", message_id):
+            self.chat = [replace(m, pinned=m.pinned and m.id != message_id) for m in self.chat]
 
     async def set_info(self, text: str) -> None:
         if self._act("setinfo", text):
@@ -357,6 +370,23 @@ async def test_a_message_that_arrived_is_found_in_the_history(
     await deliver(again, room)
     assert room.said == ["text of g1"]
     assert (states(ledger), details(ledger)) == (["delivered"], ["found in the chat history"])
+
+
+async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_before(
+    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+) -> None:
+    for guid in ("g1", "g2"):
+        put(ledger, guid, text=guid, pin=True)
+    room.deaf = {"unpin_message"}
+    room.mute = {"ping"}
+    with pytest.raises(ConnectionLost):
+        await deliver(sender, room)
+    assert [message.pinned for message in room.chat] == [True, True]
+    room.deaf, room.mute = set(), set()
+    await deliver(sender, room)
+    assert [message.pinned for message in room.chat] == [False, True]
+    assert states(ledger) == ["delivered", "delivered"]
+    assert room.said == ["g1", "g2"], "nothing is said twice"
 
 
 async def test_a_lost_message_is_sent_again_with_the_same_guid(

@@ -180,6 +180,37 @@ def test_gethistory_is_the_last_hundred_with_pinned_ones_at_the_end(bot: Bot) ->
     assert texts[-2:] == ["last", "pinned"]
 
 
+def test_history_includes_pinned_messages_beyond_the_last_hundred(bot: Bot) -> None:
+    bot.say("pinned", pinned=True)
+    for number in range(120):
+        bot.say(f"line {number}")
+    (history,) = bot.send("gethistory")
+    texts = [message["message"] for message in history["messages"]]
+    assert (len(texts), texts[0], texts[-1]) == (101, "line 20", "pinned")
+
+
+def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: FakeSite) -> None:
+    (room,) = site.rooms.values()
+    line = room.say(site.moderator, "the rules")
+    (frame,) = bot.send("pin_message", {"message": line.id})
+    assert (frame["type"], frame["message"]["id"], frame["message"]["is_pinned"]) == (
+        "chat.pin",
+        line.id,
+        True,
+    )
+    assert bot.send("pin_message", {"message": line.id}) == [], "pinned already"
+    (frame,) = bot.send("unpin_message", {"message": line.id})
+    assert (frame["type"], frame["message"]["is_pinned"]) == ("chat.unpin", False)
+    for unknown in ("x", None, 3):
+        answer = errors(bot.send("pin_message", {"message": unknown}))
+        assert answer == ["Could not find a message with that ID."]
+    room.enter(site.moderator)
+    room.start()
+    room.finish(site.moderator)
+    room.record()
+    assert errors(bot.send("pin_message", {"message": line.id})) == ["This race chat is now closed."]
+
+
 def test_ping_needs_no_token(bot: Bot, site: FakeSite) -> None:
     assert kinds(bot.send("ping")) == ["pong"]
     (room,) = site.rooms.values()

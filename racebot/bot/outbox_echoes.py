@@ -1,0 +1,56 @@
+"""Recognises in a room's events that the site shows what we sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from racebot.ledger.queue import OutboxRow
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, PrivateNote, RaceUpdate
+from racebot.text.safe import visible
+
+HISTORY_LENGTH = 100
+"""Number of messages in the site's chat history, not counting pinned ones."""
+
+
+def reaches_back(history: ChatHistory, row: OutboxRow) -> bool:
+    """Return whether a history reaches back to the time when this message was sent."""
+    if len(history.messages) < HISTORY_LENGTH:
+        return True
+    # Older ones are pinned.
+    newest = sorted(message.posted_at for message in history.messages)[-HISTORY_LENGTH:]
+    return newest[0] <= row.updated_at.timestamp()
+
+
+def is_history(event: Event) -> bool:
+    return isinstance(event, ChatHistory)
+
+
+def is_pong(event: Event) -> bool:
+    return isinstance(event, Pong)
+
+
+def echo_of(text: str) -> Callable[[Event], bool]:
+    """Recognise our own message by its visible text, since the site may drop invisible characters."""
+    words = visible(text).split()
+
+    def echo(event: Event) -> bool:
+        return (
+            isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
+        )
+
+    return echo
+
+
+def shows_any(message: ChatMessage, texts: Sequence[str]) -> bool:
+    return any(echo_of(text)(message) for text in texts)
+
+
+def note_to(user_id: str) -> Callable[[Event], bool]:
+    return lambda event: isinstance(event, PrivateNote) and event.bot is not None and event.to == user_id
+
+
+def shows_info(text: str) -> Callable[[Event], bool]:
+    def lines(info: str) -> list[str]:
+        return [visible(line).strip() for line in info.strip().splitlines()]
+
+    return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)

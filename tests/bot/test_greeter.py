@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import entrant, result, seen
+from worker_support import Bench, bench, finish, said, settled, until
+
+from racebot.bot.greeter import is_time_to_greet
+from racebot.sandbox.room import FakeRoom
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        made.extra["RACEBOT_GREET"] = "true"
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("entered", "ready", "status", "greets"),
+    [
+        (0, 0, "open", False),
+        (1, 1, "open", False),
+        (1, 1, "pending", False),
+        (2, 1, "open", False),
+        (2, 2, "open", True),
+        (12, 6, "open", False),
+        (12, 7, "open", True),
+        (12, 7, "invitational", True),
+        (12, 0, "pending", True),
+        (12, 12, "in_progress", False),
+    ],
+)
+def test_entrants_are_greeted_when_the_start_is_near(
+    entered: int, ready: int, status: str, greets: bool
+) -> None:
+    field = tuple(entrant(f"racer-{n}") for n in range(entered))
+    race = replace(seen(result("r", "ann")), status=status, result=None, entrants=field, ready=ready)
+    assert is_time_to_greet(race) is greets
+
+
+def gather(sandbox: Bench, count: int = 2) -> FakeRoom:
+    """Open a room with entrants who are not ready."""
+    room = sandbox.site.open_race()
+    for user in [user for user in sandbox.site.users.values() if user is not sandbox.site.moderator][:count]:
+        room.enter(user)
+    return room
+
+
+async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org"
+    async with sandbox.worker():
+        first = sandbox.open_race(3)  # all of them new
+        await until(lambda: first.listeners)
+        finish(first, 80, 85)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: settled(sandbox, first))
+        room = gather(sandbox, 3)
+        await until(lambda: room.listeners)
+        await asyncio.sleep(0.5)
+        assert said(room) == [], "nobody is ready"
+        for each in room.entrants[:2]:
+            room.ready(each.user)
+        await until(lambda: said(room))
+        (greeting,) = said(room)
+        for each in room.entrants:
+            assert f"{each.user.name} " in greeting
+        assert greeting.endswith("· https://example.org/leaderboards/sandbox/sandbox-100.html")
+    async with sandbox.worker():
+        await until(lambda: room.listeners)
+        room.ready(room.entrants[2].user)
+        room.count_down()
+        await asyncio.sleep(1)
+        assert said(room) == [greeting], "a restart repeats nothing"
+
+
+async def test_the_rating_message_is_announced_after_a_greeting(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.site.open_race()
+        for name in ("Fay", "Gus"):
+            room.enter(sandbox.site.add_user(name))
+        await until(lambda: room.listeners)
+        room.count_down()
+        await until(lambda: len(said(room)) == 1)
+        room.start()
+        finish(room, 80, 85)
+        await until(lambda: len(said(room)) == 2)
+        assert said(room)[1].startswith("Ratings if recorded")
+
+
+async def test_a_room_with_hidden_entrants_or_a_custom_goal_is_not_greeted(sandbox: Bench) -> None:
+    users = [sandbox.site.add_user(name) for name in ("Fay", "Gus")]
+    rooms = [sandbox.site.open_race(hide_entrants=True), sandbox.site.open_race("Any thing")]
+    async with sandbox.worker():
+        for room in rooms:
+            for user in users:
+                room.enter(user)
+                room.ready(user)
+            room.count_down()
+        await until(lambda: rooms[0].listeners)
+        await asyncio.sleep(1)
+        assert [said(room) for room in rooms] == [[], []]
+
+
+async def test_nobody_is_greeted_by_default(sandbox: Bench) -> None:
+    del sandbox.extra["RACEBOT_GREET"]
+    async with sandbox.worker():
+        room = sandbox.site.open_race()
+        for name in ("Fay", "Gus"):
+            room.enter(sandbox.site.add_user(name))
+        await until(lambda: room.listeners)
+        room.count_down()
+        await asyncio.sleep(1)
+        assert said(room) == []

@@ -1,0 +1,111 @@
+"""The pinned rating message: the real worker beside the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from worker_support import Bench, bench, finish, said, until
+
+from racebot.sandbox.race_state import ChatLine, RacerStatus
+from racebot.sandbox.room import FakeRoom
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        made.extra["RACEBOT_PIN"] = "true"
+        yield made
+
+
+def spoken(room: FakeRoom) -> list[ChatLine]:
+    return [line for line in room.chat if line.bot is not None]
+
+
+def pinned(room: FakeRoom) -> list[int]:
+    """Return which of the bot's messages are pinned, by number."""
+    return [number for number, line in enumerate(spoken(room)) if line.pinned]
+
+
+def idle(sandbox: Bench, room: FakeRoom) -> bool:
+    """Return whether nothing is left to do in a room."""
+    with sandbox.ledger() as ledger:
+        return not ledger.outbox.open_for(room.name)
+
+
+async def announced(sandbox: Bench, room: FakeRoom, count: int) -> None:
+    await until(lambda: len(said(room)) == count and idle(sandbox, room))
+
+
+async def test_the_rating_message_that_stands_is_pinned(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        finish(room, 80, 85, 90)
+        await announced(sandbox, room, 1)
+        assert pinned(room) == [0]
+        assert spoken(room)[0].actions, "its buttons stay in sight"
+        room.edit_time(room.entrants[2].user, timedelta(minutes=70))
+        await announced(sandbox, room, 2)
+        await until(lambda: pinned(room) == [1])
+    async with sandbox.worker():
+        room.edit_time(room.entrants[2].user, timedelta(minutes=95))
+        await announced(sandbox, room, 3)
+        await until(lambda: pinned(room) == [2])
+
+
+async def test_a_moderators_unpinning_is_respected(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        finish(room, 80, 85, 90)
+        await announced(sandbox, room, 1)
+        room.set_pin(spoken(room)[0].id, pinned=False)
+        for count, minutes in ((2, 70), (3, 95)):
+            room.edit_time(room.entrants[2].user, timedelta(minutes=minutes))
+            await announced(sandbox, room, count)
+            assert pinned(room) == []
+
+
+async def test_a_message_that_a_moderator_pins_stays(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(3)
+        rules = room.say(sandbox.site.moderator, "the rules")
+        room.set_pin(rules.id, pinned=True)
+        finish(room, 80, 85, 90)
+        await announced(sandbox, room, 1)
+        room.edit_time(room.entrants[2].user, timedelta(minutes=70))
+        await announced(sandbox, room, 2)
+        await until(lambda: pinned(room) == [1])
+        assert rules.pinned
+
+
+async def test_a_withdrawn_rating_message_is_unpinned(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        finish(room, 80, 85)
+        await announced(sandbox, room, 1)
+        room.do_not_record()
+        await announced(sandbox, room, 2)
+        await until(lambda: not pinned(room))
+        room.edit_result(room.entrants[0].user, RacerStatus.DNF)  # which makes the race count again
+        await announced(sandbox, room, 3)
+        await until(lambda: pinned(room) == [2])
+
+
+async def test_only_the_last_message_of_a_large_race_is_pinned(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(60)
+        finish(room, *range(80, 140))
+        await until(lambda: said(room) and idle(sandbox, room))
+        assert len(spoken(room)) > 1
+        assert pinned(room) == [len(spoken(room)) - 1]
+
+
+async def test_nothing_is_pinned_by_default(sandbox: Bench) -> None:
+    del sandbox.extra["RACEBOT_PIN"]
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        finish(room, 80, 85)
+        await announced(sandbox, room, 1)
+        assert pinned(room) == []
