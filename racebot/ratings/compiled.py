@@ -31,8 +31,14 @@ from racebot.ratings.models import (
     thurstone,
     thurstone_filter,
     thurstone_hurdle,
+    trueskill,
 )
-from racebot.ratings.numerics import order_quadrature, order_statistics, truncated_normal
+from racebot.ratings.numerics import (
+    expectation_propagation,
+    order_quadrature,
+    order_statistics,
+    truncated_normal,
+)
 
 _MANY = 16
 """Fewest candidates to spread over several cores."""
@@ -53,6 +59,11 @@ for _function in (
     order_quadrature.integrate,
     order_quadrature.mirror,
     single.learning_rate_at,
+    expectation_propagation.along_chain,
+    expectation_propagation.through_layers,
+    trueskill.update,
+    trueskill.units,
+    trueskill.evidence,
     hurdle.after_hurdle,
     hurdle.after_order,
     hurdle.days_away,
@@ -137,6 +148,20 @@ def _tied_losses(rates: Any, mass: Any) -> Callable[..., Any]:
     return losses
 
 
+@overload(expectation_propagation.jointly)
+def _jointly(
+    means: Any, variances: Any, winners: Any, losers: Any, margins: Any, rounds: Any, tolerance: Any
+) -> Callable[..., Any]:
+    """Overload `jointly`: leave cycles of comparisons to plain Python."""
+
+    def nothing(
+        means: Any, variances: Any, winners: Any, losers: Any, margins: Any, rounds: Any, tolerance: Any
+    ) -> Any:
+        return means, variances, False
+
+    return nothing
+
+
 def _thurstone_hurdle(before, race, p, after):
     settings = thurstone_hurdle.HurdleParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
     finish: Any = np.empty(before.shape)
@@ -168,12 +193,18 @@ def _thurstone(before, race, p, after):
     return thurstone.update(before, race, settings, after)
 
 
+def _trueskill(before, race, p, after):
+    settings = trueskill.TrueSkillParameters(p[0], p[1], p[2], p[3])
+    return trueskill.update(before, race, settings, after)
+
+
 _RATE: dict[str, Callable[..., Any]] = {
     "plackett-luce": _plackett_luce,
     "plackett-luce-hurdle": _plackett_luce_hurdle,
     "thurstone": _thurstone,
     "thurstone-filter": _thurstone_filter,
     "thurstone-hurdle": _thurstone_hurdle,
+    "trueskill": _trueskill,
 }
 """For each model, a function that rates one race with the settings p."""
 for _function in _RATE.values():

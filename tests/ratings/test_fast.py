@@ -19,7 +19,7 @@ from racebot.ratings.registry import MODELS
 
 pytestmark = pytest.mark.skipif(not fast.AVAILABLE, reason="needs the extra racebot[fast]")
 
-LEVELS = np.linspace(-0.5, 2.0, 17)
+LEVELS = np.linspace(0.5, 2.0, 17)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plackett-luce": ("initial_rating", {}),
     "plackett-luce, reversed": ("initial_rating", {"orientation": "reversed"}),
@@ -29,6 +29,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "thurstone": ("dummy", {}),
     "thurstone, weighted": ("initial_rating", {"dummy": None, "weight": 0.7, "floor": None}),
     "thurstone-filter": ("level", {"spare_finishers": True}),
+    "trueskill": ("sigma", {}),
+    "trueskill, tie": ("sigma", {"unfinished": "tie"}),
     "thurstone-hurdle": ("level", {"yearly_drift": 0.5}),
 }
 """For each variant: the parameter that the sweep varies, and the other parameters."""

@@ -24,11 +24,9 @@ A race in which all entrants tie is not rated, since it has no order to learn fr
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -36,17 +34,11 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
-from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.broadcast import start_state
+from racebot.races.outcome import IntArray
+from racebot.ratings.broadcast import stack_parameters, start_state
+from racebot.ratings.kernel import Columns, KernelModel, KernelRace, best_first
 from racebot.ratings.model import FloatArray, Number, to_points
-from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS, Arithmetic, Value
-from racebot.ratings.numerics.expectation_propagation import (
-    Evidence,
-    PairComparison,
-    along_chain,
-    jointly,
-    through_layers,
-)
+from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers
 from racebot.ratings.parameters import parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
 
@@ -57,54 +49,119 @@ _TOLERANCE = 1e-10
 """In standard deviations. Small enough that a candidate's result does not depend on the others."""
 
 
-class _Settings(NamedTuple):
-    """The parameters of the update, each a float or an array of shape [candidates].
+class TrueSkillParameters(NamedTuple):
+    """The parameters of `update`.
 
     Attributes:
         noise: β².
         drift: τ².
         margin: draw margin of a single player. It grows with the square root of the number of players
             compared (section 4.1).
+        tie: 1 if the members of a group drew, 0 if they are not compared.
     """
 
-    noise: Value
-    drift: Value
-    margin: Value
+    noise: float
+    drift: float
+    margin: float
+    tie: float
 
 
-class _Units(NamedTuple):
-    """The players or teams to compare, best first.
+def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, after: Columns) -> bool:
+    """Rate one race.
 
-    Attributes:
-        members: entrants in each unit.
-        group: group of each unit.
+    Args:
+        before: means and uncertainties of the entrants.
+        race: the outcome.
+        settings: the parameters.
+        after: output, the columns after the race.
+
+    Returns:
+        False if compiled code cannot rate this race. Plain Python always returns True.
     """
+    mu, sigma = before[0], before[1]
+    number, sizes, groups = units(race)
+    skill = [0.0 for _ in number]
+    means, variances = [0.0 for _ in sizes], [0.0 for _ in sizes]
+    for i in range(len(number)):
+        skill[i] = sigma[i] * sigma[i] + settings.drift
+        means[number[i]] += mu[i]
+        variances[number[i]] += skill[i]
+    for k in range(len(sizes)):
+        variances[k] += sizes[k] * settings.noise
+    precision, pull, sound = evidence(means, variances, sizes, groups, settings.margin, settings.tie > 0.0)
+    if not sound:
+        return False
+    for i in range(len(number)):
+        k = number[i]
+        gain = skill[i] * (1.0 / (1.0 + precision[k] * variances[k]))
+        after[0][i] = mu[i] + gain * pull[k]
+        after[1][i] = math.sqrt(skill[i] * (1.0 - gain * precision[k]))
+    return True
 
-    members: list[list[int]]
-    group: list[int]
 
-    @classmethod
-    def of(cls, outcome: Outcome) -> _Units:
-        group = outcome.group.tolist()
-        if outcome.team is None:
-            order = sorted(range(len(group)), key=group.__getitem__)
-            return cls([[i] for i in order], [group[i] for i in order])
-        teams = defaultdict(list)
-        for entrant, team in enumerate(outcome.team.tolist()):
-            teams[team].append(entrant)
-        members = sorted(teams.values(), key=lambda team: group[team[0]])
-        return cls(members, [group[team[0]] for team in members])
+def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
+    """Return each entrant's unit (player or team), and each unit's size and group. Units are best first."""
+    if len(race.team) == 0:
+        number = [0 for _ in race.group]
+        order = best_first(race.group)
+        for k in range(len(order)):
+            number[order[k]] = k
+        return number, [1 for _ in order], [race.group[i] for i in order]
+    index = [0 for _ in race.group]
+    firsts = [0 for _ in range(0)]
+    for i in range(len(index)):
+        k = 0
+        while k < len(firsts) and race.team[firsts[k]] != race.team[i]:
+            k += 1
+        if k == len(firsts):
+            firsts.append(i)
+        index[i] = k
+    order = best_first([race.group[i] for i in firsts])
+    rank = [0 for _ in order]
+    for k in range(len(order)):
+        rank[order[k]] = k
+    number = [rank[k] for k in index]
+    sizes = [0 for _ in order]
+    for k in number:
+        sizes[k] += 1
+    return number, sizes, [race.group[firsts[k]] for k in order]
 
-    def layers(self) -> list[list[int]]:
-        """Return the indices of the units in each group, best first."""
-        layers = defaultdict(list)
-        for unit, group in enumerate(self.group):
-            layers[group].append(unit)
-        return list(layers.values())
+
+def evidence(
+    means: list[float],
+    variances: list[float],
+    sizes: list[int],
+    groups: list[int],
+    margin: float,
+    tie: bool,
+) -> tuple[list[float], list[float], bool]:
+    """Compare units, best first, and return the evidence, and False if compiled code cannot."""
+    count = len(groups)
+    starts = [k for k in range(count) if k == 0 or groups[k] != groups[k - 1]]
+    if tie or len(starts) == count:
+        margins = [math.sqrt(sizes[k] + sizes[k + 1]) * margin for k in range(count - 1)]
+        drawn = [groups[k] == groups[k + 1] for k in range(count - 1)]
+        rounds = _SITE_ROUNDS if tie else _ROUNDS
+        precision, pull = along_chain(means, variances, margins, drawn, rounds, _TOLERANCE)
+        return precision, pull, True
+    starts.append(count)
+    winners, losers = [0 for _ in range(0)], [0 for _ in range(0)]
+    layers = [0]
+    for layer in range(len(starts) - 2):
+        for a in range(starts[layer], starts[layer + 1]):
+            for b in range(starts[layer + 1], starts[layer + 2]):
+                winners.append(a)
+                losers.append(b)
+        layers.append(len(winners))
+    margins = [math.sqrt(sizes[winners[k]] + sizes[losers[k]]) * margin for k in range(len(winners))]
+    if len(winners) > count - 1:
+        return jointly(means, variances, winners, losers, margins, _ROUNDS, _TOLERANCE)
+    precision, pull = through_layers(means, variances, winners, losers, margins, layers, _ROUNDS, _TOLERANCE)
+    return precision, pull, True
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrueSkill:
+class TrueSkill(KernelModel):
     """TrueSkill. Except for `unfinished`, the defaults are those of the source and of racetime.gg.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
@@ -148,21 +205,17 @@ class TrueSkill:
     def initial(self) -> FloatArray:
         return start_state(self, self.mu, self.sigma)
 
-    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        if not outcome.rateable:
-            return states.copy()
-        settings = self._settings
-        if states.ndim == 2 and all(isinstance(setting, float) for setting in settings):
-            # For one race and one parameter set, plain floats are faster than arrays.
-            mu, sigma = states.T.tolist()
-            return np.array(self._updated(mu, sigma, outcome, settings, FLOATS)).T
-        leading = states.shape[:-2]
-        shape = np.broadcast_shapes(leading, *(_aligned(setting, len(leading)).shape for setting in settings))
-        flat = _Settings(*(np.broadcast_to(_aligned(s, len(shape)), shape).ravel() for s in settings))
-        by_column = np.broadcast_to(states, (*shape, outcome.size, 2)).reshape(-1, outcome.size, 2).T
-        mu, sigma = (list(np.ascontiguousarray(column)) for column in by_column)
-        updated = self._updated(mu, sigma, outcome, flat, ARRAYS)
-        return np.array(updated).T.reshape(*shape, outcome.size, 2)
+    @cached_property
+    def settings(self) -> FloatArray:
+        margin = scipy.special.ndtri((np.asarray(self.draw_probability) + 1.0) / 2.0) * self.beta
+        return stack_parameters(
+            (np.square(self.beta), np.square(self.tau), margin, float(self.unfinished == "tie"))
+        )
+
+    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
+        after = [column.copy() for column in before]
+        update(before, race, TrueSkillParameters(*settings), after)
+        return after
 
     def rating(self, states: FloatArray) -> FloatArray:
         mu, sigma = states[..., 0], states[..., 1]
@@ -224,71 +277,6 @@ class TrueSkill:
         )
         quality: FloatArray = np.exp(0.5 * logarithm)
         return quality
-
-    @cached_property
-    def _settings(self) -> _Settings:
-        margin = scipy.special.ndtri((np.asarray(self.draw_probability) + 1.0) / 2.0) * self.beta
-        values = (np.square(self.beta), np.square(self.tau), margin)
-        return _Settings(*(float(value) if np.ndim(value) == 0 else value for value in values))
-
-    def _updated(
-        self,
-        mu: Sequence[Value],
-        sigma: Sequence[Value],
-        outcome: Outcome,
-        settings: _Settings,
-        arithmetic: Arithmetic,
-    ) -> tuple[list[Value], list[Value]]:
-        """Return each entrant's mean and uncertainty after the race, as floats or arrays over candidates."""
-        skill = [s * s + settings.drift for s in sigma]
-        units = _Units.of(outcome)
-        means = [sum([mu[i] for i in unit]) for unit in units.members]
-        variances = [sum([skill[i] for i in unit]) + len(unit) * settings.noise for unit in units.members]
-        new_mu, new_sigma = list(mu), list(sigma)
-        evidence = self._evidence(units, means, variances, settings.margin, arithmetic)
-        for unit, variance, (precision, pull) in zip(units.members, variances, evidence, strict=True):
-            scale = 1.0 / (1.0 + precision * variance)
-            for i in unit:
-                gain = skill[i] * scale
-                new_mu[i] = mu[i] + gain * pull
-                new_sigma[i] = arithmetic.sqrt(skill[i] * (1.0 - gain * precision))
-        return new_mu, new_sigma
-
-    def _evidence(
-        self,
-        units: _Units,
-        means: Sequence[Value],
-        variances: Sequence[Value],
-        margin: Value,
-        arithmetic: Arithmetic,
-    ) -> list[Evidence]:
-        members, group = units
-
-        def margin_between(a: int, b: int) -> Value:
-            return math.sqrt(len(members[a]) + len(members[b])) * margin
-
-        layers = units.layers()
-        tie = self.unfinished == "tie"
-        if tie or len(layers) == len(group):
-            return along_chain(
-                means,
-                variances,
-                [margin_between(i, i + 1) for i in range(len(group) - 1)],
-                [a == b for a, b in pairwise(group)],
-                arithmetic,
-                rounds=_SITE_ROUNDS if tie else _ROUNDS,
-                tolerance=_TOLERANCE,
-            )
-        comparisons = [
-            [PairComparison(a, b, margin_between(a, b)) for a in better for b in worse]
-            for better, worse in pairwise(layers)
-        ]
-        flat = [comparison for layer in comparisons for comparison in layer]
-        if len(flat) == len(group) - 1:
-            return through_layers(
-                means, variances, comparisons, arithmetic, rounds=_ROUNDS, tolerance=_TOLERANCE
-            )
-        return jointly(means, variances, flat, rounds=_ROUNDS, tolerance=_TOLERANCE)
 
 
 def _aligned(parameter: Number, axes: int) -> FloatArray:

@@ -15,8 +15,6 @@ mean m + s·V and variance v·(1 − W), and row 3 of table 1 simplifies to the 
 
 which neither underflow nor overflow, however expected or surprising the comparison was.
 
-All functions accept floats, or arrays with one value per candidate of a sweep (see `arithmetic`).
-
 There are three schedules: `along_chain` for units in a row, as in the source; `through_layers` for
 comparisons that form a tree; and `jointly` for comparisons with cycles, where messages between single units
 would count the same evidence repeatedly.
@@ -25,48 +23,35 @@ would count the same evidence repeatedly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from math import inf, sqrt
 
 import numpy as np
+import scipy
 
-from racebot.ratings.numerics.arithmetic import Arithmetic, Value, win_array
+from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics.truncated_normal import ROOT_HALF, ROOT_TWO_OVER_PI, draw, win
 
 _STEP = 0.7
 """Damping in `jointly`. Without it, comparisons that share units overshoot."""
 _SHARPEST = 1e-6
 """Least share of the prior variance that `jointly` leaves to a difference, to keep precisions finite."""
 
+Evidence = tuple[list[float], list[float]]
+"""The evidence from the comparisons about each unit's performance, relative to its prior mean.
 
-class Evidence(NamedTuple):
-    """The evidence from the comparisons about one unit's performance, relative to its prior mean.
-
-    Attributes:
-        precision: precision of the Gaussian likelihood, ≥ 0 up to rounding.
-        pull: precision times (likelihood mean − prior mean); positive if the unit did better than expected.
-    """
-
-    precision: Value
-    pull: Value
-
-
-class PairComparison(NamedTuple):
-    """Unit `winner` was better than unit `loser` by more than `margin`."""
-
-    winner: int
-    loser: int
-    margin: Value
+First the precision of the Gaussian likelihood, ≥ 0 up to rounding. Then the pull: precision times (likelihood
+mean − prior mean), positive if the unit did better than expected.
+"""
 
 
 def along_chain(
-    means: Sequence[Value],
-    variances: Sequence[Value],
-    margins: Sequence[Value],
+    means: Sequence[float],
+    variances: Sequence[float],
+    margins: Sequence[float],
     drawn: Sequence[bool],
-    arithmetic: Arithmetic,
-    *,
     rounds: int,
     tolerance: float,
-) -> list[Evidence]:
+) -> Evidence:
     """Return the evidence for units in a row, each compared with the next.
 
     The schedule is that of the source (figure 1): forward from the first comparison to the last but one, then
@@ -77,18 +62,16 @@ def along_chain(
         variances: v_i > 0.
         margins: margins of the n − 1 comparisons, ≥ 0.
         drawn: True for each comparison that is a draw rather than a win of the earlier unit.
-        arithmetic: operations on floats or arrays, to match the other arguments.
         rounds: most forward and backward passes.
         tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
-    sqrt = arithmetic.sqrt
-    corrections = [arithmetic.draw if tie else arithmetic.win for tie in drawn]
-    last = len(margins) - 1
+    size = len(means)
+    last = size - 2
     # Cavities toward the next comparison, with all messages from before it, and toward the previous one.
-    front_mean, front_variance = list(means), list(variances)
-    back_mean, back_variance = list(means), list(variances)
+    front_mean, front_variance = [m for m in means], [v for v in variances]  # noqa: C416 - for Numba
+    back_mean, back_variance = [m for m in means], [v for v in variances]  # noqa: C416 - for Numba
     first = final = (0.0, 1.0, 0.0, 0.0)
-    differences: list[Value] = []
+    differences = [inf for _ in margins]
     for _ in range(rounds):
         ma, va = means[0], variances[0]
         for i in range(last):
@@ -96,33 +79,35 @@ def along_chain(
             mb, vb = back_mean[j], back_variance[j]
             m, v = ma - mb, va + vb
             s = sqrt(v)
-            correction, w = corrections[i](m / s, margins[i] / s)
+            correction, w = draw(m / s, margins[i] / s) if drawn[i] else win(m / s, margins[i] / s)
             shift = s * correction
             if i == 0:
-                first = m, v, shift, w
+                first = (m, v, shift, w)
             m0, v0 = means[j], variances[j]
             d = v - vb * w
             scale = 1.0 / (d + v0 * w)
             ma = front_mean[j] = (m0 * d + v0 * (mb * w - shift)) * scale
             va = front_variance[j] = v0 * d * scale
-        previous, differences = differences, []
-        mb, vb = means[-1], variances[-1]
+        settled = True
+        mb, vb = means[last + 1], variances[last + 1]
         for i in range(last, 0 if last else -1, -1):
             ma, va = front_mean[i], front_variance[i]
             m, v = ma - mb, va + vb
             s = sqrt(v)
             t = m / s
-            correction, w = corrections[i](t, margins[i] / s)
+            correction, w = draw(t, margins[i] / s) if drawn[i] else win(t, margins[i] / s)
             shift = s * correction
             if i == last:
-                final = m, v, shift, w
+                final = (m, v, shift, w)
             m0, v0 = means[i], variances[i]
             d = v - va * w
             scale = 1.0 / (d + v0 * w)
             mb = back_mean[i] = (m0 * d + v0 * (ma * w + shift)) * scale
             vb = back_variance[i] = v0 * d * scale
-            differences.append(t)
-        if last == 0 or (previous and arithmetic.largest_change(differences, previous) <= tolerance):
+            if not -tolerance <= t - differences[i] <= tolerance:
+                settled = False
+            differences[i] = t
+        if last == 0 or settled:
             break
     # Update the ends last, with the latest messages from the others.
     if last == 0:
@@ -133,27 +118,30 @@ def along_chain(
     back_mean[0] = (means[0] * d + variances[0] * ((m + back_mean[1]) * w + shift)) * scale
     back_variance[0] = variances[0] * d * scale
     m, v, shift, w = final
-    d = v * (1.0 - w) + front_variance[-2] * w
-    scale = 1.0 / (d + variances[-1] * w)
-    front_mean[-1] = (means[-1] * d + variances[-1] * ((front_mean[-2] - m) * w - shift)) * scale
-    front_variance[-1] = variances[-1] * d * scale
-    return [
-        Evidence(1.0 / fv + 1.0 / bv - 2.0 / v0, (fm - m0) / fv + (bm - m0) / bv)
-        for m0, v0, fm, fv, bm, bv in zip(
-            means, variances, front_mean, front_variance, back_mean, back_variance, strict=True
-        )
-    ]
+    d = v * (1.0 - w) + front_variance[last] * w
+    scale = 1.0 / (d + variances[last + 1] * w)
+    front_mean[last + 1] = (
+        means[last + 1] * d + variances[last + 1] * ((front_mean[last] - m) * w - shift)
+    ) * scale
+    front_variance[last + 1] = variances[last + 1] * d * scale
+    precision, pull = [0.0 for _ in means], [0.0 for _ in means]
+    for i in range(size):
+        m0, fv, bv = means[i], front_variance[i], back_variance[i]
+        precision[i] = 1.0 / fv + 1.0 / bv - 2.0 / variances[i]
+        pull[i] = (front_mean[i] - m0) / fv + (back_mean[i] - m0) / bv
+    return precision, pull
 
 
 def through_layers(
-    means: Sequence[Value],
-    variances: Sequence[Value],
-    layers: Sequence[Sequence[PairComparison]],
-    arithmetic: Arithmetic,
-    *,
+    means: Sequence[float],
+    variances: Sequence[float],
+    winners: Sequence[int],
+    losers: Sequence[int],
+    margins: Sequence[float],
+    starts: Sequence[int],
     rounds: int,
     tolerance: float,
-) -> list[Evidence]:
+) -> Evidence:
     """Return the evidence from wins that form a tree, updating all comparisons of a layer at once.
 
     Passes go through the layers forward and backward until convergence. Within a layer, each comparison uses
@@ -162,82 +150,96 @@ def through_layers(
     Args:
         means: m_i of the n units.
         variances: v_i > 0.
-        layers: n − 1 comparisons. Each unit is in at most two neighbouring layers.
-        arithmetic: operations on floats or arrays, to match the other arguments.
+        winners: the better unit of each of the n − 1 comparisons. Each unit is in at most two neighbouring
+            layers.
+        losers: the other unit of each comparison.
+        margins: margins of the comparisons, ≥ 0.
+        starts: first comparison of each layer, followed by n − 1.
         rounds: most forward and backward passes.
         tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
-    sqrt, win = arithmetic.sqrt, arithmetic.win
+    size, layers = len(means), len(starts) - 1
     precision = [1.0 / v for v in variances]
-    weighted = [m / v for m, v in zip(means, variances, strict=True)]
+    weighted = [means[i] / variances[i] for i in range(size)]
     # The messages of each comparison to winner and loser: precision, and mean times precision.
-    messages: list[list[tuple[Value, Value, Value, Value]]]
-    messages = [[(0.0, 0.0, 0.0, 0.0) for _ in layer] for layer in layers]
-    differences: list[list[Value]] = [[] for _ in layers]
-    there_and_back = [*range(len(layers)), *range(len(layers) - 2, -1, -1)]
-    previous: list[Value] = []
+    nothing = [0.0 for _ in winners]
+    pa, wa, pb, wb = nothing.copy(), nothing.copy(), nothing.copy(), nothing.copy()
+    new_pa, new_wa, new_pb, new_wb = nothing.copy(), nothing.copy(), nothing.copy(), nothing.copy()
+    differences = [inf for _ in winners]
+    previous = [inf for _ in winners]
     for _ in range(rounds):
-        for k in there_and_back:
-            said = []
-            differences[k] = []
-            for (a, b, margin), (pa, wa, pb, wb) in zip(layers[k], messages[k], strict=True):
-                va, vb = 1.0 / (precision[a] - pa), 1.0 / (precision[b] - pb)
-                ma, mb = (weighted[a] - wa) * va, (weighted[b] - wb) * vb
+        for turn in range(2 * layers - 1):
+            layer = turn if turn < layers else 2 * layers - 2 - turn
+            for k in range(starts[layer], starts[layer + 1]):
+                a, b = winners[k], losers[k]
+                va, vb = 1.0 / (precision[a] - pa[k]), 1.0 / (precision[b] - pb[k])
+                ma, mb = (weighted[a] - wa[k]) * va, (weighted[b] - wb[k]) * vb
                 v = va + vb
                 s = sqrt(v)
                 t = (ma - mb) / s
-                correction, w = win(t, margin / s)
+                correction, w = win(t, margins[k] / s)
                 shift = s * correction
                 to_a, to_b = 1.0 / (v - va * w), 1.0 / (v - vb * w)
-                said.append((w * to_a, (ma * w + shift) * to_a, w * to_b, (mb * w - shift) * to_b))
-                differences[k].append(t)
-            for (a, b, _), old, new in zip(layers[k], messages[k], said, strict=True):
-                precision[a] = precision[a] + (new[0] - old[0])
-                weighted[a] = weighted[a] + (new[1] - old[1])
-                precision[b] = precision[b] + (new[2] - old[2])
-                weighted[b] = weighted[b] + (new[3] - old[3])
-            messages[k] = said
-        current = [t for layer in differences for t in layer]
-        if len(current) == 1 or (previous and arithmetic.largest_change(current, previous) <= tolerance):
+                new_pa[k], new_wa[k] = w * to_a, (ma * w + shift) * to_a
+                new_pb[k], new_wb[k] = w * to_b, (mb * w - shift) * to_b
+                differences[k] = t
+            for k in range(starts[layer], starts[layer + 1]):
+                a, b = winners[k], losers[k]
+                precision[a] = precision[a] + (new_pa[k] - pa[k])
+                weighted[a] = weighted[a] + (new_wa[k] - wa[k])
+                precision[b] = precision[b] + (new_pb[k] - pb[k])
+                weighted[b] = weighted[b] + (new_wb[k] - wb[k])
+                pa[k], wa[k], pb[k], wb[k] = new_pa[k], new_wa[k], new_pb[k], new_wb[k]
+        settled = True
+        for k in range(len(winners)):
+            if not -tolerance <= differences[k] - previous[k] <= tolerance:
+                settled = False
+            previous[k] = differences[k]
+        if len(winners) == 1 or settled:
             break
-        previous = current
-    return [
-        Evidence(p - 1.0 / v, w - m * p)
-        for m, v, p, w in zip(means, variances, precision, weighted, strict=True)
-    ]
+    pull = [0.0 for _ in means]
+    for i in range(size):
+        pull[i] = weighted[i] - means[i] * precision[i]
+        precision[i] = precision[i] - 1.0 / variances[i]
+    return precision, pull
 
 
 def jointly(
-    means: Sequence[Value],
-    variances: Sequence[Value],
-    comparisons: Sequence[PairComparison],
-    *,
+    means: Sequence[float],
+    variances: Sequence[float],
+    winners: Sequence[int],
+    losers: Sequence[int],
+    margins: Sequence[float],
     rounds: int,
     tolerance: float,
-) -> list[Evidence]:
+) -> tuple[list[float], list[float], bool]:
     """Return the evidence from any set of wins, including cycles, updating all comparisons at once.
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
     result is that of `through_layers`. It does not depend on the listing order.
 
     Args:
-        means: m_i of the n units, floats or arrays of shape [candidates].
+        means: m_i of the n units.
         variances: v_i > 0.
-        comparisons: the wins.
+        winners: the better unit of each comparison.
+        losers: the other unit of each comparison.
+        margins: margins of the comparisons, ≥ 0.
         rounds: most rounds.
         tolerance: stop when no difference changes by more standard deviations than this in a round.
+
+    Returns:
+        The evidence, and True. Not compiled.
     """
-    prior_mean, prior_variance = np.stack(means, axis=-1), np.stack(variances, axis=-1)
-    margins = np.stack([np.broadcast_to(c.margin, prior_mean.shape[:-1]) for c in comparisons], axis=-1)
-    signs = np.zeros((len(comparisons), len(means)))
-    for row, comparison in zip(signs, comparisons, strict=True):
-        row[comparison.winner], row[comparison.loser] = 1.0, -1.0
+    prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
+    signs = np.zeros((len(winners), len(means)))
+    for row, winner, loser in zip(signs, winners, losers, strict=True):
+        row[winner], row[loser] = 1.0, -1.0
     # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
     expected = prior_mean @ signs.T
     prior_precision = np.eye(len(means)) / prior_variance[..., np.newaxis]
     narrowest = _SHARPEST * (prior_variance @ np.abs(signs.T))
     precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
-    previous: Value = np.inf
+    previous = np.full_like(expected, np.inf)
     for _ in range(rounds):
         covariance = np.linalg.inv(prior_precision + (signs.T * precision[..., np.newaxis, :]) @ signs)
         deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
@@ -247,15 +249,20 @@ def jointly(
         m = (expected + deviation @ signs.T - spread * weighted) / (1.0 - spread * precision)
         s = np.sqrt(v)
         t = m / s
-        correction, w = win_array(t, margins / s)
+        correction, w = wins(t, margin / s)
         kept = np.maximum(v * (1.0 - w), narrowest)
         precision = precision + _STEP * (w / kept - precision)
         weighted = weighted + _STEP * ((m * w + s * correction) / kept - weighted)
         if np.max(np.abs(t - previous)) <= tolerance:
             break
         previous = t
-    variance = np.diagonal(covariance, axis1=-2, axis2=-1)
-    return [
-        Evidence(1.0 / variance[..., i] - 1.0 / prior_variance[..., i], deviation[..., i] / variance[..., i])
-        for i in range(len(means))
-    ]
+    variance = np.diagonal(covariance)
+    return (1.0 / variance - 1.0 / prior_variance).tolist(), (deviation / variance).tolist(), True
+
+
+def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return V and W of several wins; see `truncated_normal.win`."""
+    x = t - margin
+    v = ROOT_TWO_OVER_PI / scipy.special.erfcx(-ROOT_HALF * x)
+    # The bound only matters beyond thousands of standard deviations, where V + x has no digits left.
+    return v, np.minimum(np.maximum(v * (v + x), 0.0), 1.0)

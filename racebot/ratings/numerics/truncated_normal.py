@@ -12,11 +12,11 @@ uses Mills' ratio R(z) = Φ(−z)/φ(z), which does not.
 
 from __future__ import annotations
 
-import math
+from math import copysign, erfc, exp, expm1, pi, sqrt
 
-ROOT_HALF = math.sqrt(0.5)
-ROOT_HALF_PI = math.sqrt(math.pi / 2)
-ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+ROOT_HALF = sqrt(0.5)
+ROOT_HALF_PI = sqrt(pi / 2)
+ROOT_TWO_OVER_PI = sqrt(2 / pi)
 _TAIL = 35.0
 """Switch to asymptotic series here, before erfc underflows. W is accurate to 1e-9."""
 POINT = 1e-6
@@ -27,7 +27,7 @@ def win(t: float, margin: float) -> tuple[float, float]:
     """Return V and W of the event X > margin, for X ~ N(t, 1)."""
     x = t - margin
     if x > -_TAIL:
-        v = ROOT_TWO_OVER_PI * math.exp(-0.5 * x * x) / math.erfc(-ROOT_HALF * x)
+        v = ROOT_TWO_OVER_PI * exp(-0.5 * x * x) / erfc(-ROOT_HALF * x)
         return v, v * (v + x)
     # V + x has a separate series, since the sum would lose all digits and W could exceed 1.
     beyond = -1.0 / x
@@ -46,21 +46,21 @@ def draw(t: float, margin: float) -> tuple[float, float]:
     if near > _TAIL:
         return 0.0, 0.0
     # φ(far) / φ(near); the mass between them is φ(near)·(R(−near) − ratio·R(far)).
-    ratio = math.exp(-2.0 * margin * distance)
+    ratio = exp(-2.0 * margin * distance)
     mass = mills(-near) - ratio * mills(far)
-    v = math.expm1(-2.0 * margin * distance) / mass
+    v = expm1(-2.0 * margin * distance) / mass
     w = v * v + (near + far * ratio) / mass
-    return math.copysign(v, -t), min(max(w, 0.0), 1.0)
+    return copysign(v, -t), min(max(w, 0.0), 1.0)
 
 
 def normal_cdf(x: float) -> float:
     """Return Φ(x)."""
-    return 0.5 * math.erfc(-ROOT_HALF * x)
+    return 0.5 * erfc(-ROOT_HALF * x)
 
 
 def mills(z: float) -> float:
     """Return Mills' ratio Φ(−z)/φ(z), for z ≥ −35."""
     if z < _TAIL:
-        return ROOT_HALF_PI * math.exp(0.5 * z * z) * math.erfc(ROOT_HALF * z)
+        return ROOT_HALF_PI * exp(0.5 * z * z) * erfc(ROOT_HALF * z)
     square = 1.0 / (z * z)
     return (1.0 - square * (1.0 - square * (3.0 - square * (15.0 - square * 105.0)))) / z

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from racebot.ratings.numerics.arithmetic import ARRAYS, FLOATS
-from racebot.ratings.numerics.expectation_propagation import (
-    Evidence,
-    PairComparison,
-    along_chain,
-    jointly,
-    through_layers,
-)
+from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers, wins
+from racebot.ratings.numerics.truncated_normal import win
 
 EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
+Comparisons = list[tuple[int, int, float]]
+"""Winner, loser and margin of each comparison."""
 
 
-def posterior(evidence: Evidence, mean: float, variance: float) -> tuple[float, float]:
-    """Mean and variance of a performance given the evidence."""
-    scale = 1 / (1 + evidence.precision * variance)
-    return mean + variance * scale * evidence.pull, variance * scale
+def by_layers(means, variances, layers: list[Comparisons], **effort: Any) -> Any:
+    """Return precision and pull of each unit, for comparisons in layers."""
+    starts = np.cumsum([0, *(len(layer) for layer in layers)]).tolist()
+    winners, losers, margins = (list(c) for c in zip(*itertools.chain(*layers), strict=True))
+    return through_layers(means, variances, winners, losers, margins, starts, **effort)
+
+
+def at_once(means, variances, comparisons: Comparisons, **effort: Any) -> Any:
+    """Return precision and pull of each unit, for comparisons that are updated together."""
+    winners, losers, margins = (list(c) for c in zip(*comparisons, strict=True))
+    return jointly(means, variances, winners, losers, margins, **effort)[:2]
+
+
+def posteriors(evidence: Any, means, variances) -> np.ndarray:
+    """Return mean and variance of each performance, given the evidence: shape [2, n]."""
+    precision, pull = np.array(evidence)
+    scale = 1 / (1 + precision * np.array(variances))
+    return np.array([means + np.array(variances) * scale * pull, variances * scale])
 
 
 def sampled(means, variances, comparisons, *, size=2_000_000):
@@ -35,21 +47,23 @@ def sampled(means, variances, comparisons, *, size=2_000_000):
 
 
 def everyone(better, worse, margin=0.0):
-    return [PairComparison(a, b, margin) for a in better for b in worse]
+    return [(a, b, margin) for a in better for b in worse]
 
 
 def test_one_win_is_exact() -> None:
     # Half normal: from two equal units of variance 1, each moves by √(2/π)/√2 and keeps 1 − 1/π.
-    (winner, loser) = along_chain([3.0, 3.0], [1.0, 1.0], [0.0], [False], FLOATS, **EXACT)
-    assert posterior(winner, 3.0, 1.0) == pytest.approx((3 + 1 / math.sqrt(math.pi), 1 - 1 / math.pi))
-    assert posterior(loser, 3.0, 1.0) == pytest.approx((3 - 1 / math.sqrt(math.pi), 1 - 1 / math.pi))
+    evidence = along_chain([3.0, 3.0], [1.0, 1.0], [0.0], [False], **EXACT)
+    mean, variance = posteriors(evidence, [3.0, 3.0], [1.0, 1.0])
+    assert mean == pytest.approx([3 + 1 / math.sqrt(math.pi), 3 - 1 / math.sqrt(math.pi)])
+    assert variance == pytest.approx([1 - 1 / math.pi] * 2)
 
 
 def test_a_draw_without_margin_makes_two_units_one() -> None:
     # Two measurements of one number, weighted by precision.
-    (first, second) = along_chain([1.0, 4.0], [1.0, 2.0], [0.0], [True], FLOATS, **EXACT)
-    assert posterior(first, 1.0, 1.0) == pytest.approx((2.0, 2 / 3))
-    assert posterior(second, 4.0, 2.0) == pytest.approx((2.0, 2 / 3))
+    evidence = along_chain([1.0, 4.0], [1.0, 2.0], [0.0], [True], **EXACT)
+    mean, variance = posteriors(evidence, [1.0, 4.0], [1.0, 2.0])
+    assert mean == pytest.approx([2.0, 2.0])
+    assert variance == pytest.approx([2 / 3, 2 / 3])
 
 
 @pytest.mark.parametrize(
@@ -65,13 +79,13 @@ def test_a_draw_without_margin_makes_two_units_one() -> None:
 def test_trees_come_near_the_truth_by_either_schedule(comparisons) -> None:
     means, variances = [1.0, 0.5, 0.8, 0.0], [1.0, 2.0, 1.5, 1.0]
     flat = [comparison for layer in comparisons for comparison in layer]
-    by_layer = through_layers(means, variances, comparisons, FLOATS, **EXACT)
-    jointly_found = jointly(means, variances, flat, **EXACT)
+    by_layer = by_layers(means, variances, comparisons, **EXACT)
+    jointly_found = at_once(means, variances, flat, **EXACT)
     np.testing.assert_allclose(by_layer, jointly_found, rtol=1e-7, atol=1e-8)
     true_mean, true_variance = sampled(means, variances, flat)
-    found = [posterior(*row) for row in zip(by_layer, means, variances, strict=True)]
-    np.testing.assert_allclose(np.transpose(found)[0], true_mean, atol=0.03)
-    np.testing.assert_allclose(np.transpose(found)[1], true_variance, rtol=0.05)
+    mean, variance = posteriors(by_layer, means, variances)
+    np.testing.assert_allclose(mean, true_mean, atol=0.03)
+    np.testing.assert_allclose(variance, true_variance, rtol=0.05)
 
 
 @pytest.mark.parametrize(
@@ -83,24 +97,21 @@ def test_trees_come_near_the_truth_by_either_schedule(comparisons) -> None:
 )
 def test_circles_count_no_evidence_twice(comparisons) -> None:
     means, variances = [1.0, 0.5, 0.8, 0.0], [1.0, 2.0, 1.5, 1.0]
-    found = [
-        posterior(*row)
-        for row in zip(jointly(means, variances, comparisons, **EXACT), means, variances, strict=True)
-    ]
+    mean, variance = posteriors(at_once(means, variances, comparisons, **EXACT), means, variances)
     true_mean, true_variance = sampled(means, variances, comparisons)
-    np.testing.assert_allclose(np.transpose(found)[0], true_mean, atol=0.04)
-    np.testing.assert_allclose(np.transpose(found)[1], true_variance, rtol=0.08)
+    np.testing.assert_allclose(mean, true_mean, atol=0.04)
+    np.testing.assert_allclose(variance, true_variance, rtol=0.08)
 
 
 def test_a_row_is_a_row_by_every_schedule() -> None:
     rng = np.random.default_rng(3)
     means, variances = rng.normal(25, 8, 12).tolist(), rng.uniform(2, 90, 12).tolist()
     margins = rng.uniform(0, 1, 11).tolist()
-    row = [PairComparison(i, i + 1, margin) for i, margin in enumerate(margins)]
-    chain = along_chain(means, variances, margins, [False] * 11, FLOATS, **EXACT)
-    layers = through_layers(means, variances, [[c] for c in row], FLOATS, **EXACT)
+    row = [(i, i + 1, margin) for i, margin in enumerate(margins)]
+    chain = along_chain(means, variances, margins, [False] * 11, **EXACT)
+    layers = by_layers(means, variances, [[c] for c in row], **EXACT)
     np.testing.assert_allclose(chain, layers, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(chain, jointly(means, variances, row, **EXACT), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(chain, at_once(means, variances, row, **EXACT), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("finishers", [1, 3, 20])
@@ -112,45 +123,35 @@ def test_layers_settle_whatever_the_surprise(finishers: int, unfinished: int, sp
     means, variances = rng.normal(0, spread, n).tolist(), np.exp(rng.uniform(0, 5, n)).tolist()
     layers = [everyone([i], [i + 1], 0.7) for i in range(finishers - 1)]
     layers.append(everyone([finishers - 1], range(finishers, n), 0.7))
-    settled = through_layers(means, variances, layers, FLOATS, rounds=200, tolerance=1e-6)
-    more = through_layers(means, variances, layers, FLOATS, rounds=1000, tolerance=1e-9)
-    for short, long, mean, variance in zip(settled, more, means, variances, strict=True):
-        expected = posterior(long, mean, variance)
-        assert posterior(short, mean, variance) == pytest.approx(expected, rel=1e-4, abs=1e-4)
-        assert 0 < expected[1] <= variance * (1 + 1e-9)
+    settled = by_layers(means, variances, layers, rounds=200, tolerance=1e-6)
+    more = by_layers(means, variances, layers, rounds=1000, tolerance=1e-9)
+    expected = posteriors(more, means, variances)
+    np.testing.assert_allclose(posteriors(settled, means, variances), expected, rtol=1e-4, atol=1e-4)
+    assert (expected[1] > 0).all()
+    assert (expected[1] <= np.array(variances) * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 300.0])
 def test_circles_stay_finite_whatever_the_surprise(spread: float) -> None:
     rng = np.random.default_rng(8)
     means, variances = rng.normal(0, spread, 20).tolist(), np.exp(rng.uniform(0, 5, 20)).tolist()
-    evidence = jointly(means, variances, everyone(range(10), range(10, 20)), rounds=200, tolerance=1e-6)
-    for found, mean, variance in zip(evidence, means, variances, strict=True):
-        new_mean, new_variance = posterior(found, mean, variance)
-        assert math.isfinite(new_mean)
-        assert 0 < new_variance <= variance * (1 + 1e-9)
+    evidence = at_once(means, variances, everyone(range(10), range(10, 20)), rounds=200, tolerance=1e-6)
+    mean, variance = posteriors(evidence, means, variances)
+    assert np.isfinite(mean).all()
+    assert (variance > 0).all()
+    assert (variance <= np.array(variances) * (1 + 1e-9)).all()
 
 
-def test_candidates_are_independent() -> None:
-    rng = np.random.default_rng(4)
-    means, variances = rng.normal(25, 8, (6, 5)), rng.uniform(2, 90, (6, 5))
-    margins = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
-    star = [[PairComparison(0, 1, margins)], [PairComparison(1, i, margins) for i in (2, 3, 4, 5)]]
-    circle = everyone([0, 1], [2, 3], margins) + everyone([2, 3], [4, 5], margins)
-    chain = along_chain(
-        list(means), list(variances), [margins] * 5, [False, True] * 2 + [True], ARRAYS, **EXACT
-    )
-    tree = through_layers(list(means), list(variances), star, ARRAYS, **EXACT)
-    joint = jointly(list(means), list(variances), circle, **EXACT)
+@given(t=st.floats(-1e3, 1e3), margin=st.floats(0, 50))
+def test_several_wins_agree_with_single_ones(t: float, margin: float) -> None:
+    found = wins(np.array([t, -t]), np.array([margin, margin]))
+    expected = np.transpose([win(t, margin), win(-t, margin)])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
-    def single(layer, c):
-        return [PairComparison(a, b, float(margin[c])) for a, b, margin in layer]
 
-    for c in range(5):
-        ours = means[:, c].tolist(), variances[:, c].tolist()
-        one = along_chain(*ours, [float(margins[c])] * 5, [False, True] * 2 + [True], FLOATS, **EXACT)
-        np.testing.assert_allclose([[e.precision[c], e.pull[c]] for e in chain], one, rtol=1e-7, atol=1e-9)
-        one = through_layers(*ours, [single(layer, c) for layer in star], FLOATS, **EXACT)
-        np.testing.assert_allclose([[e.precision[c], e.pull[c]] for e in tree], one, rtol=1e-7, atol=1e-9)
-        one = jointly(*ours, single(circle, c), **EXACT)
-        np.testing.assert_allclose([[e.precision[c], e.pull[c]] for e in joint], one, rtol=1e-7, atol=1e-9)
+def test_tails_of_several_wins_raise_no_warning() -> None:
+    t = np.array([-1e9, -1e3, -40.0, 0.0, 40.0, 1e3, 1e9])
+    for margin in (0.0, 1e-7, 0.1, 60.0):
+        v, w = wins(t, np.full_like(t, margin))
+        assert np.isfinite(v).all()
+        assert ((w >= 0) & (w <= 1)).all()

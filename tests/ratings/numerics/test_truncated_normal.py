@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.ratings.numerics.arithmetic import draw_array, win_array
 from racebot.ratings.numerics.truncated_normal import draw, win
 
 
@@ -61,22 +60,3 @@ def test_tails_are_finite_and_never_pass_certainty(function, t: float, margin: f
     v, w = function(t, margin)
     assert math.isfinite(v)
     assert 0.0 <= w <= 1.0
-
-
-@given(t=st.floats(-1e3, 1e3), margin=st.floats(0, 50))
-def test_arrays_give_what_floats_give(t: float, margin: float) -> None:
-    for single, many in ((win, win_array), (draw, draw_array)):
-        got = many(np.array([t, -t]), np.array([margin, margin]))
-        expected = np.transpose([single(t, margin), single(-t, margin)])
-        # Both lose digits of a draw to cancellation, as t² over the margin.
-        slack = 1e-9 + 1e-14 * t * t / max(margin, 1e-6)
-        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=slack)
-
-
-def test_array_tails_raise_no_warning() -> None:
-    t = np.array([-1e9, -1e3, -40.0, 0.0, 40.0, 1e3, 1e9])
-    for margin in (0.0, 1e-7, 0.1, 60.0):
-        for function in (win_array, draw_array):
-            v, w = function(t, np.full_like(t, margin))
-            assert np.isfinite(v).all()
-            assert ((w >= 0) & (w <= 1)).all()
