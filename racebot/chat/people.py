@@ -10,7 +10,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
-from racebot.text.parse import without_accents
+from racebot.text.parse import fold_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Pe
     chosen, otherwise the one with the most races.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
-        race, text, without_accents, ledger.players.called_roughly
+        race, text, fold_name, ledger.players.called_roughly
     )
     return max(found, key=lambda person: _races(ledger, board, person), default=None)
 

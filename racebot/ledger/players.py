@@ -16,7 +16,7 @@ from racebot.ledger.connection import Connection
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.rows import as_text, text_of
 from racebot.races.result import NO_NAME, RaceResult
-from racebot.text.parse import without_accents
+from racebot.text.parse import fold_name
 
 _FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
 
@@ -70,11 +70,11 @@ class Players:
     def called_roughly(self, text: str) -> list[Player]:
         """Return the players named `text`, ignoring case and accents, with or without a discriminator."""
         full = split_full_name(text)
-        wanted = without_accents(text)
+        wanted = fold_name(text)
         found = self._all([key for key, name in self._compared_names().items() if name == wanted])
         if found or full is None:
             return found
-        wanted = without_accents(full[0])
+        wanted = fold_name(full[0])
         alike = self._all([key for key, name in self._compared_names().items() if name == wanted])
         return [player for player in alike if player.discriminator in {full[1], ""}]
 
@@ -83,7 +83,7 @@ class Players:
 
         Leaves out forgotten players.
         """
-        wanted, names = without_accents(text), self._compared_names()
+        wanted, names = fold_name(text), self._compared_names()
         if not wanted:
             return []
         found = [key for key, name in names.items() if wanted in name]
@@ -165,11 +165,11 @@ class Players:
         return self._select(where, name.casefold(), NO_NAME)
 
     def _compared_names(self) -> dict[str, str]:
-        """Return the name of every player, as `without_accents` writes it, by id, ordered by name."""
+        """Return the name of every player, as `fold_name` writes it, by id, ordered by name."""
         rows = self._connection.rows(
             "SELECT id, name FROM players WHERE name <> ? ORDER BY name, id", NO_NAME
         )
-        return {as_text(key): without_accents(as_text(name)) for key, name in rows}
+        return {as_text(key): fold_name(as_text(name)) for key, name in rows}
 
     def _all(self, ids: Iterable[str]) -> list[Player]:
         return [player for each in ids if (player := self.get(each)) is not None]

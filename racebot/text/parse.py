@@ -6,10 +6,11 @@ import difflib
 import json
 import re
 import reprlib
-import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Never
+
+from anyascii import anyascii
 
 from racebot.errors import PayloadError
 
@@ -89,10 +90,13 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
     return f" (did you mean {prefix + near[0]!r}?)" if near else ""
 
 
-def without_accents(text: str) -> str:
-    """Fold a name for look-ups: lower case, no accents, and compatible characters unified."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+def fold_name(text: str) -> str:
+    """Fold a name for look-ups to lower-case Latin letters: `olof` for Ólöf, `bjornar` for Bjørnar.
+
+    A name of symbols that have no such letters stays as it is.
+    """
+    lower = text.casefold()
+    return anyascii(lower).lower() or lower
 
 
 def _refuse_constant(word: str) -> Never:

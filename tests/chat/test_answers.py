@@ -149,6 +149,30 @@ def test_a_name_without_its_accents_is_found(ledger: Ledger) -> None:
     assert ask(Command.RATING, "çý") == ask(Command.RATING, "cy")
 
 
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("Ólöf", "olof"),
+        ("Bjørnar", "bjornar"),
+        ("Łukasz", "lukasz"),
+        ("Ægir", "aegir"),
+        ("Weißbär", "weissbar"),
+        ("Đorđe", "dorde"),
+    ],
+)
+def test_letters_with_strokes_and_ligatures_are_found_in_plain_letters(
+    ledger: Ledger, name: str, typed: str
+) -> None:
+    ask = asking(ledger)
+    racer = entrant("x", time=1, user_id="id-x")
+    winner = replace(racer, name=name)
+    room = replace(OPEN, entrants=(winner,))
+    assert ask(Command.RATING, typed, race=room).startswith(name), "in the room"
+    merged = result("d", after=4, entrants=(winner, entrant("bo", time=9)))
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([merged], "import")
+    assert ask(Command.RATING, typed).startswith(f"{name}: "), "and in the ledger"
+
+
 # Players with the same name
 
 

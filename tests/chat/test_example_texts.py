@@ -1,0 +1,103 @@
+"""The German and French texts that ship as examples."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from builders import GOAL, result
+
+from racebot.chat.messages import MESSAGE_LIMIT, Marks, announcement
+from racebot.chat.templates import LONGEST_LABEL, Texts
+from racebot.ledger.rows import Leaderboard
+from racebot.races.change import Change
+from racebot.settings.sources import load
+from racebot.standings.settle import Rated
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("texts.*.toml"))
+LANGUAGE_NEUTRAL = {
+    "player",
+    "team_player",
+    "teammate",
+    "dnf",
+    "dq",
+    "separator",
+    "board",
+    "continued",
+    "move",
+    "correction",
+    "link",
+    "rating",
+    "unranked_points",
+    "leaderboard_player",
+    "why_limit",
+    "why_placing",
+    "why_opponent",
+    "odds_player",
+    "odds_unranked",
+}
+"""Texts without words, or with words that may be the same."""
+
+in_each_language = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+
+
+def table(path: Path) -> dict[str, str]:
+    texts: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8"))["texts"]
+    return texts
+
+
+def fields_in(text: str) -> set[str]:
+    """Return the fields of a template. A place and an ordinal are the same to a reader."""
+    return {"place" if field == "ordinal" else field for field in re.findall(r"\{(\w+)\}", text)}
+
+
+def test_german_and_french_texts_ship() -> None:
+    assert [path.name for path in EXAMPLES] == ["texts.de.toml", "texts.fr.toml"]
+
+
+@in_each_language
+def test_every_text_is_translated(path: Path) -> None:
+    translated = table(path)
+    assert list(translated) == list(Texts.model_fields), "all of them, in the order of the documentation"
+    same = {name for name, text in translated.items() if text == Texts.model_fields[name].default}
+    assert same <= LANGUAGE_NEUTRAL
+
+
+@in_each_language
+def test_no_translation_loses_a_field(path: Path) -> None:
+    for name, text in table(path).items():
+        expected = fields_in(str(Texts.model_fields[name].default)) - {"ending"}
+        assert fields_in(text) == expected, name
+
+
+@in_each_language
+def test_appended_to_racebot_toml_the_texts_are_in_force(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "racebot.toml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert load(tmp_path).texts.model_dump() == table(path)
+
+
+@in_each_language
+def test_translations_are_about_as_short(path: Path) -> None:
+    for name, text in table(path).items():
+        default = str(Texts.model_fields[name].default)
+        assert len(text) <= 1.6 * len(default) + 15, name
+        if name.startswith("button_"):
+            assert len(text) <= LONGEST_LABEL / 2, "three buttons share the column"
+
+
+@in_each_language
+@pytest.mark.parametrize(("entrants", "most"), [(12, 1), (25, 2), (60, 4)])
+def test_translated_rating_messages_are_as_few(path: Path, entrants: int, most: int) -> None:
+    texts = Texts(**table(path))
+    names = [f"racer-{n:02}-of-the-longest-name"[:25] for n in range(entrants)]
+    changes = tuple(
+        Change(f"id-{name}", n + 1, (1.5,), (1.4,), 1500, 1400, 9) for n, name in enumerate(names)
+    )
+    board = Leaderboard("orb", GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
+    rated = Rated(board, result("r", " ".join(names)), changes)
+    marks = {GOAL: Marks({changes[0].player: 5})}
+    messages = announcement([rated], texts, marks=marks)
+    assert len(messages) <= most
+    assert all(len(message) <= MESSAGE_LIMIT for message in messages)
