@@ -8,6 +8,7 @@ The guide marks what is more than a command to run, in comments that its readers
 - `<!-- fails -->` before a command that ends with exit code 2.
 - `<!-- chat -->` before an exchange in the room: its racers say their lines, and racebot must say its own.
 - `<!-- info box -->` before what racebot writes above a race's results.
+- `<!-- follow PAGE -->` where the operator reads another page.
 - A comment that names one of `SCENES` makes it happen.
 - COPY in a command is the copy of the database whose name the command before it printed.
 
@@ -45,7 +46,8 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
 
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "docs" / "operating.md"
+DOCS = ROOT / "docs"
+GUIDE = "operating.md"
 PATIENCE = 240.0
 """Seconds for one command: `tune` takes the longest, and the machine may be busy."""
 GOAL, NEXT_GOAL = "Map Rando S4", "Map Rando S5"
@@ -65,26 +67,30 @@ PROGRAMS = {
 class Step:
     """One thing that the guide does or shows: `kind` is a language, or `scene`."""
 
+    page: str
     line: int
     kind: str
     body: str
     mark: str = ""
 
 
-def steps(text: str) -> Iterator[Step]:
-    """The blocks and scenes of a guide in their order."""
+def steps(page: str) -> Iterator[Step]:
+    """Yield the blocks and scenes of a guide's page in order, those of pages to follow included."""
+    text = (DOCS / page).read_text(encoding="utf-8")
     mark = ""
     for found in re.finditer(r"^<!-- (.*?) -->$|^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, found.start()) + 1
         note, kind, body = found.groups()
         if note is None:
-            yield Step(line, kind, body, mark)
+            yield Step(page, line, kind, body, mark)
             mark = ""
         elif note in MARKS:
             mark = note
+        elif note.startswith("follow "):
+            yield from steps(note.removeprefix("follow "))
         else:
-            assert note in SCENES, f"line {line}: neither a mark nor a scene: {note}"
-            yield Step(line, "scene", note)
+            assert note in SCENES, f"{page}, line {line}: neither a mark nor a scene: {note}"
+            yield Step(page, line, "scene", note)
 
 
 # ── what is printed ──
@@ -220,7 +226,10 @@ class Operator:
             ("text", "chat"): self.talk,
             ("text", "info box"): self.compare_info,
         }
-        await deeds[step.kind, step.mark](step.body)
+        body = step.body
+        for written, port in self.ports.items():
+            body = body.replace(f" {written}", f" {port}").replace(f"={written}", f"={port}")
+        await deeds[step.kind, step.mark](body)
 
     async def run(self, block: str, *, code: int = 0) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -268,6 +277,8 @@ class Operator:
         for words in commands(block):
             if words[0] == "systemctl" and words[-1] == "racebot":
                 await self.obey(words[1])
+            if words[1:2] == ["service"]:
+                await self.obey({"install": "enable", "uninstall": "disable"}[words[2]])
 
     async def obey(self, verb: str) -> None:
         """Do to the bot what systemd would; a restart that changes nothing is left out."""
@@ -467,17 +478,14 @@ async def test_the_guide_can_be_followed(folder: Path, environment: dict[str, st
     season.write_text(json.dumps(past_season(GOAL, 40)))
     history.load(site, season)
     ports = {PAGES_PORT: free_port(), MONITOR_PORT: free_port()}
-    guide = GUIDE.read_text(encoding="utf-8")
-    for written, port in ports.items():
-        guide = guide.replace(f" {written}", f" {port}").replace(f"={written}", f"={port}")
     async with serve(site, list_cache=0.0) as address:
         operator = Operator(folder, site, {**environment, "RACEBOT_SITE": address}, ports=ports)
         try:
-            for step in steps(guide):
+            for step in steps(GUIDE):
                 try:
                     await operator.follow(step)
                 except Exception as error:
-                    raise AssertionError(f"{GUIDE.name}, line {step.line}: {error}") from error
+                    raise AssertionError(f"{step.page}, line {step.line}: {error}") from error
         finally:
             for process in (operator.running, operator.service):
                 if process is not None:
