@@ -60,6 +60,7 @@ def test_image_holds_no_secret() -> None:
         "!pyproject.toml",
         "!README.md",
         "!LICENSE",
+        "!deploy/requirements.txt",
         "!racebot",
     ]
 
