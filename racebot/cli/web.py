@@ -76,7 +76,14 @@ def export_site(
 def _publication(settings: Settings) -> Publication:
     from racebot.web.view import Publication  # noqa: PLC0415 - an extra of the package
 
-    return Publication(settings.listing, settings.provisional_races, settings.site, settings.pages_url or "")
+    return Publication(
+        listing=settings.listing,
+        provisional_races=settings.provisional_races,
+        site=settings.site,
+        url=settings.pages_url or "",
+        embed_on=settings.embed_on,
+        export_cards=settings.pages_cards,
+    )
 
 
 def need_web() -> None:

@@ -227,6 +227,14 @@ class Settings(BaseSettings):
         pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
         description="the address of the pages, such as https://ratings.example.org",
     )
+    pages_cards: bool = Field(
+        False, description="true or false: whether exported pages have a card for each player and race"
+    )
+    embed_on: str = Field(
+        "*",
+        pattern=r"^(\*|'none'|https?://[^\s;,'\"]+( https?://[^\s;,'\"]+)*)$",
+        description="sites such as https://example.org, separated by spaces; * for all, 'none' for none",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )

@@ -139,6 +139,12 @@ RACE_CARD = Route("cards/races/{race}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
+BOARD_FEED = Route("leaderboards/{board}/feed.xml")
+PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
+BADGE = Route("badges/{player}/{board}.svg")
+LATEST_BADGE = Route("badges/{player}.svg")
+EMBED = Route("embed/{board}.html", frozenset({"rows"}))
+
 OVERLAY_OPTIONS = frozenset({"text", "background", "accent", "gain", "loss", "size", "rows", "board"})
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")

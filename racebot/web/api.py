@@ -192,8 +192,8 @@ def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool
 
 def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
     """Return rating changes in race order, starting after the sequence number `after` of the query."""
-    after = _number(query, "after", 0, least=0)
-    limit = _number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
+    after = whole_number(query, "after", 0, least=0)
+    limit = whole_number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
     rows = list(view.ledger.pages.changes(board.key, after, limit))
     return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
 
@@ -257,11 +257,18 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
 def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:
     if not served:
         return ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
-    per_page = _number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    return ListPage(_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
+    per_page = whole_number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
+    return ListPage(whole_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
 
 
-def _number(query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9) -> int:
+def whole_number(
+    query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9
+) -> int:
+    """Return a number from the query, or its default.
+
+    Raises:
+        BadQueryError: it is not a number in range.
+    """
     text = query.get(name)
     if text is None:
         return default

@@ -9,6 +9,8 @@ HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
 PNG = "image/png"
+SVG = "image/svg+xml"
+ATOM = "application/atom+xml; charset=utf-8"
 CSS = "text/css; charset=utf-8"
 
 

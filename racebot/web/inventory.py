@@ -74,7 +74,9 @@ def files(view: View) -> Iterator[File]:
     """Yield every file of an export. A page is followed by its data file."""
     publication = view.publication
     program = _token(
-        __version__, _sources(), repr((publication.provisional_races, publication.site, publication.url))
+        __version__,
+        _sources(),
+        repr((publication.provisional_races, publication.site, publication.url, publication.export_cards)),
     )
     names = {player.id: player.name for player in view.ledger.pages.players()}
     races: dict[str, list[str]] = defaultdict(list)
@@ -97,7 +99,7 @@ def files(view: View) -> Iterator[File]:
     fixed = (addresses.NOT_FOUND, addresses.API, addresses.API_DATA, addresses.OPENAPI)
     for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets):
         yield File(path, program)
-    for path in (addresses.FRONT.path(), addresses.ALL_DATA.path()):
+    for path in (addresses.FRONT.path(), addresses.ALL_DATA.path(), addresses.FRONT_CARD.path()):
         yield File(path, _token(program, *everything))
     yield from board_files
     for board, tokens in on_boards:
@@ -105,6 +107,10 @@ def files(view: View) -> Iterator[File]:
             token = _token(tokens.players[player], str(len(players[player])))
             yield File(board.address.player(player), token)
             yield File(board.address.player_data(player), token)
+            yield File(addresses.PLAYER_FEED.path(player=player, board=board.address.stem), token)
+            yield File(addresses.BADGE.path(player=player, board=board.address.stem), token)
+            if publication.export_cards:
+                yield File(addresses.PLAYER_CARD.path(player=player, board=board.address.stem), token)
     for player, each in players.items():
         token = _token(*each)
         yield File(addresses.PLAYER.path(player=player), token)
@@ -113,6 +119,8 @@ def files(view: View) -> Iterator[File]:
         token = _token(*each)
         yield File(addresses.RACE.path(race=race), token)
         yield File(addresses.RACE_DATA.path(race=race), token)
+        if publication.export_cards:
+            yield File(addresses.RACE_CARD.path(race=race), token)
 
 
 def _board_tokens(
@@ -147,6 +155,9 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         address.data,
         address.races_data,
         address.sheet,
+        addresses.BOARD_FEED.path(board=address.stem),
+        addresses.EMBED.path(board=address.stem),
+        addresses.BOARD_CARD.path(board=address.stem),
     ):
         yield File(path, tokens.everything)
     log = ChangeLog(board, tokens.settings, digests)

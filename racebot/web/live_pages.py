@@ -14,7 +14,7 @@ from racebot.standings.queries import PlayerStanding
 from racebot.text.format import to_json
 from racebot.web import addresses, templating
 from racebot.web.addresses import OVERLAY_OPTIONS, Route
-from racebot.web.api import BadQueryError
+from racebot.web.api import BadQueryError, whole_number
 from racebot.web.document import CSS, JSON, Content, Document
 from racebot.web.live import NOTHING, LiveRooms
 from racebot.web.view import Asked
@@ -90,7 +90,7 @@ def _overlay_player_part(asked: Asked, player: str) -> Content:
 def _overlay_style(asked: Asked) -> Content:
     """Return the style sheet with the reader's colours. The content security policy forbids inline ones."""
     chosen = {name: colour(asked.query, name) for name in COLOURS}
-    size = number(asked.query, "size", 100, LEAST_SIZE, MOST_SIZE)
+    size = whole_number(asked.query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
     rules = "".join(f"--{name}:#{value};" for name, value in chosen.items())
     style = f":root{{{rules}--size:{size / 100}}}\n".encode()
     return Document(style + templating.asset(templating.OVERLAY_STYLE), CSS)
@@ -111,7 +111,7 @@ def _room_part(asked: Asked, race: str) -> bytes | None:
     rooms = _rooms(asked)
     if rooms is None:
         return None
-    limit = number(asked.query, "rows", ROWS, 1, MOST_ROWS)
+    limit = whole_number(asked.query, "rows", ROWS, most=MOST_ROWS)
     wanted = asked.query.get("board")
     room = next((room for room in rooms.rooms if room.race == race), None)
     if room is not None:
@@ -211,18 +211,6 @@ def colour(query: Mapping[str, str], name: str) -> str:
     if not _COLOUR.fullmatch(value):
         raise BadQueryError(f"{name}: must be a colour of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
     return value
-
-
-def number(query: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
-    """Return a number from the query, or its default.
-
-    Raises:
-        BadQueryError: it is not a number in range.
-    """
-    text = query.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 6 and least <= int(text) <= most):
-        raise BadQueryError(f"{name}: must be a number from {least} to {most}")
-    return int(text)
 
 
 LIVE: Mapping[Route, Callable[..., Content]] = {

@@ -11,6 +11,8 @@ from racebot.web.addresses import Route
 from racebot.web.cards import CARDS
 from racebot.web.data import DATA
 from racebot.web.document import Content, Document
+from racebot.web.embeds import EMBEDS
+from racebot.web.feeds import FEEDS
 from racebot.web.figures import RACES as RECENT, board_figures
 from racebot.web.listing_page import leaderboard_page, pager
 from racebot.web.live_pages import LIVE
@@ -270,5 +272,5 @@ _PAGES: Mapping[Route, Callable[..., Content]] = {
 }
 """Every page with its method. The first match wins."""
 
-_OTHERS: Mapping[Route, Callable[..., Content]] = {**DATA, **LIVE, **CARDS}
+_OTHERS: Mapping[Route, Callable[..., Content]] = {**DATA, **LIVE, **CARDS, **FEEDS, **EMBEDS}
 """Every other route with its function, which takes an `Asked` and the fields of the route."""

@@ -41,9 +41,17 @@ KEEP_ALIVE = 5
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
 
+
+def policy(frame_ancestors: str) -> str:
+    """Return the content security policy of a page that these sites may show in a frame."""
+    return (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        f"form-action 'self'; base-uri 'none'; frame-ancestors {frame_ancestors}"
+    )
+
+
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": policy("'none'"),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -101,6 +109,7 @@ def application(
     library = Library(database, publication)
     desk = Desk(library)
 
+    framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
     events = Events(desk.document, desk.stamp, HEADERS, stopping)
 
     async def follow(request: Request) -> Response:
@@ -133,7 +142,8 @@ def application(
             return _error(path, 404, "Page not found.")
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found.media_type)
-        return _response(request, found, lasting=path in templating.ASSETS and "v" in query)
+        headers = framed if path.startswith("embed/") else HEADERS
+        return _response(request, found, headers, lasting=path in templating.ASSETS and "v" in query)
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -199,9 +209,9 @@ def serve(
         server.run(sockets=[bound])
 
 
-def _response(request: Request, found: Rendered, *, lasting: bool) -> Response:
+def _response(request: Request, found: Rendered, always: Mapping[str, str], *, lasting: bool) -> Response:
     headers = {
-        **HEADERS,
+        **always,
         "ETag": found.tag,
         "Vary": "Accept, Accept-Encoding",
         "Cache-Control": "public, max-age=31536000, immutable"

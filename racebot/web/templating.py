@@ -22,13 +22,11 @@ SCRIPT = "assets/table.js"
 LIVE_STYLE = "assets/live.css"
 LIVE_SCRIPT = "assets/live.js"
 OVERLAY_STYLE = "assets/overlay.css"
-SERVED_ASSETS = {
-    LIVE_STYLE: "text/css; charset=utf-8",
-    LIVE_SCRIPT: "text/javascript; charset=utf-8",
-    OVERLAY_STYLE: "text/css; charset=utf-8",
-}
+EMBED_STYLE = "assets/embed.css"
+_CSS, _JS = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
+SERVED_ASSETS = {LIVE_STYLE: _CSS, LIVE_SCRIPT: _JS, OVERLAY_STYLE: _CSS}
 """Assets of pages that only a server has."""
-ASSETS = {STYLE: "text/css; charset=utf-8", SCRIPT: "text/javascript; charset=utf-8", **SERVED_ASSETS}
+ASSETS = {STYLE: _CSS, SCRIPT: _JS, EMBED_STYLE: _CSS, **SERVED_ASSETS}
 
 
 def render(template: str, path: str, *, root: str | None = None, **context: Any) -> bytes:

@@ -28,12 +28,17 @@ class Publication:
         provisional_races: number of races below which a rating is provisional.
         site: address of the site, for links to race rooms and users.
         url: public address of the pages, without a slash at the end; empty if unknown.
+        embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
+            policy; `'none'` forbids it.
+        export_cards: True if an export has cards of every player and race.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
     provisional_races: int = 5
     site: str = "https://racetime.gg"
     url: str = ""
+    embed_on: str = "*"
+    export_cards: bool = False
 
 
 @dataclass(frozen=True, slots=True)

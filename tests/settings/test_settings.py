@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import CATEGORY
+from pydantic import ValidationError
 
 from racebot.chat.commands import Command
 from racebot.chat.info_box import InfoPolicy
@@ -771,3 +772,11 @@ def test_unusable_secret_file_is_named(
         (folder / "secret").write_bytes(content)
     environment(monkeypatch, **variables)
     assert any(name in problem for problem in problems())
+
+
+@pytest.mark.parametrize(
+    "sites", ["example.org", "*; script-src *", "https://a.example,https://b.example", "", "none"]
+)
+def test_sites_that_may_embed_are_sources_of_a_policy(sites: str) -> None:
+    with pytest.raises(ValidationError):
+        Settings(embed_on=sites)

@@ -133,6 +133,7 @@ def test_after_a_race_only_pages_that_depend_on_it_are_rendered(
     assert {path for path in paths if path.endswith(".html")} == {
         "index.html",
         "races/orb/d.html",
+        "embed/orb/any-orb.html",
         *(f"{board}{rest}.html" for rest in ("", "/races", "/explained")),
         *(f"{path}.html" for path in players),
     }
@@ -142,6 +143,31 @@ def test_after_a_race_only_pages_that_depend_on_it_are_rendered(
         *(f"api/{board}{rest}.json" for rest in ("", "/races", "/players/id-ann", "/players/id-hal")),
         *(f"api/players/{player}.json" for player in ("id-ann", "id-hal")),
     }
+
+
+def test_badges_feeds_and_cards_of_a_race_are_rendered_with_it(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publication = Publication(export_cards=True)
+    export(filled, publication, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    paths = rendered(monkeypatch)
+    export(filled, publication, folder)
+    assert {path for path in paths if path.endswith((".svg", ".xml", ".png"))} == {
+        "cards/index.png",
+        "cards/leaderboards/orb/any-orb.png",
+        "cards/races/orb/d.png",
+        *(f"cards/players/{player}/orb/any-orb.png" for player in ("id-ann", "id-hal")),
+        *(f"badges/{player}/orb/any-orb.svg" for player in ("id-ann", "id-hal")),
+        *(f"players/{player}/orb/any-orb/feed.xml" for player in ("id-ann", "id-hal")),
+        "leaderboards/orb/any-orb/feed.xml",
+    }
+
+
+def test_export_has_cards_of_players_and_races_only_on_request(filled: Ledger, folder: Path) -> None:
+    run(filled, folder)
+    cards = {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")}
+    assert cards == {"cards/index.png", "cards/leaderboards/orb/any-orb.png"}
 
 
 def test_nothing_is_rendered_when_nothing_changed(

@@ -1,0 +1,88 @@
+"""Pieces for other sites: badges of players, and leaderboards to show in a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from xml.etree import ElementTree as ET
+
+from racebot.web import addresses, fonts, templating
+from racebot.web.addresses import Route
+from racebot.web.api import whole_number
+from racebot.web.document import SVG, Content, Document
+from racebot.web.fonts import Style
+from racebot.web.templating import shown_name
+from racebot.web.view import Asked, Board
+
+ROWS = 10
+MOST_ROWS = 100
+LONGEST_NAME = 30
+_HEIGHT = 20
+_PADDING = 7
+_TEXT = Style(11, 500)
+_LABEL, _VALUE = "#3b4252", "#2c4bb8"
+
+
+def badge(asked: Asked, board: Board, player: str) -> Content:
+    """Draw a badge with a player's name and points."""
+    standing = asked.view.standing(board, player)
+    if standing is None:
+        return None
+    name = shown_name(standing.name, LONGEST_NAME)
+    return Document(badge_svg(name, f"{standing.points}{'?' if standing.provisional else ''}"), SVG)
+
+
+def latest_badge(asked: Asked, player: str) -> Content:
+    """Draw the badge of the leaderboard on which a player raced last."""
+    standings = asked.view.standings(player) if asked.served else ()
+    return badge(asked, standings[0][0], player) if standings else None
+
+
+def badge_svg(label: str, value: str) -> bytes:
+    """Draw a badge with two texts side by side.
+
+    A viewer may lack our font, so the texts are stretched to the width that they have in it.
+    """
+    widths = [round(fonts.width(text, _TEXT)) or 8 for text in (label, value)]
+    left, right = (width + 2 * _PADDING for width in widths)
+    svg = ET.Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        width=str(left + right),
+        height=str(_HEIGHT),
+        role="img",
+        attrib={"aria-label": f"{label}: {value}"},
+    )
+    ET.SubElement(svg, "title").text = f"{label}: {value}"
+    clip = ET.SubElement(svg, "clipPath", id="r")
+    ET.SubElement(clip, "rect", width=str(left + right), height=str(_HEIGHT), rx="4", fill="#fff")
+    boxes = ET.SubElement(svg, "g", attrib={"clip-path": "url(#r)"})
+    ET.SubElement(boxes, "rect", width=str(left), height=str(_HEIGHT), fill=_LABEL)
+    ET.SubElement(boxes, "rect", x=str(left), width=str(right), height=str(_HEIGHT), fill=_VALUE)
+    texts = ET.SubElement(
+        svg,
+        "g",
+        attrib={
+            "fill": "#fff",
+            "font-family": "Inter,Verdana,Geneva,DejaVu Sans,sans-serif",
+            "font-size": str(_TEXT.size),
+            "font-weight": "500",
+        },
+    )
+    for text, x, width in ((label, _PADDING, widths[0]), (value, left + _PADDING, widths[1])):
+        ET.SubElement(texts, "text", x=str(x), y="14", textLength=str(width)).text = text
+    return ET.tostring(svg, encoding="unicode").encode()
+
+
+def embedded_board(asked: Asked, board: Board) -> Content:
+    """Render a leaderboard to show in a frame on another site."""
+    rows = whole_number(asked.query, "rows", ROWS, most=MOST_ROWS)
+    players = asked.view.report(board).players[:rows]
+    return Document(templating.render("embed.html", asked.path, board=board, players=players))
+
+
+EMBEDS: Mapping[Route, Callable[..., Content]] = {
+    addresses.BADGE: badge,
+    addresses.LATEST_BADGE: latest_badge,
+    addresses.EMBED: embedded_board,
+}
+"""Every piece with its function."""

@@ -1,0 +1,111 @@
+"""Atom feeds of leaderboards and players. Format: https://www.rfc-editor.org/rfc/rfc4287."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, uuid5
+from xml.etree import ElementTree as ET
+
+from racebot.ledger.history import RaceRow
+from racebot.text.format import signed
+from racebot.web import addresses
+from racebot.web.addresses import Route, link
+from racebot.web.document import ATOM, Content, Document
+from racebot.web.templating import shown_name
+from racebot.web.view import Asked, Board
+
+ENTRIES = 30
+_NAMESPACE = "http://www.w3.org/2005/Atom"
+_NEVER = datetime(2000, 1, 1, tzinfo=UTC)
+"""When a leaderboard without races was updated: a feed must say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a feed: an event, the page about it, and the time of the event."""
+
+    page: str
+    title: str
+    at: datetime
+
+
+def board_feed(asked: Asked, board: Board) -> Content:
+    """Return the feed of a leaderboard's last races."""
+    races = asked.view.ledger.pages.races(board.key, ENTRIES)
+    entries = [Entry(addresses.RACE.path(race=race.race), _race_title(race), race.ended_at) for race in races]
+    return _feed(asked, shown_name(board.name), board.address.page(), entries)
+
+
+def player_feed(asked: Asked, board: Board, player: str) -> Content:
+    """Return the feed of a player's last races on a leaderboard."""
+    standing = asked.view.standing(board, player)
+    if standing is None:
+        return None
+    name = shown_name(standing.name)
+    entries = [
+        Entry(
+            addresses.RACE.path(race=race.race),
+            f"{name}: {race.before} → {race.after} ({signed(race.change)}), "
+            f"{race.standing} of {race.entrants} in {_slug(race.race)}",
+            race.ended_at,
+        )
+        for race in asked.view.history(board, player)[: -ENTRIES - 1 : -1]
+    ]
+    return _feed(asked, f"{name} on {shown_name(board.name)}", board.address.player(player), entries)
+
+
+def _race_title(race: RaceRow) -> str:
+    winners = ", ".join(shown_name(winner.name) for winner in race.winners)
+    if race.note or not winners:
+        return f"{_slug(race.race)}: {race.note or 'nobody finished'}"
+    return f"{winners} won {_slug(race.race)}, {race.finishers} of {race.entrants} finished"
+
+
+def _feed(asked: Asked, title: str, page: str, entries: Sequence[Entry]) -> Document:
+    feed = ET.Element("feed", xmlns=_NAMESPACE)
+    _add(feed, "title", title)
+    _add(feed, "id", _id(asked, asked.path))
+    _add(feed, "updated", _time(max((entry.at for entry in entries), default=_NEVER)))
+    ET.SubElement(feed, "link", rel="self", type=ATOM.partition(";")[0], href=_address(asked, asked.path))
+    ET.SubElement(feed, "link", rel="alternate", type="text/html", href=_address(asked, page))
+    author = ET.SubElement(feed, "author")
+    _add(author, "name", "racebot")
+    for entry in entries:
+        element = ET.SubElement(feed, "entry")
+        _add(element, "title", entry.title)
+        _add(element, "id", _id(asked, f"{asked.path} {entry.page}"))
+        _add(element, "updated", _time(entry.at))
+        ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(asked, entry.page))
+    return Document(ET.tostring(feed, encoding="utf-8", xml_declaration=True), ATOM)
+
+
+def _add(parent: ET.Element, tag: str, text: str) -> None:
+    ET.SubElement(parent, tag).text = text
+
+
+def _address(asked: Asked, target: str) -> str:
+    """Return the address of a page, relative to the feed if that of the pages is unknown."""
+    url = asked.view.publication.url
+    return f"{url}/{link('', target)}" if url else link(asked.path, target)
+
+
+def _id(asked: Asked, what: str) -> str:
+    """Return an id that stays the same when the pages move to another host."""
+    return uuid5(NAMESPACE_URL, f"{asked.view.publication.site} {what}").urn
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _slug(race: str) -> str:
+    return shown_name(race.rpartition("/")[2])
+
+
+FEEDS: Mapping[Route, Callable[..., Content]] = {
+    addresses.BOARD_FEED: board_feed,
+    addresses.PLAYER_FEED: player_feed,
+}
+"""Every feed with its function."""

@@ -1,0 +1,158 @@
+"""Atom feeds, badges and embedded leaderboards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import httpx
+import pytest
+from builders import result
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from racebot.ledger.store import Ledger
+from racebot.standings.plan import Plans
+from racebot.standings.settle import Settler
+from racebot.web.document import Document
+from racebot.web.embeds import badge_svg
+from racebot.web.pages import Pages
+from racebot.web.server import application
+from racebot.web.view import Publication, View
+
+from .conftest import RACES, SIMPLE, Merge
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+SVG = "{http://www.w3.org/2000/svg}"
+BOARD_FEED = "leaderboards/orb/any-orb/feed.xml"
+PLAYER_FEED = "players/id-ann/orb/any-orb/feed.xml"
+BADGE = "badges/id-ann/orb/any-orb.svg"
+EMBED = "embed/orb/any-orb"
+
+HOSTILE = [
+    "<script>&",
+    "]]>",
+    "\"'",
+    "\u202egnp",
+    "ليلى",
+    "\x00\x08\x0b",
+    "\ufffe\uffff",
+    "\U0001f469\u200d\U0001f4bb",
+    "W" * 60,
+]
+
+
+def body(view: View, path: str, **query: str) -> bytes:
+    content = Pages(view, served=True).document(path, query)
+    assert isinstance(content, Document), path
+    return content.body
+
+
+def feed(view: View, path: str) -> ET.Element:
+    return ET.fromstring(body(view, path))  # noqa: S314 - our own
+
+
+def texts(element: ET.Element, tag: str) -> list[str]:
+    return [found.text or "" for found in element.iter(f"{ATOM}{tag}")]
+
+
+def test_feed_of_a_leaderboard_has_its_last_races(view: View) -> None:
+    found = feed(view, BOARD_FEED)
+    assert texts(found, "title") == [
+        "Any Orb",
+        "Ann won c, 2 of 2 finished",
+        "Cy won b, 2 of 3 finished",
+        "Ann won a, 2 of 2 finished",
+    ]
+    assert texts(found, "updated")[0] == texts(found, "updated")[1] == RACES[2].ended_at.isoformat()
+
+
+def test_feed_of_a_player_has_the_changes(view: View) -> None:
+    found = feed(view, PLAYER_FEED)
+    assert texts(found, "title")[1:] == [
+        "Ann: 1100 → 1190 (+90), 1 of 2 in c",
+        "Ann: 1000 → 1100 (+100), 1 of 2 in a",
+    ]
+    assert Pages(view, served=True).document("players/id-nobody/orb/any-orb/feed.xml", {}) is None
+
+
+def test_feeds_have_all_that_the_standard_requires(merge: Merge) -> None:
+    for path in (BOARD_FEED, PLAYER_FEED):
+        found = feed(merge(url="https://ratings.example.org/orb"), path)
+        for element in (found, *found.iter(f"{ATOM}entry")):
+            for tag in ("id", "title", "updated"):
+                assert len(element.findall(f"{ATOM}{tag}")) == 1
+        ids = texts(found, "id")
+        assert len(set(ids)) == len(ids) and all(each.startswith("urn:uuid:") for each in ids)
+        links = [each.attrib for each in found.iter(f"{ATOM}link")]
+        assert {each["rel"] for each in links} == {"self", "alternate"}
+        assert all(each["href"].startswith("https://ratings.example.org/orb/") for each in links)
+        assert found.find(f"{ATOM}author/{ATOM}name") is not None
+
+
+def test_links_of_a_feed_are_relative_to_it_without_an_address_of_the_pages(view: View) -> None:
+    links = [each.attrib["href"] for each in feed(view, PLAYER_FEED).iter(f"{ATOM}link")]
+    assert "../../../../races/orb/c.html" in links
+
+
+def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
+    assert texts(feed(merge(), BOARD_FEED), "id") == texts(
+        feed(merge(url="https://x.example"), BOARD_FEED), "id"
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_keep_feeds_badges_and_embeds_well_formed(merge: Merge, name: str) -> None:
+    race = result("a", "ann bo")
+    view = merge([replace(race, entrants=tuple(replace(e, name=name) for e in race.entrants))])
+    for path in (BOARD_FEED, PLAYER_FEED, BADGE):
+        ET.fromstring(body(view, path))  # noqa: S314
+        assert "\u202e" not in body(view, path).decode()
+    page = body(view, EMBED).decode()
+    assert "<script" not in page and "\u202e" not in page and "W" * 61 not in page
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
+def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
+    from racebot.web.templating import shown_name  # noqa: PLC0415
+
+    svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
+    label, value = svg.iter(f"{SVG}text")
+    assert int(label.attrib["x"]) + int(label.attrib["textLength"]) < int(value.attrib["x"])
+    assert int(value.attrib["x"]) + int(value.attrib["textLength"]) < int(svg.attrib["width"])
+
+
+def test_badge_shows_name_and_points(merge: Merge) -> None:
+    svg = ET.fromstring(body(merge(provisional_races=0), BADGE))  # noqa: S314
+    assert svg.attrib["aria-label"] == "Ann: 1190"
+    assert [each.text for each in svg.iter(f"{SVG}text")] == ["Ann", "1190"]
+    assert body(merge(provisional_races=0), "badges/id-ann.svg") == body(merge(provisional_races=0), BADGE)
+    assert b"1190?" in body(merge(provisional_races=5), BADGE)
+
+
+def test_unknown_players_have_no_badge(pages: Pages) -> None:
+    for path in ("badges/id-nobody.svg", "badges/id-nobody/orb/any-orb.svg", "badges/id-ann/orb/other.svg"):
+        assert pages.document(path, {}) is None
+
+
+def test_embedded_leaderboard_has_as_many_rows_as_asked(view: View) -> None:
+    assert body(view, EMBED).count(b'scope="row"') == 5
+    assert body(view, EMBED, rows="2").count(b'scope="row"') == 2
+
+
+@pytest.mark.parametrize("sites", ["*", "'none'", "https://a.example https://b.example"])
+async def test_only_embedded_leaderboards_may_be_framed(ledger: Ledger, sites: str) -> None:
+    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    app = application(ledger.path, Publication(embed_on=sites))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
+
+        async def ancestors(path: str) -> str:
+            header = (await client.get(path)).headers["content-security-policy"]
+            return str(header).partition("frame-ancestors ")[2]
+
+        assert await ancestors("/embed/orb/any-orb") == sites
+        assert await ancestors("/embed/orb/other") == "'none'"
+        for path in ("/", "/leaderboards/orb/any-orb", "/overlay/player/id-ann", "/nothing", "/live"):
+            assert await ancestors(path) == "'none'"
+    async with app.router.lifespan_context(app):
+        pass
