@@ -23,6 +23,9 @@ from racebot.ratings.parameters import as_json
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
+SCHEMAS = Path(__file__).parent / "schemas"
+"""A ledger of each schema as SQL, written when the schema was new. `write_schemas.py` adds the next one."""
+
 
 def schema(path: Path) -> set[tuple[str, str]]:
     connection = sqlite3.connect(path)
@@ -315,3 +318,36 @@ def test_a_migration_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> N
     with pytest.raises(Exception, match="table fetched already exists"):
         Ledger.open(path)
     assert schema(path) == before
+
+
+def loaded(path: Path, name: str) -> Path:
+    """Make a database of the ledger that was stored when a migration was new."""
+    connection = sqlite3.connect(path)
+    connection.executescript((SCHEMAS / f"{name}.sql").read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+def test_a_ledger_of_each_schema_is_stored() -> None:
+    stored = {path.stem for path in SCHEMAS.glob("*.sql")}
+    assert stored == set(NAMES), "run `PYTHONPATH=tests python -m ledger.write_schemas`"
+
+
+@pytest.mark.parametrize("last", NAMES)
+def test_stored_ledger_of_every_schema_opens_with_its_data(tmp_path: Path, last: str) -> None:
+    path = loaded(tmp_path / "old.db", last)
+    Ledger.open(tmp_path / "new.db").close()
+    with Ledger.open(path) as ledger:
+        for name in NAMES[: NAMES.index(last) + 1]:
+            DATA[name][1](ledger)
+        assert ledger.check() == []
+    assert schema(path) == schema(tmp_path / "new.db")
+
+
+@pytest.mark.parametrize("last", NAMES)
+def test_old_migrations_still_do_what_they_did(tmp_path: Path, last: str) -> None:
+    """An edited migration would give new ledgers another schema than old ones have."""
+    made = Database(tmp_path / "made.db")
+    migrations.apply(made, stop_before=set(NAMES) - set(NAMES[: NAMES.index(last) + 1]))
+    made.close()
+    assert schema(tmp_path / "made.db") == schema(loaded(tmp_path / "stored.db", last))
