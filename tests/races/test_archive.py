@@ -31,7 +31,7 @@ def read(document: list[Any]) -> list[Any]:
     return read_archive(document, category="orb", goal="Season 1")
 
 
-def test_a_good_archive() -> None:
+def test_an_archive_is_read_race_by_race() -> None:
     first, second = read([archived(), archived(slug="keen-orb-2", recorded=False, entrants=[])])
     assert first.name == "orb/lazy-orb-1"
     assert (first.category, first.goal, first.recorded) == ("orb", "Season 1", True)
@@ -199,7 +199,7 @@ def test_archives_are_recognised_by_their_shape(document: object, archive: bool)
         ("2026-03-01T12:00:00.334Z", datetime(2026, 3, 1, 12, 0, 0, 334_000, tzinfo=UTC)),
     ],
 )
-def test_times_in_utc(text: str, moment: datetime) -> None:
+def test_times_are_converted_to_utc(text: str, moment: datetime) -> None:
     read_back = parse_time(text)
     assert read_back == moment
     assert read_back.tzinfo is UTC
@@ -208,6 +208,6 @@ def test_times_in_utc(text: str, moment: datetime) -> None:
 @pytest.mark.parametrize(
     "text", [None, 5, "", "noon", "2026-03-01T12:00:00", "2026-13-01T12:00:00Z", "0001-01-01T00:00:00+01:00"]
 )
-def test_what_is_not_a_time(text: object) -> None:
+def test_an_invalid_time_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="time"):
         parse_time(text)

@@ -46,7 +46,7 @@ def test_a_disqualified_entrant_keeps_a_time_and_counts_as_unfinished() -> None:
 
 
 def test_stale_places_after_a_disqualification_do_not_matter() -> None:
-    """The first frame after it has 2nd and 3rd and no 1st."""
+    """The first frame after a disqualification has 2nd and 3rd, but no 1st."""
     rated = outcome_of(
         race(
             entrant("bo", time=HOUR + 1, place=2),
@@ -232,7 +232,7 @@ def test_the_order_of_listing_does_not_matter(rng: random.Random) -> None:
 
 
 def teams(*members: tuple[str, str, int | None]) -> RaceResult:
-    """Members as name, team and seconds over an hour, None being a DNF."""
+    """Return members with name, team and seconds over an hour; None for a DNF."""
     return race(
         *(
             entrant(
@@ -309,8 +309,8 @@ def test_an_entrant_without_a_team_stands_alone() -> None:
     assert len({numbers["Ann"], numbers["Cy"], numbers["Di"]}) == 3, "two without a team are no team"
 
 
-def test_the_places_of_teams() -> None:
-    """Places as of single racers: two teams level share one, and the next is missing."""
+def test_team_members_share_the_place_of_their_team() -> None:
+    """Two level teams share a place, and the next place is left out."""
     race = teams(
         ("ann", "red", 10),
         ("bo", "blue", 25),
@@ -342,7 +342,7 @@ def test_members_count_with_their_own_times_under_the_other_policies(policy: Tea
     assert rated.outcome.team is None
 
 
-def test_the_team_policy_changes_nothing_where_there_are_no_teams() -> None:
+def test_the_team_policy_has_no_effect_without_teams() -> None:
     rated = outcome_of(result("r", "ann bo", dnf="cy"), TEAM)
     assert groups(rated) == {"Ann": 0, "Bo": 1, "Cy": 2}
     assert rated.outcome.team is None
@@ -351,7 +351,7 @@ def test_the_team_policy_changes_nothing_where_there_are_no_teams() -> None:
 # Outcomes made directly
 
 
-def test_outcome_of_places() -> None:
+def test_an_outcome_follows_the_given_places() -> None:
     made = Outcome.of([3, 1, 3, 7], unfinished=2, day=4.5)
     assert made.group.tolist() == [1, 0, 1, 2, 3, 3]
     assert made.unfinished.tolist() == [False, False, False, False, True, True]
@@ -359,7 +359,7 @@ def test_outcome_of_places() -> None:
     assert made.rateable
 
 
-def test_outcome_of_places_without_anybody_unfinished() -> None:
+def test_an_outcome_without_dnfs_ends_with_the_last_finisher() -> None:
     made = Outcome.of([1, 2], team=[4, 4])
     assert (made.last_group, made.last_unfinished) == (1, False)
     assert made.team is not None

@@ -73,7 +73,7 @@ def test_a_result_with_invented_names_is_not_final() -> None:
         ({"custom_goal": True}, False),
     ],
 )
-def test_which_results_the_site_may_record(facts: dict[str, Any], countable: bool) -> None:
+def test_only_final_results_may_be_recorded(facts: dict[str, Any], countable: bool) -> None:
     assert result("r", "ann bo", **facts).countable is countable
 
 
@@ -82,7 +82,7 @@ def test_json_reads_back_exactly(original: RaceResult) -> None:
     assert RaceResult.from_json(original.to_json()) == original
 
 
-def test_json_is_readable_and_leaves_out_what_is_not_known() -> None:
+def test_json_is_readable_and_omits_unknown_fields() -> None:
     race = result("r", "ann", dnf="bø", ended_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
     assert race.to_json() == (
         '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00",'
@@ -170,7 +170,7 @@ def test_an_account_deleted_after_the_race_is_still_known_from_an_earlier_result
     assert later.with_accounts_of(earlier).fingerprint() == earlier.fingerprint()
 
 
-def test_an_entrant_who_ended_otherwise_is_not_taken_for_a_deleted_account() -> None:
+def test_an_entrant_with_another_result_is_not_matched_to_a_deleted_account() -> None:
     earlier = result("r", "ann bo")
     first, second = earlier.entrants
     changed = replace(earlier, entrants=(first, replace(second, user_id=None, status=EntrantStatus.DQ)))
@@ -200,7 +200,7 @@ def test_entrants_with_the_same_name_are_shown_with_their_discriminators() -> No
     }
 
 
-def test_accounts_deleted_since_an_earlier_answer() -> None:
+def test_accounts_deleted_since_an_earlier_answer_are_matched_by_result() -> None:
     """Of two entrants with equal results, the one that still has an account is matched first."""
     before = result("r", "ann bo", dnf="cy di")
     after = replace(

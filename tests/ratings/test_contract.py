@@ -1,4 +1,4 @@
-"""The promises of every rating model, over random races.
+"""The guarantees of every rating model, over random races.
 
 A variant is a model with one reading of shared places. `EXCEPTIONS` names the promises that a variant does
 not keep by its nature, with the reason. Everything else must hold.
@@ -92,7 +92,7 @@ class Variant:
 
 
 def variants() -> list[Variant]:
-    """Every model in each of its readings, with and without the dummy, in every other choice of words."""
+    """Return every model with each of its options, with and without the dummy."""
     found = []
     for key, model in MODELS.items():
         found.append(Variant(key, ()))
@@ -105,7 +105,7 @@ def variants() -> list[Variant]:
 
 
 def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each variant that makes this promise."""
+    """Run a test for each variant that gives this guarantee."""
     kept = [v for v in variants() if name not in EXCEPTIONS.get((v.key, v.reading), {})]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
@@ -122,14 +122,14 @@ def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 @dataclass(frozen=True)
 class Case:
-    """A race to come: its outcome, and a seed and spread for the entrants' states."""
+    """The outcome of a race, and a seed and spread for the entrants' states before it."""
 
     outcome: Outcome
     seed: int
     spread: float
 
     def states(self, variant: Variant) -> FloatArray:
-        """States that the model itself arrived at in a few races, then spread out."""
+        """Return states after a few races with the model, spread out at random."""
         model, n = variant.model, self.outcome.size
         random = np.random.default_rng(self.seed)
         states = np.tile(model.initial(), (n, 1))
@@ -143,7 +143,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Two to seven entrants in up to as many groups; the last may be unfinished, or not be rated."""
+    """Draw two to seven entrants in groups; the last group may be unfinished or unrated."""
     size = draw(st.integers(2, 7))
     group = np.array(draw(st.lists(st.integers(0, size - 1), min_size=size, max_size=size)))
     last_unfinished = draw(st.booleans())
@@ -158,7 +158,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def fit(variant: Variant, case: Case) -> Case:
-    """Reduce the case to the entrants that the model can rate: the first two if it takes no more."""
+    """Keep the first two entrants if the model only rates two players."""
     if variant.key not in TWO_PLAYERS:
         return case
     outcome = case.outcome
@@ -171,7 +171,7 @@ def rated(variant: Variant, case: Case) -> tuple[RatingModel, FloatArray, FloatA
 
 
 def assert_rises(model: RatingModel, before: FloatArray, after: FloatArray) -> None:
-    """Nobody falls, in rating or in points; a difference of mere rounding does not count."""
+    """Assert that nobody falls, in rating or in points, by more than rounding."""
     change = model.rating(after) - model.rating(before)
     assert (change >= -CLOSE).all(), change
     assert ((model.points(after) >= model.points(before)) | (np.abs(change) < CLOSE)).all()
@@ -179,7 +179,7 @@ def assert_rises(model: RatingModel, before: FloatArray, after: FloatArray) -> N
 
 @promise("winner")
 @given(case=cases())
-def test_the_winner_is_not_lowered(variant: Variant, case: Case) -> None:
+def test_the_winner_never_loses(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     best = case.outcome.group == case.outcome.group.min()
     model, before, after = rated(variant, case)
@@ -188,7 +188,7 @@ def test_the_winner_is_not_lowered(variant: Variant, case: Case) -> None:
 
 @promise("unfinished")
 @given(case=cases())
-def test_no_unfinished_player_gains(variant: Variant, case: Case) -> None:
+def test_no_dnf_gains(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     model, before, after = rated(variant, case)
     assert_rises(model, after[case.outcome.unfinished], before[case.outcome.unfinished])
@@ -196,7 +196,7 @@ def test_no_unfinished_player_gains(variant: Variant, case: Case) -> None:
 
 @promise("last")
 @given(case=cases())
-def test_the_only_one_in_last_place_does_not_gain(variant: Variant, case: Case) -> None:
+def test_a_sole_last_entrant_never_gains(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     last = case.outcome.group == case.outcome.last_group
     assume(last.sum() == 1)
@@ -206,7 +206,9 @@ def test_the_only_one_in_last_place_does_not_gain(variant: Variant, case: Case) 
 
 @promise("equal")
 @given(case=cases(), data=st.data())
-def test_equal_cases_are_treated_equally(variant: Variant, case: Case, data: st.DataObject) -> None:
+def test_equal_ratings_and_places_get_equal_changes(
+    variant: Variant, case: Case, data: st.DataObject
+) -> None:
     case = fit(variant, case)
     a, b = data.draw(st.permutations(range(case.outcome.size)))[:2]
     group, unfinished = case.outcome.group.copy(), case.outcome.unfinished.copy()
@@ -230,7 +232,7 @@ def test_the_listing_order_is_irrelevant(variant: Variant, case: Case, data: st.
 
 @promise("labels")
 @given(case=cases())
-def test_only_the_order_of_the_groups_counts(variant: Variant, case: Case) -> None:
+def test_group_numbers_only_matter_by_their_order(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     model, before, after = rated(variant, case)
     other = replace(
@@ -270,7 +272,7 @@ def test_arguments_are_never_mutated(variant: Variant, case: Case) -> None:
 
 @promise("axes")
 @given(case=cases())
-def test_leading_axes_are_as_one_at_a_time(variant: Variant, case: Case) -> None:
+def test_leading_axes_give_the_results_of_single_races(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     model = variant.model
     several = np.stack([replace(case, seed=case.seed + i).states(variant) for i in range(6)])
@@ -285,7 +287,7 @@ def test_leading_axes_are_as_one_at_a_time(variant: Variant, case: Case) -> None
 
 
 def candidates(model: RatingModel) -> tuple[Any, list[Any]]:
-    """A model whose numbers are arrays of three candidates, and the three models one by one."""
+    """Return a model with three candidates per number, and the same three as single models."""
     factors = np.array([1.0, 0.9, 1.2])
     arrays: dict[str, Any] = {}
     for declaration in fields(model):  # type: ignore[arg-type]
@@ -303,7 +305,7 @@ def candidates(model: RatingModel) -> tuple[Any, list[Any]]:
 
 @promise("sweep")
 @given(case=cases())
-def test_a_sweep_over_parameters_is_as_one_at_a_time(variant: Variant, case: Case) -> None:
+def test_a_sweep_gives_the_results_of_single_models(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
     together, single = candidates(variant.model)
     states = case.states(variant)
@@ -333,14 +335,14 @@ UNRATEABLE = [
 
 
 @pytest.mark.parametrize("variant", variants(), ids=str)
-def test_a_race_that_tells_nothing_changes_nothing(variant: Variant) -> None:
+def test_an_unrateable_race_changes_nothing(variant: Variant) -> None:
     for number, outcome in enumerate(UNRATEABLE):
         states = Case(outcome, number, 1.0).states(variant)
         np.testing.assert_array_equal(variant.model.rate(states, outcome), states)
 
 
 @pytest.mark.parametrize("variant", variants(), ids=str)
-def test_win_probabilities_are_probabilities(variant: Variant) -> None:
+def test_win_probabilities_of_both_sides_sum_to_one(variant: Variant) -> None:
     model = variant.model
     states = Case(Outcome.of([1, 2, 3, 4]), 5, 1.0).states(variant)
     states = states[np.argsort(model.rating(states))]

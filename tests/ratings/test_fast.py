@@ -45,7 +45,7 @@ class Race:
 
 
 def season(races: int = 150) -> list[Race]:
-    """Races of 2 to 12 of 15 players, some with equal times, some surprising, some with DNFs."""
+    """Return races of 2 to 12 of 15 players, some with equal times, upsets or DNFs."""
     random = np.random.default_rng(3)
     found = []
     for number in range(races):

@@ -11,7 +11,7 @@ ALL = [key for key in MODELS if key != "previous-rank"]
 
 
 def field_of(model: RatingModel, size: int = 6) -> FloatArray:
-    """Entrants of falling strength, about a unit of the model apart."""
+    """Return entrants of falling strength, about one unit of the model apart."""
     states = np.stack([model.initial()] * size)
     unit = {"trueskill": 4.0, "multielo": 150.0, "elo-ffa": 150.0, "glicko-ffa": 150.0}.get(model.key, 0.8)
     states[:, 0] += unit * np.linspace(1.5, -1.5, size)
@@ -19,7 +19,7 @@ def field_of(model: RatingModel, size: int = 6) -> FloatArray:
 
 
 @pytest.mark.parametrize("key", ALL)
-def test_chances_add_up(key: str) -> None:
+def test_chances_and_places_have_the_right_sums(key: str) -> None:
     """Chances sum to the probability of any finish, and places to the sum of all places."""
     model = create(key)
     states = field_of(model)
@@ -33,7 +33,7 @@ def test_chances_add_up(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ALL)
-def test_leading_axes(key: str) -> None:
+def test_leading_axes_give_the_results_of_single_fields(key: str) -> None:
     model = create(key)
     several = np.stack([field_of(model), field_of(model)[::-1]])
     for function in (finish_chances, win_chances, expected_places):
@@ -44,7 +44,7 @@ def test_leading_axes(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["thurstone", "trueskill", "plackett-luce", "pairwise-elo", "multielo"])
-def test_of_two_the_pair_probability_is_the_chance(key: str) -> None:
+def test_a_field_of_two_has_the_probability_of_the_pair(key: str) -> None:
     model = create(key)
     states = field_of(model, 2)
     chance = model.win_probability(states[0], states[1])
@@ -52,7 +52,7 @@ def test_of_two_the_pair_probability_is_the_chance(key: str) -> None:
     np.testing.assert_allclose(expected_places(model, states), [2 - chance, 1 + chance], rtol=0, atol=1e-9)
 
 
-def test_with_bradley_terry_strengths_the_field_is_lucean() -> None:
+def test_bradley_terry_models_give_luce_chances() -> None:
     model = create("pairwise-elo")
     ratings = np.array([0.3, -1.0, 2.0, 0.7])
     strength = np.exp(ratings)
@@ -61,7 +61,7 @@ def test_with_bradley_terry_strengths_the_field_is_lucean() -> None:
 
 @pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter"])
 def test_hurdle_fields_agree_with_simulation(key: str) -> None:
-    """Finish or not, then perform; a million races, within five standard errors."""
+    """Simulate a million races: finish or not, then perform. Agree within five standard errors."""
     model = create(key)
     states = field_of(model, 5)
     states[:, 0] += [0.0, 0.4, 0.9, 0.0, -3.0]
@@ -82,7 +82,7 @@ def test_hurdle_fields_agree_with_simulation(key: str) -> None:
     assert (np.abs(place.mean(0) - expected_places(model, states)) < 5 * error).all()
 
 
-def test_a_field_of_one_and_far_favourites() -> None:
+def test_a_lone_entrant_and_a_far_favorite_win_for_certain() -> None:
     model = create("thurstone")
     assert win_chances(model, np.array([[0.3]])) == pytest.approx([1.0])
     assert expected_places(model, np.array([[0.3]])).tolist() == [1.0]

@@ -1,4 +1,4 @@
-"""A race as a kernel sees it, and candidates rated one by one."""
+"""Conversion of races for kernels, and sweeps without Numba."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from racebot.ratings.kernel import KernelRace
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 
 
-def test_a_race_as_lists() -> None:
+def test_a_race_is_converted_to_lists() -> None:
     race = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
     assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, ())
     assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
@@ -20,12 +20,12 @@ def test_a_race_as_lists() -> None:
     "outcome",
     [Outcome.of([1, 1]), Outcome.of([], unfinished=2), Outcome.of([1]), Outcome.of([1], unfinished=1)],
 )
-def test_a_race_is_rateable_as_its_outcome_is(outcome: Outcome) -> None:
+def test_a_kernel_race_is_rateable_if_its_outcome_is(outcome: Outcome) -> None:
     assert KernelRace.of(outcome).rateable == outcome.rateable
 
 
-def test_candidates_are_rated_as_if_alone() -> None:
-    """The candidates are the first of all leading axes, in the states as in the parameters."""
+def test_candidates_do_not_affect_each_other() -> None:
+    """Candidates are the first leading axis of both states and parameters."""
     outcome = Outcome.of([1, 2, 3], unfinished=1)
     states = np.random.default_rng(1).uniform(0.0, 3.0, (2, 3, 4, 2))
     sweep = ThurstoneHurdle(level=np.array([0.5, 1.5]))
@@ -37,7 +37,7 @@ def test_candidates_are_rated_as_if_alone() -> None:
             np.testing.assert_array_equal(after[candidate, i], alone)
 
 
-def test_a_candidate_whose_ratings_run_away_spoils_no_other() -> None:
+def test_a_diverging_candidate_does_not_affect_others() -> None:
     states = np.array([[[np.nan, 0.0], [0.2, 0.0]], [[0.1, 0.0], [0.2, 0.0]]])
     after = ThurstoneHurdle(width=np.array([1.0, 2.0])).rate(states, Outcome.of([2, 1]))
     assert np.isnan(after[0, :, 0]).any()

@@ -87,5 +87,5 @@ def test_only_declared_fields_are_parameters() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_defaults_of_every_model_are_values_it_accepts(model: type[Any]) -> None:
+def test_every_model_accepts_its_own_defaults(model: type[Any]) -> None:
     assert as_json(model(**from_mapping(model, defaults(model)))) == as_json(model())

@@ -13,7 +13,7 @@ def test_dummy_is_the_last_entrant_and_not_unfinished() -> None:
     assert GROUPS.unfinished.tolist() == [False, False, False, False, True, True, False]
 
 
-def test_members_best_first() -> None:
+def test_groups_list_their_members_best_first() -> None:
     assert [group.tolist() for group in GROUPS.members()] == [[1], [3], [0, 2], [4, 5, 6]]
 
 
@@ -28,7 +28,7 @@ def test_stages_know_where_each_group_starts_and_stops() -> None:
     assert worst.tied() == [slice(0, 3), slice(3, 5)]
 
 
-def test_before_and_places() -> None:
+def test_places_and_pairs_follow_the_groups() -> None:
     groups = Groups(np.array([5, 0, 5]), np.array([True, False, True]))
     assert groups.before().tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
     assert groups.places().tolist() == [2.5, 1.0, 2.5]

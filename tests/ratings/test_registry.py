@@ -11,7 +11,7 @@ from racebot.ratings.registry import MODELS, create
 
 
 @pytest.mark.parametrize("key", MODELS)
-def test_every_model_is_made_by_its_key(key: str) -> None:
+def test_every_key_creates_its_model(key: str) -> None:
     model = create(key)
     assert isinstance(model, RatingModel)
     assert model.key == key

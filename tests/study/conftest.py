@@ -1,4 +1,4 @@
-"""A season of invented races, long enough for models to learn something."""
+"""A season of invented races, long enough for ratings to settle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = ["ann", "bo", "cy", "di", "ed", "fay", "gus", "hal", "ida", "jo", "kim",
 
 
 def seasonal_results(races: int, seed: int = 1):
-    """Races among twelve players of falling skill; the weaker give up more often, some races are small."""
+    """Return races among twelve players of falling skill. Weaker players give up more often."""
     rng = np.random.default_rng(seed)
     for number in range(races):
         entrants = rng.permutation(len(NAMES))[: rng.integers(2, 8)]

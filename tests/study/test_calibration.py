@@ -16,8 +16,8 @@ from racebot.study.history import History
 from racebot.study.replay import replay
 
 
-def test_four_pairs_by_hand() -> None:
-    """Two of .9 and .95, of which one came true; one of .65 against the odds; one even."""
+def test_reliability_agrees_with_four_pairs_worked_by_hand() -> None:
+    """Predictions of .9 and .95, one of them right; a wrong one of .65; and an even one."""
     found = of_pairs(np.array([0.9, 0.05, 0.35, 0.5]), bins=5)
     assert found.weight.tolist() == [1, 1, 0, 0, 2]
     np.testing.assert_allclose(found.predicted, [0.5, 0.65, np.nan, np.nan, 0.925])
@@ -25,7 +25,7 @@ def test_four_pairs_by_hand() -> None:
     assert found.error == pytest.approx((0 + 0.65 + 2 * 0.425) / 4)
 
 
-def test_weights_count() -> None:
+def test_weights_scale_the_counts() -> None:
     chance = np.array([0.8, 0.2, 0.2])
     weighted = of_pairs(chance[:2], np.array([1.0, 2.0]))
     np.testing.assert_allclose(weighted, of_pairs(chance))
@@ -38,7 +38,7 @@ def test_certain_and_even_predictions_have_a_bin() -> None:
     assert found.error == pytest.approx(2 * 0.5 / 3)
 
 
-def test_honest_probabilities_have_next_to_no_error_and_boastful_ones_have() -> None:
+def test_only_overconfident_probabilities_have_a_calibration_error() -> None:
     random = np.random.default_rng(1)
     favourite = random.uniform(0.5, 1.0, 200_000)
     chance = np.where(random.random(favourite.size) < favourite, favourite, 1 - favourite)
@@ -47,7 +47,7 @@ def test_honest_probabilities_have_next_to_no_error_and_boastful_ones_have() -> 
     assert of_pairs(boast).error > 0.08
 
 
-def test_figures_have_the_error_of_all_judged_pairs(season: History) -> None:
+def test_calibration_error_covers_all_judged_pairs(season: History) -> None:
     (evaluation,) = evaluate(season, [Entry("pl", "plackett-luce")]).evaluations
     chances = []
     for step in replay(create("plackett-luce"), season):
@@ -62,8 +62,8 @@ def test_figures_have_the_error_of_all_judged_pairs(season: History) -> None:
     np.testing.assert_allclose(evaluation.reliability, alone)
 
 
-def test_a_forecast_of_finishes_is_fitted(season: History) -> None:
-    """Better than the share alone, honest, and the same wherever the search begins."""
+def test_a_fitted_finish_forecast_beats_the_mean(season: History) -> None:
+    """It is also calibrated, and does not depend on where the search starts."""
     found = fit_finishes(season, "thurstone-hurdle")
     assert found.log_loss < found.base
     model = create("thurstone-hurdle", {"finish_level": found.level, "finish_width": found.width})
@@ -73,7 +73,7 @@ def test_a_forecast_of_finishes_is_fitted(season: History) -> None:
 
 
 def test_a_fitted_forecast_recovers_the_simulated_parameters() -> None:
-    """Players of one rating, whom no race moves: 60 % finish."""
+    """All players have the same rating, which no race moves, and 60 % of them finish."""
     random = np.random.default_rng(3)
     names = [f"p{i}" for i in range(8)]
     results = []
@@ -95,6 +95,6 @@ def test_a_model_without_a_hurdle_forecasts_no_finish(season: History) -> None:
         fit_finishes(season, "trueskill")
 
 
-def test_there_must_be_something_to_fit() -> None:
+def test_a_history_without_dnfs_cannot_be_fitted() -> None:
     with pytest.raises(ModelError, match="no finish forecast to fit"):
         fit_finishes(History.of([result("r", "ann bo")]), "thurstone-hurdle")

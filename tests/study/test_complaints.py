@@ -16,7 +16,7 @@ from racebot.study.replay import Step, replay
 
 @dataclass(frozen=True)
 class Moved:
-    """A model that moves the entrants by fixed points, row by row as they are listed."""
+    """A model that moves the entrants by fixed points, in listing order."""
 
     moves: tuple[float, ...]
     key: ClassVar[str] = "moved"
@@ -32,7 +32,7 @@ class Moved:
 
 
 def complaints(finishers: str, dnf: str, ratings: list[float], moves: list[float]) -> Complaints:
-    """Of one race; ratings and moves in the order of places, then of names."""
+    """Return the complaints of one race. Ratings and moves are sorted by place, then by name."""
     (race,) = History.of([result("r", finishers, dnf=dnf)]).races
     model, before = cast(RatingModel, Moved(tuple(moves))), np.array(ratings)[:, np.newaxis]
     return Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
@@ -50,14 +50,14 @@ def test_only_gains_in_displayed_points_count() -> None:
     assert found == Complaints()
 
 
-def test_tied_players_of_one_rating() -> None:
+def test_unequal_changes_of_tied_equals_are_counted() -> None:
     # Cy and Ed have the same rating and place, and different changes; Di has another rating.
     found = complaints("ann bo", "cy di ed", [7, 7, 7, 8, 7], [-1, -1, -1, -2, -3])
     assert found.unequal_ties == 1
     assert complaints("ann=bo cy", "", [7, 7, 7], [2, 2, -4]).unequal_ties == 0
 
 
-def test_equal_points_after_unequally_many_races_are_no_tie() -> None:
+def test_players_with_different_states_are_not_equals() -> None:
     """Both did not finish and both have 0, but only Bo is new."""
     (race,) = History.of([result("r", "ann", dnf="bo cy")]).races
     model, before = create("thurstone-hurdle"), np.array([[1.0, 5.0], [0.0, 0.0], [0.0, 1.0]])
@@ -66,7 +66,7 @@ def test_equal_points_after_unequally_many_races_are_no_tie() -> None:
     assert Complaints.of(model, Step(race, before, after)) == Complaints()
 
 
-def test_the_listing_order() -> None:
+def test_changes_that_depend_on_the_listing_order_are_counted() -> None:
     # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: Bo alone has the same.
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 3]).order_dependent == 2
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 1]).order_dependent == 0
@@ -84,7 +84,7 @@ def test_a_winner_without_an_account_is_not_counted() -> None:
     assert (found.winner_losses, found.last_gains) == (0, 1)
 
 
-def test_counts_add_up() -> None:
+def test_counts_of_races_add_up() -> None:
     assert Complaints(1, 2, 3, 4, 5, 6) + Complaints(10, 20, 30, 40, 50, 60) == Complaints(
         11, 22, 33, 44, 55, 66
     )
@@ -92,15 +92,15 @@ def test_counts_add_up() -> None:
 
 @dataclass(frozen=True)
 class FixedLoss(Moved):
-    """A model in which place p costs 10 · p points and giving up costs `moves[0]`."""
+    """A model in which place p costs 10·p points, and giving up costs `moves[0]`."""
 
     def rate(self, states: np.ndarray, outcome: Outcome) -> np.ndarray:
         cost = np.where(outcome.unfinished, self.moves[0], 10.0 * outcome.group)
         return states - cost[:, np.newaxis]
 
 
-def test_finishers_who_would_have_lost_less_with_a_forfeit() -> None:
-    """Giving up costs 25: the fourth place, at 30, is worse; the third, at 20, is not. DNFs do not count."""
+def test_finishers_who_would_have_lost_less_by_forfeiting_are_counted() -> None:
+    """Giving up costs 25, fourth place 30 and third place 20. DNFs do not count."""
     (race,) = History.of([result("r", "ann bo cy di", dnf="ed")]).races
     model, before = cast(RatingModel, FixedLoss((25.0,))), np.full((5, 1), 100.0)
     assert Complaints.of(model, Step(race, before, model.rate(before, race.outcome))).late_losses == 1
@@ -123,7 +123,7 @@ def test_a_team_gives_up_together() -> None:
     assert quitted.group.tolist() == [1, 0, 1, 0]
 
 
-def test_the_models_of_one_number_have_none_but_late_losses(season: History) -> None:
+def test_single_parameter_models_only_have_late_losses(season: History) -> None:
     model = create("plackett-luce")
     found = sum((Complaints.of(model, step) for step in replay(model, season)), Complaints())
     assert replace(found, late_losses=0) == Complaints()
@@ -134,7 +134,7 @@ def test_the_floor_leaves_no_late_losses(season: History) -> None:
     assert sum((Complaints.of(model, step) for step in replay(model, season)), Complaints()) == Complaints()
 
 
-def test_draws_among_the_unfinished_give_rise_to_them() -> None:
+def test_draws_among_dnfs_cause_complaints() -> None:
     # As in multiplayer-generalizations-of-elo §2: weak players give up together with a strong one.
     model, censored = create("trueskill", {"unfinished": "tie"}), create("trueskill")
     (race,) = History.of([result("r", "ann", dnf="bo cy di ed fay")]).races

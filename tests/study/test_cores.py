@@ -18,13 +18,13 @@ ENTRIES = [Entry("hurdle", "thurstone-hurdle"), Entry("luce", "plackett-luce")]
 
 
 def tuned(season: History) -> Tuned:
-    """A search over more candidates than are replayed at once."""
+    """Search more candidates than are replayed at once."""
     part, _ = season.split(0.3)
     return tune(part, "plackett-luce", search=["rates"], effort=Effort(2 * TOGETHER, 1))
 
 
 def evaluated(season: History) -> str:
-    """Every figure, with all its digits."""
+    """Return every figure, with all its digits."""
     part, _ = season.split(0.3)
     return json.dumps(evaluate(part, ENTRIES).as_json())
 
@@ -51,7 +51,7 @@ def test_two_processes_give_the_same_result(
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    """The address of a cluster of two workers on this machine."""
+    """Start a cluster of two workers on this machine, and return its address."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None

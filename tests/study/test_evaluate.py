@@ -22,7 +22,7 @@ ENTRIES = [
 
 
 def by_hand(history: History, entry: Entry, judged: range):
-    """Misordered share, log loss and gains of the unfinished, pair by pair."""
+    """Return misordered share, log loss and gains of DNFs, pair by pair."""
     model = create(entry.model, entry.parameters)
     wrong, loss, gains = [], [], 0
     for number, step in enumerate(replay(model, history)):
@@ -38,7 +38,7 @@ def by_hand(history: History, entry: Entry, judged: range):
     return np.mean(wrong), np.mean(loss), gains
 
 
-def test_entries_are_judged_one_by_one(season: History) -> None:
+def test_each_entry_is_judged_by_itself(season: History) -> None:
     report = evaluate(season, ENTRIES)
     assert (report.races, report.players, report.since) == (len(season), 12, None)
     assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
@@ -66,7 +66,7 @@ def test_earlier_races_only_train(season: History) -> None:
     assert evaluation.complaints.unfinished_gains == gains
 
 
-def test_views(season: History) -> None:
+def test_views_count_their_players_only(season: History) -> None:
     rules = ViewRules(players=3, best_races=10, frequent_races=25)
     report = evaluate(season, ENTRIES[2:], rules=rules)
     views, known = report.evaluations[0].views, report.evaluations[0].known
@@ -83,7 +83,7 @@ def test_views(season: History) -> None:
     assert known["all"].entries == views["all"].entries - 12
 
 
-def test_two_models_against_each_other(season: History) -> None:
+def test_two_models_are_compared_pair_by_pair(season: History) -> None:
     report = evaluate(season, ENTRIES)
     assert [(c.first, c.second) for c in report.comparisons] == [
         ("site", "mean"),
@@ -136,8 +136,8 @@ def test_diverging_ratings_are_named() -> None:
         evaluate(history, [entry])
 
 
-def test_an_earlier_season_is_not_judged_but_known(season: History) -> None:
-    """What was learnt in it shows from the first race on; a model that cannot carry it over says so."""
+def test_an_earlier_season_trains_but_is_not_judged(season: History) -> None:
+    """Its ratings count from the first race on. Models that cannot carry over are refused."""
     first, second = season.split(0.5)
     afresh = evaluate(second, ENTRIES[:1]).evaluations[0].figures
     report = evaluate(second, ENTRIES[:1], earlier=Earlier(first))

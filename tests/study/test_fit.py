@@ -1,4 +1,4 @@
-"""Fits on invented races: what they find, what they leave alone, and when they are kept."""
+"""Fits on invented races: the parameters they change, and when they are kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_below_300_races_only_the_odds_are_fitted(season: History) -> None:
     assert found.calibration[1] < found.calibration[0]
 
 
-def test_the_odds_that_are_found_are_the_best_on_a_grid(season: History) -> None:
+def test_fitted_odds_are_the_best_on_a_grid(season: History) -> None:
     found = fit(season, "thurstone-hurdle", CERTAIN)
     given = {name: found.parameters[name] for name in CERTAIN}
 
@@ -47,7 +47,7 @@ def test_the_odds_that_are_found_are_the_best_on_a_grid(season: History) -> None
 
 
 def test_a_fit_that_is_not_clearly_better_is_not_kept(season: History) -> None:
-    """Fitted once more, from its own result."""
+    """Fit a second time, from the result of the first fit."""
     once = fit(season, "thurstone-hurdle", CERTAIN)
     again = fit(season, "thurstone-hurdle", once.parameters)
     assert not again.kept
@@ -65,7 +65,7 @@ def test_the_second_half_does_not_influence_the_fit_it_judges(season: History) -
 
 @pytest.fixture(scope="session")
 def long_season(season: History) -> History:
-    """Three hundred races: the same ones again, a season later, with ratings that go on."""
+    """Return three hundred races: the season, repeated a season later."""
     return History(season.players, season.names, season.races * 2)
 
 

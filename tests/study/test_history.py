@@ -10,7 +10,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.study.history import History
 
 
-def test_races_come_in_the_order_in_which_they_ended() -> None:
+def test_races_are_sorted_by_their_end() -> None:
     history = History.of(
         [
             result("late", "ann bo", after=3),
@@ -41,7 +41,7 @@ def test_players_are_numbered_and_rows_follow_the_outcome() -> None:
     }
 
 
-def test_a_player_bears_the_latest_name() -> None:
+def test_a_player_has_the_latest_name() -> None:
     renamed = result(
         "s", after=2, entrants=(replace(entrant("ann", time=5), name="Anna"), entrant("bo", time=6))
     )
@@ -49,7 +49,7 @@ def test_a_player_bears_the_latest_name() -> None:
     assert dict(zip(history.players, history.names, strict=True)) == {"id-ann": "Anna", "id-bo": "Bo"}
 
 
-def test_only_recorded_races_that_tell_something_are_kept() -> None:
+def test_only_recorded_rateable_races_are_kept() -> None:
     team = (entrant("ann", time=1, team="red"), entrant("bo", time=2, team="blue"))
     results = [
         result("kept", "ann bo", after=1),
@@ -66,7 +66,7 @@ def test_only_recorded_races_that_tell_something_are_kept() -> None:
     assert with_teams.races[1].outcome.team is not None
 
 
-def test_a_race_that_comes_twice_counts_as_it_came_last() -> None:
+def test_the_last_copy_of_a_race_counts() -> None:
     history = History.of([result("r", "ann bo"), result("r", "bo ann")])
     assert [history.players[number] for number in history.races[0].players] == ["id-bo", "id-ann"]
 
@@ -84,7 +84,7 @@ def test_parts_keep_all_players() -> None:
     assert later.races_of_players()[history.players.index("id-p0")] == 0
 
 
-def test_an_empty_history() -> None:
+def test_an_empty_history_has_no_players() -> None:
     history = History.of([])
     assert len(history) == 0
     np.testing.assert_array_equal(history.races_of_players(), [])

@@ -9,7 +9,7 @@ First race: A won, B was second, C and D did not finish; ratings 2, 3, 1, 1.
 | C | 3½ | 3½ | 0 | 1 | 2 of 4 |
 | D | 3½ | 3½ | 0 | 1 | 2 of 4 |
 
-Second race: E, who is new, and A finished in the same moment, B behind them; ratings 1, 2, 2.
+Second race: E, a newcomer, and A finished at the same time, then B; ratings 1, 2, 2.
 
 | | place | predicted | error | relevance | P(i) |
 |---|---|---|---|---|---|
@@ -68,13 +68,13 @@ def predictions() -> Predictions:
 
 
 def of(counted: str = "", field: Field = FIELD, said: Predictions | None = None) -> Figures:
-    """Figures that count the entries whose letters are given, or all."""
+    """Return figures over the entries with these letters, or over all."""
     said = said or predictions()
     mask = np.array([not counted or HISTORY.players[p][-1] in counted for p in field.player])
     return figures(field, said, Scores.of(field, said.rating), mask)
 
 
-def test_the_field() -> None:
+def test_a_field_lists_all_entrants_and_pairs() -> None:
     rows = {
         (slug(e), letter(e)): (FIELD.place[e], int(FIELD.earlier[e]), int(FIELD.bins()[e]))
         for e in range(FIELD.race.size)
@@ -132,7 +132,7 @@ def test_metrics_of_win_probabilities() -> None:
     assert np.sum((1 - np.array([0.8] * 4 + [0.2])) ** 2) == pytest.approx(0.8)
 
 
-def test_a_view_counts_its_members_and_their_pairs_by_halves() -> None:
+def test_a_pair_half_in_a_view_counts_half() -> None:
     found = of("b")
     assert (found.races, found.entries, found.pairs) == (2, 2, 2.5)
     # Pairs of B: ab wrong, bc and bd right; eb wrong, ab even.
@@ -178,7 +178,7 @@ def test_an_empty_history_has_no_figures() -> None:
     assert field.without_newcomers().field.race.size == 0
 
 
-def test_ranks_share_their_mean() -> None:
+def test_equal_values_share_their_mean_rank() -> None:
     assert ranks(np.array([30.0, 10.0, 20.0, 10.0])).tolist() == [4, 1.5, 3, 1.5]
 
 
@@ -190,7 +190,7 @@ def test_misordered_and_log_loss_take_candidates() -> None:
     assert log_loss(np.array([0.0]))[0] == pytest.approx(-math.log(1e-15))
 
 
-def test_betting_as_in_the_source() -> None:
+def test_betting_follows_the_source() -> None:
     # terra-mystica: A wins four of five; X says 70 %, Y says 80 %: Y wins a quarter of a point.
     x, y = np.array([0.7] * 4 + [0.3]), np.array([0.8] * 4 + [0.2])
     assert betting(y, x) == pytest.approx(4 * 0.25 - 0.75)
@@ -204,7 +204,7 @@ def test_split_predictions_count_where_two_disagree() -> None:
     assert split_predictions(first, second) == (1, 2)
 
 
-def test_the_tightest_fifth() -> None:
+def test_the_tightest_fifth_of_the_races_is_chosen() -> None:
     tightness = np.array([math.nan, 0.1, 0.9, 0.5, 0.9, 0.2, 0.3, 0.9, 0.0, 0.1, 0.2])
     assert np.flatnonzero(tightest(tightness)).tolist() == [2, 4]
     assert np.flatnonzero(tightest(tightness, 0.4)).tolist() == [2, 3, 4, 7]

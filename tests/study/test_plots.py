@@ -38,8 +38,8 @@ def test_trajectories_end_where_the_replay_does(season: History) -> None:
         assert list(line.times) == sorted(line.times)
 
 
-def test_pictures_begin_with_the_ratings_of_an_earlier_season(season: History) -> None:
-    """As if the two were one; the last windows know nothing of the first season's races."""
+def test_plots_start_from_the_ratings_of_an_earlier_season(season: History) -> None:
+    """Ratings continue, but moving means only cover the later season."""
     model = create("trueskill")
     first, second = season.split(0.5)
     whole = {line.name: line for line in trajectories(season, model, players=20)}
@@ -49,7 +49,7 @@ def test_pictures_begin_with_the_ratings_of_an_earlier_season(season: History) -
     np.testing.assert_allclose(apart[29:], misordered_lately(season, model, 30)[-len(second) + 29 :])
 
 
-def test_reliability_is_of_the_races_that_are_judged(season: History) -> None:
+def test_reliability_covers_the_judged_races(season: History) -> None:
     first, second = season.split(0.6)
     since = second.races[0].ended_at
     entry = Entry("pl", "plackett-luce")
@@ -59,7 +59,7 @@ def test_reliability_is_of_the_races_that_are_judged(season: History) -> None:
         assert found.reliability.error == pytest.approx(found.figures.calibration_error)
 
 
-def test_misordered_pairs_of_the_last_races() -> None:
+def test_misordered_pairs_are_a_moving_mean() -> None:
     # Newcomers at first, all equal; then Ann, who won, loses; then the two are ordered as rated.
     history = History.of(
         result(f"r{hour}", order, after=hour)
@@ -88,7 +88,7 @@ def test_labels_with_room_stay_where_they_are() -> None:
     assert spread_out(np.array([0.9, 0.1, 0.5, 0.52]), 0.1).tolist() == pytest.approx([0.9, 0.1, 0.46, 0.56])
 
 
-def test_pictures_can_be_saved_and_take_any_name(season: History) -> None:
+def test_plots_are_saved_under_any_label(season: History) -> None:
     pytest.importorskip("matplotlib")
     model = create("trueskill")
     odd = History.of([result("r", "ann bo"), *(result(f"s{i}", "a$b_$ bo", after=i + 1) for i in range(3))])

@@ -6,7 +6,7 @@ from racebot.ratings.registry import MODELS, create
 from racebot.study.presets import PRESETS
 
 
-def test_the_fourteen_rows() -> None:
+def test_presets_are_the_published_rows() -> None:
     assert len(PRESETS) == 14
     for preset in PRESETS.values():
         # The source rounds, and its program has changed a little since it was printed.
@@ -15,7 +15,7 @@ def test_the_fourteen_rows() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_row_is_a_model(name: str) -> None:
+def test_every_preset_creates_its_model(name: str) -> None:
     preset = PRESETS[name]
     if preset.model not in MODELS:
         pytest.skip(f"{preset.model} is not registered")

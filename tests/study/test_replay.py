@@ -12,7 +12,7 @@ from racebot.study.history import History
 from racebot.study.replay import Earlier, carried_over, newcomers, replay
 
 
-def test_each_race_is_seen_before_it_counts() -> None:
+def test_a_step_has_the_ratings_before_its_race() -> None:
     history = History.of([result("r", "ann bo", after=1), result("s", "bo cy", after=2)])
     model = create("trueskill")
     table = newcomers(model, history)
@@ -35,7 +35,7 @@ def test_a_table_carries_ratings_into_the_next_part(season: History) -> None:
         np.testing.assert_array_equal(together.before, apart.before)
 
 
-def test_candidates_are_replayed_as_if_alone(season: History) -> None:
+def test_candidates_are_replayed_independently(season: History) -> None:
     sigma, tau = np.array([8.0, 5.0, 3.0]), np.array([0.0, 0.1, 0.2])
     part, _ = season.split(0.3)
     model = TrueSkill(sigma=sigma, tau=tau)
@@ -52,8 +52,8 @@ def test_candidates_are_replayed_as_if_alone(season: History) -> None:
 
 
 @pytest.mark.parametrize("key", ["thurstone-hurdle", "trueskill", "plackett-luce"])
-def test_a_season_starts_from_an_earlier_one(key: str) -> None:
-    """With everything kept, two seasons that number their players by themselves are as one."""
+def test_a_carried_season_continues_the_earlier_one(key: str) -> None:
+    """With a factor of 1, two seasons are rated like one, though each numbers its own players."""
     first = [result("a", "ann bo", dnf="cy", after=1), result("b", "bo ann di", after=2)]
     second = [result("c", "zoe di", after=3), result("d", "cy ann", dnf="zoe", after=4)]
     model, history = create(key), History.of(second)
@@ -64,7 +64,7 @@ def test_a_season_starts_from_an_earlier_one(key: str) -> None:
         np.testing.assert_allclose(one.after, other.after, rtol=0, atol=1e-12)
 
 
-def test_a_season_starts_nearer_to_the_beginning(season: History) -> None:
+def test_a_carry_factor_shrinks_ratings_toward_a_newcomers(season: History) -> None:
     model = ThurstoneHurdle()
     kept = carried_over(model, season, Earlier(season))
     half = carried_over(model, season, Earlier(season, factor=0.5, most_races=20))
@@ -77,6 +77,6 @@ def test_a_season_starts_nearer_to_the_beginning(season: History) -> None:
     assert several.shape == (2, *half.shape)
 
 
-def test_some_models_carry_nothing_over(season: History) -> None:
+def test_models_that_cannot_carry_over_are_refused(season: History) -> None:
     with pytest.raises(ModelError, match="previous-rank cannot carry ratings over"):
         carried_over(create("previous-rank"), season, Earlier(season))

@@ -105,7 +105,7 @@ def test_the_start_is_among_the_candidates(season: History) -> None:
 
 
 def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
-    """Figures before the search are .5 on both parts."""
+    """Return a search result whose figures were .5 on both parts before."""
 
     def part(races: int, tuned: float, error: float) -> Judged:
         none = PairFigures(0.0, 0.0)
@@ -139,8 +139,8 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
     assert outcome_of_a_search(earlier, later, error).recommended is recommended
 
 
-def test_where_a_search_starts_far_off_its_find_is_recommended(season: History) -> None:
-    """From newcomers of whom all is believed to be known, so that ratings hardly move."""
+def test_a_find_far_better_than_the_start_is_recommended(season: History) -> None:
+    """The start is certain of newcomers, so that ratings hardly move."""
     start = {"newcomer_spread": 0.01, "lasting_spread": 0.01}
     found = tune(
         season,
@@ -155,8 +155,8 @@ def test_where_a_search_starts_far_off_its_find_is_recommended(season: History) 
     assert found.parameters["newcomer_spread"] >= 0.5
 
 
-def test_the_chance_to_finish_is_searched_apart_from_the_ratings(season: History) -> None:
-    """From a forecast of four in five who give up; nothing that moves a rating is touched."""
+def test_a_search_over_finishes_moves_no_rating(season: History) -> None:
+    """The start forecasts that four in five give up."""
     start = {"finish_level": 3.0, "level": 1.0}
     found = tune(
         season,
@@ -176,8 +176,8 @@ def test_the_chance_to_finish_is_searched_apart_from_the_ratings(season: History
     assert not {"finish_level", "finish_width"} & set(apart.searched)
 
 
-def test_finishes_are_tallied_entrant_by_entrant(season: History) -> None:
-    """Nothing is known of newcomers but the one chance: of the first race, by hand."""
+def test_finishes_are_counted_per_entrant(season: History) -> None:
+    """All newcomers have the same chance in the first race, which is worked by hand."""
     first = season.split(1 / 150)[0]
     model = create("thurstone-hurdle")
     chance = ndtr(1.34 / np.hypot(3.09, 1.65))
@@ -221,7 +221,7 @@ def test_lists_of_numbers_are_searched_entry_by_entry(season: History) -> None:
         ([], "no parameters to search"),
     ],
 )
-def test_a_search_that_cannot_be_is_refused(season: History, search, message: str) -> None:
+def test_an_impossible_search_is_refused(season: History, search, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         tune(**searched(season, search=search))
 
@@ -232,7 +232,7 @@ def test_a_history_too_short_is_refused(season: History) -> None:
 
 
 @pytest.mark.parametrize("objective", PAIRS)
-def test_candidates_are_tallied_as_if_alone(season: History, objective: Objective) -> None:
+def test_candidates_are_tallied_independently(season: History, objective: Objective) -> None:
     part, _ = season.split(0.3)
     sigma = np.array([8.0, 4.0])
     together = tally(TrueSkill(sigma=sigma), part, objective)
@@ -242,7 +242,7 @@ def test_candidates_are_tallied_as_if_alone(season: History, objective: Objectiv
         np.testing.assert_array_equal(together.cases, alone.cases)
 
 
-def test_the_standard_error_of_a_difference() -> None:
+def test_the_standard_error_is_that_of_paired_races() -> None:
     # Races of ten pairs each, whose differences have a known spread: that of a mean, s/√n.
     rng = np.random.default_rng(9)
     change = rng.normal(0, 3, 400)
@@ -255,7 +255,7 @@ def test_the_standard_error_of_a_difference() -> None:
 
 
 def test_pairs_of_one_race_are_not_independent() -> None:
-    """A race whose 100 pairs all turn out alike says no more than a race of one pair."""
+    """100 pairs of one race with the same outcome count as little as one pair."""
     cases = np.tile([100, 1], 200)
     change = np.tile([1.0, -1.0], 200)
     before = Tally(np.zeros(400), cases)

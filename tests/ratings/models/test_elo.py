@@ -18,7 +18,7 @@ NORMAL = NormalDist()
 
 
 def gain(model: RatingModel, lead: float) -> float:
-    """The gain of a winner with this lead at a rate of one."""
+    """Return the gain of a winner with this lead, at a learning rate of 1."""
     after = model.rate(np.array([[lead], [0.0]]), Outcome.of([1, 2]))
     assert after.sum() == pytest.approx(lead, abs=1e-12)  # what one gains the other loses
     return float(after[0, 0] - lead)
@@ -55,25 +55,25 @@ def test_an_upset_moves_the_likelihood_rule_by_half_the_gap() -> None:
     assert gain(GaussianElo(rule="bounded", rates=(1.0,)), -400.0) == pytest.approx(1.0)
 
 
-def test_the_loser_may_not_have_finished() -> None:
+def test_a_forfeit_counts_as_a_loss() -> None:
     model = ExponentialElo()
     states = np.array([[0.3], [0.1]])
     finished = model.rate(states, Outcome.of([1, 2]))
     assert model.rate(states, Outcome.of([1], unfinished=1)).tolist() == finished.tolist()
 
 
-def test_a_dummy_is_one_more_opponent() -> None:
+def test_the_dummy_is_one_more_opponent() -> None:
     after = ExponentialElo(rates=(1.0,), dummy=0.0).rate(np.zeros((2, 1)), Outcome.of([1, 2]))
     assert after[:, 0].tolist() == [1.0, -0.5]
 
 
 @pytest.mark.parametrize("model", [ExponentialElo(), GaussianElo(), ExponentialElo(dummy=0.0)])
-def test_more_than_two_are_refused(model: RatingModel) -> None:
+def test_races_of_more_than_two_are_refused(model: RatingModel) -> None:
     with pytest.raises(ModelError, match="rates two players, not 3; pairwise-elo rates any number"):
         model.rate(np.zeros((3, 1)), Outcome.of([1, 2, 3]))
 
 
-def test_win_probabilities() -> None:
+def test_win_probability_follows_its_formula() -> None:
     a, b = np.array([1.2]), np.array([0.5])
     assert ExponentialElo().win_probability(a, b) == pytest.approx(1 / (1 + math.exp(-0.7)))
     assert GaussianElo().win_probability(a, b) == pytest.approx(NORMAL.cdf(0.7 / math.sqrt(2)))

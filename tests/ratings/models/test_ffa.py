@@ -24,7 +24,7 @@ def test_elo_of_three_players_by_hand() -> None:
     assert after[:, 0] == pytest.approx([1503.33333, 1599.38455, 1397.28212], abs=1e-5)
 
 
-def test_elo_of_two_players_is_the_printed_one() -> None:
+def test_elo_of_two_players_follows_the_printed_formula() -> None:
     after = EloFfa(rates=(40.0,)).rate(np.array([[1500.0], [1700.0]]), Outcome.of([1, 2]))
     gain = 40 * (1 - 1 / (1 + math.exp(0.5)))
     assert after[:, 0] == pytest.approx([1500 + gain, 1700 - gain])
@@ -40,7 +40,7 @@ def test_elo_leaves_the_unfinished_uncompared_or_lets_them_draw() -> None:
     assert (tie - unobserved)[:, 0] == pytest.approx([0, 0.5 - drawn, 0.5 - beaten], abs=1e-9)
 
 
-def test_damping_of_the_source() -> None:
+def test_damping_has_the_printed_values() -> None:
     """g(30), g(100) and g(300) as Glicko's author prints them, with q = 0.0057565."""
     variances = np.array([30.0, 100.0, 300.0]) ** 2
     assert damping(np.array(0.0057565), variances) == pytest.approx([0.9955, 0.9531, 0.7242], abs=5e-5)
@@ -99,7 +99,7 @@ def test_a_newcomer_is_predicted_in_the_middle_of_the_field() -> None:
     assert model.rating(np.array([[1.0], [0.0], [5.0], [0.0]])).tolist() == [-1.0, -2.0, -5.0, -2.0]
 
 
-def test_previous_rank_is_certain() -> None:
+def test_previous_rank_predicts_with_certainty() -> None:
     model = PreviousRank()
     a, b = np.array([[1.0], [3.0], [2.0], [0.0]]), np.array([[2.0], [2.0], [2.0], [2.0]])
     assert model.win_probability(a, b).tolist() == [1.0, 0.0, 0.5, 0.5]

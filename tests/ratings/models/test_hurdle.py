@@ -20,7 +20,7 @@ from racebot.ratings.models.plackett_luce_hurdle import hurdle_gradient
 def after_places(
     means: list[float], variances: list[float], group: list[int], unfinished: list[bool]
 ) -> tuple[list[float], list[float]]:
-    """Means and variances after the order."""
+    """Return means and variances after the order."""
     finishers = sorted((i for i, out in enumerate(unfinished) if not out), key=lambda i: -group[i])
     race = KernelRace(group, unfinished, [False] * len(group), finishers, 0.0)
     new_means, new_variances = [0.0] * len(group), [0.0] * len(group)
@@ -29,7 +29,7 @@ def after_places(
 
 
 def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
-    """Mean and variance of N(mean, variance) times the hurdle, in logarithms so that tails survive."""
+    """Return mean and variance of N(mean, variance) times the hurdle, by quadrature in log space."""
     spread = math.sqrt(variance)
 
     def log_joint(s: float) -> float:
@@ -75,7 +75,7 @@ def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle
         (1.0, 0.02, 9.0, 0.3),
     ],
 )
-def test_moments_of_the_hurdle(
+def test_moments_of_the_hurdle_agree_with_quadrature(
     mean: float, variance: float, level: float, width: float, lapse: float, unfinished: bool
 ) -> None:
     hurdle = Hurdle(level, width**2, lapse)
@@ -185,14 +185,14 @@ def test_skills_agree_with_simulation() -> None:
     ("group", "unfinished"),
     [([0, 1, 1], [False, True, True]), ([1, 1, 1], [True] * 3), ([0, 0, 2], [False, False, True])],
 )
-def test_without_an_order_among_finishers_nothing_moves(group: list[int], unfinished: list[bool]) -> None:
+def test_a_shared_place_of_all_finishers_moves_nobody(group: list[int], unfinished: list[bool]) -> None:
     beliefs = [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]
     assert after_places(*beliefs, group, unfinished) == beliefs
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 25, 60])
 @pytest.mark.parametrize("gap", [12.0, -12.0, 0.3])
-def test_large_fields_and_gaps_stay_sound(size: int, gap: float) -> None:
+def test_moments_stay_valid_in_large_fields_and_with_large_gaps(size: int, gap: float) -> None:
     """Expected by far, upside down by far, and nearly equal."""
     means = [gap * (size - i) for i in range(size)]
     variances = [0.005 if i % 2 else 3.24 for i in range(size)]

@@ -1,4 +1,4 @@
-"""The promises of all hurdle models as theorems over any states, and the formulas of each."""
+"""The guarantees of all hurdle models over any states, and the formulas of each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def made(name: str) -> RatingModel:
 
 @dataclass(frozen=True)
 class Race:
-    """A race to be rated. `data` draws what else a theorem needs."""
+    """A race to be rated. `data` draws any other input of a guarantee."""
 
     model: RatingModel
     states: FloatArray
@@ -59,7 +59,7 @@ class Race:
 
 
 def rows(model: RatingModel, size: int, random: np.random.Generator) -> FloatArray:
-    """Any states: newcomers and veterans, near and far apart."""
+    """Draw states of newcomers and veterans, near and far apart."""
     spread = random.choice([0.0, 0.5, 1.5, 4.0])
     rating = spread * random.standard_normal(size)
     if isinstance(model, ThurstoneHurdle):
@@ -76,7 +76,7 @@ def rows(model: RatingModel, size: int, random: np.random.Generator) -> FloatArr
 
 @st.composite
 def races(draw: st.DrawFn, name: str) -> Race:
-    """Two to twelve entrants; places may be shared, not be rated, and anybody may have given up."""
+    """Draw races of two to twelve entrants, with shared places, unrated entrants and forfeits."""
     size = draw(st.integers(2, 12))
     finishers = draw(st.integers(0, size))
     shared = draw(st.booleans())
@@ -97,7 +97,7 @@ def races(draw: st.DrawFn, name: str) -> Race:
 
 
 def assert_not_above(model: RatingModel, low: FloatArray, high: FloatArray) -> None:
-    """In rating, but for rounding, and in points."""
+    """Compare ratings, up to rounding, and points."""
     assert (model.rating(low) <= model.rating(high) + 1e-12 * (1 + np.abs(model.rating(high)))).all()
     assert (model.points(low) <= model.points(high)).all()
 
@@ -229,7 +229,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
 @pytest.mark.parametrize("examples", [40, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", HURDLES)
 @pytest.mark.parametrize("theorem", THEOREMS)
-def test_theorem(theorem: str, name: str, examples: int) -> None:
+def test_the_guarantee_holds_for_any_states(theorem: str, name: str, examples: int) -> None:
     @settings(
         max_examples=examples,
         deadline=None,
@@ -256,7 +256,7 @@ def posterior(log_factor: Callable[[float], float], mean: float, variance: float
     return first / total, second / total - (first / total) ** 2
 
 
-def test_a_race_of_three_by_hand() -> None:
+def test_the_default_model_agrees_with_a_race_worked_by_hand() -> None:
     """A newcomer beats a player of nine races, and a player of three gives up."""
     model = create("thurstone-hurdle", WITHOUT_FLOOR)
     states = np.array([[0.0, 0.0], [1.2, 9.0], [-0.4, 3.0]])
@@ -279,13 +279,13 @@ def test_a_race_of_three_by_hand() -> None:
     np.testing.assert_allclose(after, expected, rtol=0, atol=1e-6)
 
 
-def test_doubt_halves_after_so_many_races() -> None:
+def test_variance_halves_after_the_settling_number_of_races() -> None:
     model = ThurstoneHurdle(newcomer_spread=2.0, lasting_spread=0.5, settling=4.0)
     variance = model.skill_variance(np.array([[0.0, 0.0], [0.0, 4.0], [9.0, 1e12]]))
     np.testing.assert_allclose(variance, [4.0, 0.25 + 3.75 / 2, 0.25])
 
 
-def test_defaults_of_the_default_model() -> None:
+def test_the_default_model_has_the_tuned_parameters() -> None:
     """The parameters tuned together with the floor; odds and time away are neutral."""
     assert defaults(ThurstoneHurdle) | {"finish_level": None, "finish_width": None} == {
         "newcomer_spread": 1.65,
@@ -305,8 +305,8 @@ def test_defaults_of_the_default_model() -> None:
     }
 
 
-def test_days_are_kept_only_where_time_away_matters() -> None:
-    """Otherwise the state stays as ledgers hold it."""
+def test_days_are_kept_only_if_time_away_matters() -> None:
+    """Otherwise the state keeps the form that ledgers have stored."""
     assert ThurstoneHurdle().columns == ("rating", "races")
     assert ThurstoneHurdle(yearly_drift=0.5).columns == ("rating", "races", "day")
     sweep = ThurstoneHurdle(yearly_drift=np.array([0.0, 0.5]))
@@ -315,7 +315,7 @@ def test_days_are_kept_only_where_time_away_matters() -> None:
 
 @pytest.mark.parametrize(("away", "counted"), [(0.0, 0.0), (73.0, 73.0), (365.0, 365.0), (4000.0, 365.0)])
 def test_time_away_adds_variance(away: float, counted: float) -> None:
-    """The same variance added to both spreads gives the same race."""
+    """Adding the same variance to both spreads has the same effect."""
     added = 0.7**2 * counted / 365
     drifting = ThurstoneHurdle(newcomer_spread=1.5, lasting_spread=0.3, yearly_drift=0.7)
     still = ThurstoneHurdle(
@@ -342,7 +342,7 @@ def test_a_season_that_keeps_days_can_follow_one_that_does_not() -> None:
 
 
 @pytest.mark.parametrize("made", [ThurstoneHurdle, ThurstoneFilter])
-def test_odds_have_a_scale_and_a_share_of_doubt(made: type[ThurstoneHurdle | ThurstoneFilter]) -> None:
+def test_odds_are_scaled_by_kappa_and_lambda(made: type[ThurstoneHurdle | ThurstoneFilter]) -> None:
     """p = Φ(κ·lead / √(2 + λ·(v₁ + v₂))), and the same for a race of two that both finish."""
     model = made(odds_scale=1.4, odds_doubt=2.5)
     a, b = np.array([[0.9, 4.0, 1.0], [-0.3, 1.0, 1.0]])[:, : len(model.columns)]
@@ -357,12 +357,12 @@ def test_odds_have_a_scale_and_a_share_of_doubt(made: type[ThurstoneHurdle | Thu
     assert chances == pytest.approx([made().win_probability(a, b), expected], abs=1e-12)
 
 
-def test_the_share_of_doubt_in_odds_is_bounded() -> None:
+def test_lambda_of_the_odds_is_bounded() -> None:
     with pytest.raises(ModelError, match="at most 8"):
         create("thurstone-hurdle", {"odds_doubt": 8.1})
 
 
-def test_a_filter_by_hand() -> None:
+def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
     """The winner was away for ten days, the second is a newcomer, and a player back after years gives up."""
     model = ThurstoneFilter()
     states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
@@ -458,7 +458,7 @@ def test_plackett_luce_with_equal_times_sums_over_their_orders() -> None:
 
 
 @pytest.mark.parametrize("rating", [-1.0, 0.0, 0.4, 1.0, 1.7, 2.0, 5.0])
-def test_learning_rates_are_those_of_the_skeleton(rating: float) -> None:
+def test_learning_rates_agree_with_the_base_class(rating: float) -> None:
     """The same formula for floats, for arrays and in `SingleParameterModel`."""
     model = PlackettLuceHurdle(floor=None)
     outcome = Outcome.of([1, 2])
@@ -478,7 +478,7 @@ def test_ratings_do_not_cross_the_floor_in_either_direction() -> None:
 
 
 @pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_points_are_familiar(name: str) -> None:
+def test_newcomers_have_1000_points_with_any_parameters(name: str) -> None:
     """A newcomer has 1000, whatever the parameters, and better ones have more."""
     model = create(name)
     newcomer = model.initial()
@@ -494,7 +494,7 @@ def test_points_are_familiar(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_the_stronger_finish_more_often(name: str) -> None:
+def test_stronger_players_are_expected_to_finish_more_often(name: str) -> None:
     model = create(name)
     assert isinstance(model, PredictsFinish)
     states = np.stack([model.initial()] * 3)
@@ -507,7 +507,7 @@ def test_the_stronger_finish_more_often(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter"])
-def test_a_lapse_is_a_probability(name: str) -> None:
+def test_a_lapse_outside_0_to_1_is_refused(name: str) -> None:
     with pytest.raises(ModelError, match="not below 1"):
         create(name, {"lapse": 1.0})
 
@@ -523,7 +523,7 @@ def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared
 
 
 @pytest.mark.parametrize("name", HURDLES)
-def test_seasons_start_between_the_last_one_and_afresh(name: str) -> None:
+def test_a_carried_rating_lies_between_the_old_one_and_a_newcomers(name: str) -> None:
     model = made(name)
     assert isinstance(model, Carries)
     states = rows(model, 30, np.random.default_rng(4))

@@ -72,7 +72,7 @@ def test_a_factor_is_added_to_the_player_and_moves_too() -> None:
     assert ratings.factors == pytest.approx([4.0 - change / 2, -4.0 + change / 2])
 
 
-def test_the_listing_of_the_source_moves_factors_by_the_pot_again() -> None:
+def test_factors_can_move_by_the_pot_again_as_in_the_sources_listing() -> None:
     ratings = IteratedElo(**ONE_PASS, factor_pot="squared").fit(
         [match([0, 1], Outcome.of([1, 2]), [0, 1])], players=2, factors=2
     )
@@ -86,7 +86,7 @@ def test_newcomers_do_not_move_factors() -> None:
     assert ratings.players.tolist() == [1008.0, 992.0]
 
 
-def test_dropping_out_costs_the_player_and_not_the_factor() -> None:
+def test_dropping_out_costs_the_player_but_not_the_factor() -> None:
     dropped = match([0, 1, 2], Outcome.of([1], unfinished=2), [0, 1, 1])
     counted = IteratedElo(**ONE_PASS).fit([dropped], players=3, factors=2)
     assert counted.factors.tolist() == [0.0, 0.0]
@@ -111,7 +111,7 @@ def test_factors_that_are_not_rated_are_refused() -> None:
 
 
 def simulated(seed: int, races: int = 2500) -> tuple[list[Match], np.ndarray, np.ndarray]:
-    """Five of sixty players with five of eight factors each race; one in ten drops out."""
+    """Simulate races of five of sixty players, with five of eight factors; one in ten drops out."""
     random = np.random.default_rng(seed)
     skill, strength = random.normal(0, 150, 60), np.linspace(-150, 150, 8)
     history = []
@@ -157,5 +157,5 @@ def test_the_listing_order_is_irrelevant() -> None:
         np.testing.assert_array_equal(one, another)
 
 
-def test_win_probability() -> None:
+def test_win_probability_follows_its_formula() -> None:
     assert IteratedElo().win_probability(np.array(1400.0), np.array(1000.0)) == pytest.approx(10 / 11)

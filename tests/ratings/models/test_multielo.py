@@ -23,7 +23,7 @@ def rated(model: MultiElo, ratings: list[float], outcome: Outcome) -> FloatArray
         ([1200.0, 900.0, 1000.0], [1208.34629612, 910.43382278, 981.21988111]),
     ],
 )
-def test_published_updates(before: list[float], after: list[float]) -> None:
+def test_updates_have_the_published_values(before: list[float], after: list[float]) -> None:
     result = rated(MultiElo(), before, Outcome.of(range(len(before))))
     np.testing.assert_allclose(result, after, rtol=0, atol=5e-9)
 
@@ -32,7 +32,7 @@ def scores(model: MultiElo, outcome: Outcome) -> list[float]:
     return model.scores(Groups.of(outcome)).tolist()
 
 
-def test_published_scores() -> None:
+def test_scores_have_the_published_values() -> None:
     five = Outcome.of([1, 2, 3, 4, 5])
     assert scores(MultiElo(), five) == pytest.approx([0.4, 0.3, 0.2, 0.1, 0.0])
     assert scores(MultiElo(score_base=1.5), five) == pytest.approx([0.496, 0.290, 0.153, 0.061, 0], abs=5e-4)
@@ -61,8 +61,8 @@ def chance(a: float, b: float) -> float:
     return 1 / (1 + 10 ** ((b - a) / 400))
 
 
-def test_a_tie_of_two_is_a_draw() -> None:
-    """If all tie, nothing was observed; a draw shows in a race with a third player."""
+def test_two_tied_players_draw() -> None:
+    """A race in which all tie is not rated, so a third player takes part."""
     ratings = [1200.0, 1000.0, 1100.0]
     after = rated(MultiElo(unfinished="tie"), ratings, Outcome.of([1], unfinished=2))
     expected = [sum(chance(a, b) for j, b in enumerate(ratings) if j != i) / 3 for i, a in enumerate(ratings)]
@@ -85,5 +85,5 @@ def test_points_are_the_rating_itself() -> None:
     assert MultiElo().points(np.array([[1207.7], [992.3]])).tolist() == [1208, 992]
 
 
-def test_win_probability() -> None:
+def test_win_probability_follows_its_formula() -> None:
     assert MultiElo().win_probability(np.array([1200.0]), np.array([1000.0])) == pytest.approx(0.7597469)

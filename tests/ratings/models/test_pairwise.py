@@ -63,7 +63,7 @@ def test_mean_of_ties_is_over_all_opponents() -> None:
     assert after[:, 0] == pytest.approx([0.5 / 3, 1.5 / 3, -1 / 3, -1 / 3])
 
 
-def test_dummy_by_hand() -> None:
+def test_the_dummy_shares_the_losers_place() -> None:
     """elo §5.1 for the sum: newcomers at -1.6 and a dummy at 0 who shares the loser's place."""
     model = PairwiseElo()
     after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
@@ -72,7 +72,7 @@ def test_dummy_by_hand() -> None:
 
 
 @pytest.mark.parametrize("version", ["exponential", "gaussian"])
-def test_large_fields_and_gaps_stay_finite(version: str) -> None:
+def test_large_fields_and_large_gaps_give_finite_ratings(version: str) -> None:
     for gap in (12.0, -12.0):
         states = gap * np.arange(60.0)[:, np.newaxis]
         after = PairwiseElo(**PLAIN, version=version).rate(states, Outcome.of(list(range(60))))

@@ -24,7 +24,7 @@ def groups_of(labels: Sequence[int]) -> Groups:
 
 
 def orders(labels: Sequence[int]) -> Iterator[list[int]]:
-    """All complete orders that agree with the groups, best first."""
+    """Yield all complete orders that agree with the groups, best first."""
     inside = [
         itertools.permutations([i for i, label in enumerate(labels) if label == which])
         for which in sorted(set(labels))
@@ -34,14 +34,14 @@ def orders(labels: Sequence[int]) -> Iterator[list[int]]:
 
 
 def log_probability(ratings: FloatArray, order: Sequence[int], orientation: str) -> float:
-    """Of one complete order: the chances of each stage multiplied, straight from the definition."""
+    """Return the log-probability of a complete order, by its definition."""
     leaving = list(reversed(order)) if orientation == "standard" else list(order)
     rate = np.exp(-ratings if orientation == "standard" else ratings)
     return sum(math.log(rate[k] / rate[leaving[i:]].sum()) for i, k in enumerate(leaving))
 
 
 def gradient(ratings: FloatArray, order: Sequence[int], orientation: str) -> FloatArray:
-    """Of one complete order's log-probability, term by term (elo §3.2.2)."""
+    """Return the gradient of a complete order's log-probability, term by term (elo §3.2.2)."""
     leaving = list(reversed(order)) if orientation == "standard" else list(order)
     sign = -1.0 if orientation == "standard" else 1.0
     rate = np.exp(sign * ratings)
@@ -132,7 +132,7 @@ def test_tie_is_the_mean_gradient_over_all_orders(labels: list[int], spread: flo
     np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
 
 
-def test_independent_lets_each_of_a_group_meet_the_rest_alone() -> None:
+def test_independent_compares_each_member_with_the_rest_alone() -> None:
     """One finisher of rate 1 and two unfinished of rates 1 and 3, worked by hand."""
     ratings = -np.log([1.0, 1.0, 3.0])
     model = PlackettLuce(unfinished="independent")
@@ -142,7 +142,7 @@ def test_independent_lets_each_of_a_group_meet_the_rest_alone() -> None:
 
 @pytest.mark.parametrize("unfinished", ["exact", "independent", "tie"])
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
-def test_a_complete_order_reads_the_same_in_every_way(unfinished: str, orientation: str) -> None:
+def test_a_complete_order_has_the_same_gradient_in_every_mode(unfinished: str, orientation: str) -> None:
     labels = [3, 0, 2, 1]
     ratings = ratings_for(labels, 1.0, seed=4)
     (order,) = orders(labels)
@@ -166,7 +166,7 @@ def test_three_equal_players_by_hand() -> None:
     assert other == pytest.approx([1 - 1 / 3, 1 - 1 / 3 - 1 / 2, 1 - 1 / 3 - 1 / 2 - 1])
 
 
-def test_the_published_parameters_by_hand() -> None:
+def test_the_published_parameters_agree_with_a_race_worked_by_hand() -> None:
     """elo §5.2: r 0.25, dummy 1.35, rates .6 .13 .09 at 0 1 2; a newcomer beats a newcomer.
 
     The loser shares the last place with the dummy. All orders of the three in which the newcomer who
@@ -184,13 +184,13 @@ def test_the_published_parameters_by_hand() -> None:
     assert after[:, 0] == pytest.approx([0.25 + rate * winner, max(0.25 + rate * loser, 0.0)], abs=1e-9)
 
 
-def test_floor_of_the_published_parameters() -> None:
+def test_the_published_floor_stops_a_fall() -> None:
     after = PlackettLuce().rate(np.array([[0.0], [0.01]]), Outcome.of([1], unfinished=1))
     assert after[1, 0] == 0.0
 
 
 @pytest.mark.parametrize("unfinished", ["exact", "independent", "tie"])
-def test_without_the_dummy_nothing_is_made_or_lost(unfinished: str) -> None:
+def test_changes_sum_to_zero_without_the_dummy(unfinished: str) -> None:
     labels = [0, 1, 1, 2, 3, 3, 3]
     moves = PlackettLuce(unfinished=unfinished).direction(ratings_for(labels, 2.0, seed=5), groups_of(labels))
     assert moves.sum() == pytest.approx(0.0, abs=1e-9)
@@ -214,7 +214,7 @@ def test_reversed_unfinished_need_no_approximation() -> None:
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
 @pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
 @pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1, 38, 1], [1] * 20 + [40]], ids=str)
-def test_large_fields_and_gaps_stay_finite(
+def test_large_fields_and_large_gaps_give_finite_ratings(
     unfinished: str, orientation: str, gap: float, sizes: list[int]
 ) -> None:
     labels = np.repeat(np.arange(len(sizes)), sizes)
@@ -226,7 +226,7 @@ def test_large_fields_and_gaps_stay_finite(
 
 
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
-def test_ratings_of_any_size_fit(orientation: str) -> None:
+def test_a_shift_of_all_ratings_changes_no_gradient(orientation: str) -> None:
     labels = [0, 1, 1, 2]
     ratings = ratings_for(labels, 1.0, seed=7)
     model = PlackettLuce(orientation=orientation)

@@ -17,7 +17,7 @@ from racebot.ratings.ranking import Groups
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder(SingleParameterModel):
-    """Moves every entrant by the number of entrants placed behind less those placed before."""
+    """A model that moves every entrant by the number of entrants behind, less those ahead."""
 
     key: ClassVar[str] = "ladder"
 
@@ -90,13 +90,13 @@ def test_dummy_takes_the_place_of_the_last_entrant_even_if_that_one_is_not_rated
     assert after[:, 0].tolist() == [2.0, 0.0]
 
 
-def test_dummy_gives_no_meaning_to_a_race_without_one() -> None:
+def test_the_dummy_does_not_make_a_race_rateable() -> None:
     for outcome in (Outcome.of([1]), Outcome.of([], unfinished=2), Outcome.of([1, 1])):
         states = column(*range(outcome.size))
         assert Ladder(dummy=9.0).rate(states, outcome).tolist() == states.tolist()
 
 
-def test_dummy_has_a_rating_of_its_own_in_each_candidate() -> None:
+def test_each_candidate_has_its_own_dummy() -> None:
     seen = []
 
     @dataclass(frozen=True, kw_only=True)
@@ -133,12 +133,14 @@ def test_points_are_whole_and_scaled() -> None:
         ((0.0, np.array([1.0, -1.0])), (0.1, 0.2), "do not ascend"),
     ],
 )
-def test_knots_and_rates_must_fit(knots: tuple[Number, ...], rates: tuple[Number, ...], words: str) -> None:
+def test_knots_that_do_not_match_the_rates_are_refused(
+    knots: tuple[Number, ...], rates: tuple[Number, ...], words: str
+) -> None:
     with pytest.raises(ModelError, match=words):
         Ladder(knots=knots, rates=rates)
 
 
-def test_a_parameter_declared_again_keeps_what_is_not_changed() -> None:
+def test_a_redeclared_parameter_keeps_the_rest_of_its_declaration() -> None:
     again = Ladder.__dataclass_fields__["rates"].metadata
     before = SingleParameterModel.__dataclass_fields__["rates"].metadata
     assert again["search"] == (0.5, 2.0)

@@ -30,7 +30,7 @@ def test_three_equal_players_move_by_the_mean_order_statistics() -> None:
     assert after[:, 0] == pytest.approx([-largest, largest, 0.0], abs=1e-7)
 
 
-def test_the_published_parameters_by_hand() -> None:
+def test_the_published_parameters_agree_with_a_race_worked_by_hand() -> None:
     """elo §5.2: r 0.3, dummy .9, rates .65 .09 .07; a newcomer beats a newcomer, tied with the dummy."""
     model = Thurstone()
 
@@ -49,7 +49,7 @@ def test_the_published_parameters_by_hand() -> None:
     assert after[:, 0] == pytest.approx([0.3 + rate * winner, max(0.3 + rate * loser, 0.0)], abs=1e-6)
 
 
-def test_weight_is_that_of_the_unfinished_and_not_of_the_dummy() -> None:
+def test_the_weight_applies_to_dnfs_but_not_to_the_dummy() -> None:
     states = np.array([[0.4], [0.1]])
     ignored = Thurstone(weight=0.0, dummy=0.9, floor=None, rates=(1.0,))
     after = ignored.rate(states, Outcome.of([1], unfinished=1))
@@ -61,7 +61,7 @@ def test_weight_is_that_of_the_unfinished_and_not_of_the_dummy() -> None:
     np.testing.assert_allclose(finished, exact, rtol=0, atol=1e-6)
 
 
-def test_weights_of_candidates() -> None:
+def test_each_candidate_has_its_own_weight() -> None:
     states = np.array([[0.4], [0.1], [0.3]])
     outcome = Outcome.of([1], unfinished=2)
     together = Thurstone(weight=np.array([0.5, 1.0])).rate(np.stack([states] * 2), outcome)
@@ -69,7 +69,7 @@ def test_weights_of_candidates() -> None:
         np.testing.assert_allclose(after, Thurstone(weight=weight).rate(states, outcome), rtol=0, atol=1e-6)
 
 
-def test_win_probabilities() -> None:
+def test_win_probability_follows_its_formula() -> None:
     def chance(lead: float, density: str) -> float:
         states = np.array([lead]), np.array([0.0])
         return float(Thurstone(density=density).win_probability(*states))

@@ -30,7 +30,7 @@ def newcomers(n: int) -> np.ndarray:
 
 
 def random_race(rng: np.random.Generator, largest: int):
-    """States, places and teams (or None) of a race among newcomers and known players."""
+    """Return states, places and teams (or None) of a race among newcomers and known players."""
     n = int(rng.integers(2, largest + 1))
     known = np.stack([rng.normal(25, 6, n), rng.uniform(0.9, 8, n)], axis=-1)
     states = np.where(rng.random((n, 1)) < 0.3, TrueSkill().initial(), known)
@@ -67,7 +67,7 @@ def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.n
     [(None, 500, 40, 1e-4), ("scipy", 40, 12, 1e-5)],
     ids=["own erfc", "scipy"],
 )
-def test_tie_mode_is_the_package(backend, races: int, largest: int, tolerance: float) -> None:
+def test_tie_mode_agrees_with_the_package(backend, races: int, largest: int, tolerance: float) -> None:
     environment = trueskill.TrueSkill(backend=backend)
     rng = np.random.default_rng(20)
     for _ in range(races):
@@ -77,7 +77,7 @@ def test_tie_mode_is_the_package(backend, races: int, largest: int, tolerance: f
         np.testing.assert_allclose(SITE.rate(states, outcome(group, team=team)), expected, atol=tolerance)
 
 
-def test_tie_mode_is_the_package_with_tuned_parameters() -> None:
+def test_tie_mode_agrees_with_the_package_for_tuned_parameters() -> None:
     # multiplayer-generalizations-of-elo, section 5, table 1, last row.
     environment = trueskill.TrueSkill(25, 5, 2.5, 0.12, 0.001, backend="scipy")
     model = TrueSkill(sigma=5.0, beta=2.5, tau=0.12, draw_probability=0.001, unfinished="tie")
@@ -99,14 +99,14 @@ def test_tie_mode_is_the_package_with_tuned_parameters() -> None:
     ],
 )
 @pytest.mark.parametrize("mode", MODES)
-def test_published_values_of_newcomers(mode: str, group, team, expected) -> None:
+def test_newcomers_get_the_published_values(mode: str, group, team, expected) -> None:
     # As in Jeff Moser's tests of his implementation (default settings, draws at 10 %).
     race = outcome(group, team=None if team is None else np.array(team))
     rated = TrueSkill(unfinished=mode).rate(newcomers(len(group)), race)
     np.testing.assert_allclose(rated, expected, atol=0.0006)
 
 
-def test_two_players_in_closed_form() -> None:
+def test_two_players_agree_with_the_closed_form() -> None:
     a, b = (28.0, 4.0), (24.0, 7.0)
     beta, tau, p = 3.0, 0.5, 0.2
     model = TrueSkill(beta=beta, tau=tau, draw_probability=p)
@@ -156,7 +156,7 @@ def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_race_that_tells_nothing_changes_nothing(mode: str) -> None:
+def test_an_unrateable_race_changes_nothing(mode: str) -> None:
     model = TrueSkill(unfinished=mode)
     states = newcomers(3)
     for nothing in (Outcome.of([], unfinished=3), Outcome.of([4, 4, 4])):
@@ -177,7 +177,7 @@ def as_race(rows, *, last_unfinished: bool):
 
 
 @given(rows=races, last_unfinished=st.booleans(), mode=st.sampled_from(MODES))
-def test_states_stay_sound(rows, last_unfinished: bool, mode: str) -> None:
+def test_states_stay_finite_and_sigma_positive(rows, last_unfinished: bool, mode: str) -> None:
     states, race = as_race(rows, last_unfinished=last_unfinished)
     before = states.copy()
     model = TrueSkill(unfinished=mode)
@@ -229,7 +229,7 @@ def test_equal_players_of_a_group_change_equally_when_censored(rows, twin: int) 
 
 @settings(max_examples=60)
 @given(data=st.data(), mode=st.sampled_from(MODES), teams=st.booleans())
-def test_candidates_are_rated_as_if_alone(data, mode: str, teams: bool) -> None:
+def test_candidates_do_not_affect_each_other(data, mode: str, teams: bool) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
     states, places, team = random_race(rng, 9)
     race = outcome(np.unique(places, return_inverse=True)[1], team=team if teams else None)
@@ -257,7 +257,7 @@ def test_candidates_are_rated_as_if_alone(data, mode: str, teams: bool) -> None:
         np.testing.assert_allclose(chance[c], alone.win_probability(many[c, 0], many[c, 1]))
 
 
-def test_leading_axes_need_no_candidates_and_candidates_no_leading_axes() -> None:
+def test_leading_axes_and_candidates_broadcast() -> None:
     race = Outcome.of([1, 2], unfinished=2)
     states = newcomers(4) + np.arange(4.0)[:, None] / 10
     once = TrueSkill().rate(states, race)
@@ -271,7 +271,7 @@ def test_leading_axes_need_no_candidates_and_candidates_no_leading_axes() -> Non
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("surprise", [40.0, 1e3, 1e6])
-def test_the_greatest_surprises_leave_numbers(mode: str, surprise: float) -> None:
+def test_extreme_upsets_give_finite_states(mode: str, surprise: float) -> None:
     model = TrueSkill(unfinished=mode)
     unit = math.sqrt(2 * (model.beta**2 + 1.0))
     mu = np.array([0.0, surprise, 0.5 * surprise, -surprise, 2 * surprise]) * unit
@@ -287,7 +287,7 @@ def test_the_greatest_surprises_leave_numbers(mode: str, surprise: float) -> Non
             assert after[0, 0] > states[0, 0]
 
 
-def test_what_people_see() -> None:
+def test_points_follow_the_conservative_rating() -> None:
     # Section 4.2 shows μ − 3σ, which starts from 0; racetime.gg max(0, round(100·(μ − 2σ))).
     model = TrueSkill()
     assert model.points(model.initial()) == 833
@@ -299,7 +299,7 @@ def test_what_people_see() -> None:
     assert TrueSkill(points_scale=10.0).points(low).tolist() == [0, 140, 140]
 
 
-def test_win_probability() -> None:
+def test_win_probability_follows_its_formula() -> None:
     certain = np.array([[25.0, 0.0], [25.0 + 25 / 6, 0.0]])
     # One β of skill: Φ(1/√2), the "76 % chance" that defines β.
     assert TrueSkill().win_probability(certain[1], certain[0]) == pytest.approx(0.7602, abs=1e-4)
@@ -310,7 +310,7 @@ def test_win_probability() -> None:
     assert model.win_probability(a, b) + model.win_probability(b, a) == pytest.approx(1.0)
 
 
-def test_match_quality() -> None:
+def test_match_quality_has_the_published_values() -> None:
     # Equation (7); two newcomers, as the package's documentation has it: 44.7 %.
     model = TrueSkill()
     assert model.match_quality(newcomers(2)) == pytest.approx(1 / math.sqrt(5))
@@ -328,7 +328,7 @@ def test_match_quality() -> None:
             assert model.match_quality(states, team) == pytest.approx(environment.quality(groups), rel=1e-8)
 
 
-def test_parameters_are_checked() -> None:
+def test_invalid_parameters_are_refused() -> None:
     with pytest.raises(ModelError, match=r"draw_probability=1\.0 is not below 1"):
         create("trueskill", {"draw_probability": "1"})
     with pytest.raises(ModelError, match="one of censored, tie"):

@@ -39,7 +39,7 @@ def posteriors(evidence: Any, means, variances) -> np.ndarray:
 
 
 def sampled(means, variances, comparisons, *, size=2_000_000):
-    """Mean and variance of the performances that meet all comparisons."""
+    """Return mean and variance of the sampled performances that meet all comparisons."""
     draws = np.random.default_rng(5).normal(means, np.sqrt(variances), (size, len(means)))
     kept = np.all([draws[:, a] - draws[:, b] > margin for a, b, margin in comparisons], axis=0)
     assert kept.sum() > 20_000
@@ -58,7 +58,7 @@ def test_one_win_is_exact() -> None:
     assert variance == pytest.approx([1 - 1 / math.pi] * 2)
 
 
-def test_a_draw_without_margin_makes_two_units_one() -> None:
+def test_a_draw_without_margin_makes_two_performances_equal() -> None:
     # Two measurements of one number, weighted by precision.
     evidence = along_chain([1.0, 4.0], [1.0, 2.0], [0.0], [True], **EXACT)
     mean, variance = posteriors(evidence, [1.0, 4.0], [1.0, 2.0])
@@ -76,7 +76,7 @@ def test_a_draw_without_margin_makes_two_units_one() -> None:
         pytest.param([everyone([0, 1], [2]), everyone([2], [3])], id="two winners"),
     ],
 )
-def test_trees_come_near_the_truth_by_either_schedule(comparisons) -> None:
+def test_both_schedules_for_trees_agree_with_sampling(comparisons) -> None:
     means, variances = [1.0, 0.5, 0.8, 0.0], [1.0, 2.0, 1.5, 1.0]
     flat = [comparison for layer in comparisons for comparison in layer]
     by_layer = by_layers(means, variances, comparisons, **EXACT)
@@ -95,7 +95,7 @@ def test_trees_come_near_the_truth_by_either_schedule(comparisons) -> None:
         pytest.param(everyone([0], [1, 2]) + everyone([1, 2], [3]), id="tied between"),
     ],
 )
-def test_circles_count_no_evidence_twice(comparisons) -> None:
+def test_cycles_agree_with_sampling(comparisons) -> None:
     means, variances = [1.0, 0.5, 0.8, 0.0], [1.0, 2.0, 1.5, 1.0]
     mean, variance = posteriors(at_once(means, variances, comparisons, **EXACT), means, variances)
     true_mean, true_variance = sampled(means, variances, comparisons)
@@ -103,7 +103,7 @@ def test_circles_count_no_evidence_twice(comparisons) -> None:
     np.testing.assert_allclose(variance, true_variance, rtol=0.08)
 
 
-def test_a_row_is_a_row_by_every_schedule() -> None:
+def test_all_schedules_agree_on_a_chain() -> None:
     rng = np.random.default_rng(3)
     means, variances = rng.normal(25, 8, 12).tolist(), rng.uniform(2, 90, 12).tolist()
     margins = rng.uniform(0, 1, 11).tolist()
@@ -117,7 +117,7 @@ def test_a_row_is_a_row_by_every_schedule() -> None:
 @pytest.mark.parametrize("finishers", [1, 3, 20])
 @pytest.mark.parametrize("unfinished", [2, 20, 38])
 @pytest.mark.parametrize("spread", [1.0, 10.0, 300.0])
-def test_layers_settle_whatever_the_surprise(finishers: int, unfinished: int, spread: float) -> None:
+def test_layers_converge_after_any_upset(finishers: int, unfinished: int, spread: float) -> None:
     rng = np.random.default_rng(finishers * unfinished)
     n = finishers + unfinished
     means, variances = rng.normal(0, spread, n).tolist(), np.exp(rng.uniform(0, 5, n)).tolist()
@@ -132,7 +132,7 @@ def test_layers_settle_whatever_the_surprise(finishers: int, unfinished: int, sp
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 300.0])
-def test_circles_stay_finite_whatever_the_surprise(spread: float) -> None:
+def test_cycles_stay_finite_after_any_upset(spread: float) -> None:
     rng = np.random.default_rng(8)
     means, variances = rng.normal(0, spread, 20).tolist(), np.exp(rng.uniform(0, 5, 20)).tolist()
     evidence = at_once(means, variances, everyone(range(10), range(10, 20)), rounds=200, tolerance=1e-6)

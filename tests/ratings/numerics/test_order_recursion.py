@@ -28,7 +28,7 @@ def phi(z: float) -> float:
 def slope_and_bend(
     log_probability: Callable[[FloatArray], float], means: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """First and second derivatives in each mean, by differences."""
+    """Return the first and second derivatives in each mean, by finite differences."""
     step = 2e-3
     first, second = [], []
     for axis in np.eye(len(means)):
@@ -119,7 +119,7 @@ def test_a_tie_between_others_by_double_quadrature() -> None:
 
 
 def by_orders(means: FloatArray, labels: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Moments as the mean over all complete orders that agree with the groups, on a very fine grid."""
+    """Return the moments averaged over all complete orders of the groups, on a very fine grid."""
     step = 0.005
     x = np.arange(means.min() - 9, means.max() + 9, step)
     density = [np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in means]
@@ -158,7 +158,7 @@ def by_orders(means: FloatArray, labels: Sequence[int]) -> tuple[FloatArray, Flo
     ],
     ids=str,
 )
-def test_moments_are_those_over_all_orders(labels: list[int], spread: float) -> None:
+def test_moments_are_the_mean_over_all_orders(labels: list[int], spread: float) -> None:
     means = np.random.default_rng(11).normal(0.0, spread, len(labels))
     mean, variance = by_orders(means, labels)
     moments = gaussian_moments(means, groups_of(labels))
@@ -186,7 +186,7 @@ def test_moments_agree_with_simulation() -> None:
 
 @pytest.mark.parametrize("lead", [-60.0, -30.0, -12.0, -3.0, 0.0, 4.0, 12.0])
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 3.0)])
-def test_two_players_in_closed_form(lead: float, scales: tuple[float, float]) -> None:
+def test_two_players_agree_with_the_closed_form(lead: float, scales: tuple[float, float]) -> None:
     """d log Φ(lead/s) / d lead, s² the sum of the variances; far upsets are kept in logarithms."""
     s = math.hypot(*scales)
     hazard = math.sqrt(2 / math.pi) / float(erfcx(-lead / s / math.sqrt(2))) / s
@@ -195,7 +195,7 @@ def test_two_players_in_closed_form(lead: float, scales: tuple[float, float]) ->
 
 
 @pytest.mark.parametrize("lead", [-20.0, -2.0, 1.0])
-def test_logistic_performances(lead: float) -> None:
+def test_logistic_performances_agree_with_quadrature(lead: float) -> None:
     """P(X0 < X1 < X2) for logistic performances, the gradient by differences of quadrature."""
     slope = math.pi / math.sqrt(3)
 
@@ -221,7 +221,7 @@ def test_logistic_performances(lead: float) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0, 1.7])
-def test_weights_of_the_worst_group(weight: float) -> None:
+def test_weights_are_exponents_of_the_likelihood_factors(weight: float) -> None:
     """The probability of each unfinished player to the power of the weight, the dummy's to one."""
     means = np.array([0.4, -0.2, 0.7, 0.1])
     weights = np.array([1.0, weight, weight, 1.0])
@@ -248,7 +248,9 @@ def test_a_single_unfinished_player_has_a_weight_too() -> None:
 @pytest.mark.parametrize("density", [GAUSSIAN, LOGISTIC])
 @pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
 @pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1] * 20 + [20], [1, 3, 1]], ids=str)
-def test_large_fields_and_gaps_stay_finite(density: object, gap: float, sizes: list[int]) -> None:
+def test_large_fields_and_large_gaps_give_finite_ratings(
+    density: object, gap: float, sizes: list[int]
+) -> None:
     labels = np.repeat(np.arange(len(sizes)), sizes)
     means = gap * np.arange(len(labels), dtype=float)
     moves = score_means(means, groups_of(labels.tolist()), density)  # type: ignore[arg-type]
@@ -256,7 +258,7 @@ def test_large_fields_and_gaps_stay_finite(density: object, gap: float, sizes: l
     assert moves.sum() == pytest.approx(0.0, abs=0.01 * (1 + np.abs(moves).max()))
 
 
-def test_favourites_of_one_half_who_all_lose_meet_in_the_middle() -> None:
+def test_two_halves_that_swap_places_move_symmetrically() -> None:
     """Twenty at 12 behind twenty at 0: by symmetry the moves of the halves mirror each other."""
     labels = list(range(40))
     means = np.array([0.0] * 20 + [12.0] * 20)
@@ -266,7 +268,7 @@ def test_favourites_of_one_half_who_all_lose_meet_in_the_middle() -> None:
     assert (moves[:20] < 9).all()
 
 
-def test_candidates_are_as_one_at_a_time() -> None:
+def test_candidates_give_the_results_of_single_models() -> None:
     random = np.random.default_rng(3)
     means = random.normal(0, 1.5, (2, 3, 6))
     groups = groups_of([0, 1, 1, 2, 3, 3])

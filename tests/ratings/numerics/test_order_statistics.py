@@ -19,18 +19,18 @@ CLOSE = 5e-6
 
 
 def moments_of_one(means: list[float], scales: list[float]) -> tuple[list[float], list[float]] | None:
-    """Moments by the fast recursion, None if they are not sound."""
+    """Return the moments by the fast recursion, or None if they are too inaccurate."""
     first, second, sound = complete_order_moments(means, scales)
     return (first, second) if sound else None
 
 
 def complete(n: int) -> Groups:
-    """The worst first."""
+    """Return the groups of a complete order, worst first."""
     return Groups(np.arange(n)[::-1].copy(), np.zeros(n, dtype=bool))
 
 
 def by_simpson(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Moments of Z on a grid of thousands of points; good as long as nothing lies in far tails."""
+    """Return the moments on a grid of thousands of points, accurate unless the mass is in far tails."""
     step = 0.004
     x = np.arange((means - 9 * scales).min(), (means + 9 * scales).max(), step)
     z = (x - means[:, np.newaxis]) / scales[:, np.newaxis]
@@ -61,7 +61,7 @@ FIELDS = {
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("means", FIELDS.values(), ids=FIELDS)
-def test_moments_are_those_of_fine_quadrature(means: list[float], seed: int) -> None:
+def test_moments_agree_with_fine_quadrature(means: list[float], seed: int) -> None:
     random = np.random.default_rng(seed)
     scales = np.sqrt(1.0 + random.choice([0.005, 0.1, 1.0, 2.5], len(means)))
     expected = by_simpson(np.array(means), scales)
@@ -71,7 +71,7 @@ def test_moments_are_those_of_fine_quadrature(means: list[float], seed: int) -> 
 
 
 def random_field(random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """3 to 60 entrants, expected or not, or of two classes 12 apart."""
+    """Return 3 to 60 entrants in expected, reversed or random order, or in two classes 12 apart."""
     n = int(random.choice([3, 4, 6, 9, 14, 24, 40, 60]))
     means = random.normal(0.0, random.choice([0.0, 1.0, 3.0]), n)
     kind = random.integers(4)
@@ -85,7 +85,7 @@ def random_field(random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
 
 
 def in_logarithms(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The recursion on a grid of 4,000 points, integrals of logarithms by the trapezoid rule on cells."""
+    """Return the moments by the recursion in log space, on a grid of 4,000 points."""
     low, high = (means - 8 * scales).min(), (means + 8 * scales).max()
     x = np.linspace(low, high, 4001)
     z = (x - means[:, np.newaxis]) / scales[:, np.newaxis]
@@ -114,7 +114,7 @@ def in_logarithms(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, Fl
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[pytest.mark.long] * (seed > 0)) for seed in range(8)]
 )
-def test_moments_are_right_for_all_fields(seed: int) -> None:
+def test_moments_are_accurate_for_all_fields(seed: int) -> None:
     """The fast integrals if they are sound, and the general recursion always, are within 2e-5."""
     random = np.random.default_rng(seed)
     fast = 0
@@ -131,7 +131,7 @@ def test_moments_are_right_for_all_fields(seed: int) -> None:
     assert 5 < fast < 35
 
 
-def test_a_win_by_far_the_weakest_of_three_is_integrated() -> None:
+def test_a_great_upset_falls_back_to_logarithms() -> None:
     """P(X0 < X1 < X2) with the middle one as the variable; e^60 keeps it from underflow."""
     means = np.array([12.0, 4.0, 0.0])
 
@@ -151,7 +151,7 @@ def test_a_win_by_far_the_weakest_of_three_is_integrated() -> None:
 
 
 @pytest.mark.parametrize("lead", [-40.0, -3.0, 0.0, 5.0])
-def test_two_players_in_closed_form(lead: float) -> None:
+def test_two_players_agree_with_the_closed_form(lead: float) -> None:
     """E[Z] is the derivative of log Φ(lead / s), times the scale; Var[Z] - 1 the second one."""
     scales = np.array([1.0, 2.0])
     s = math.hypot(*scales)
@@ -169,7 +169,7 @@ def test_two_players_in_closed_form(lead: float) -> None:
     np.testing.assert_allclose(moments[1], 1 + bend * scales**2, rtol=0, atol=2e-5)
 
 
-def test_a_shared_place_is_summed_over() -> None:
+def test_a_shared_place_is_marginalised() -> None:
     """P(X0 below both X1 and X2) = 1/3 for equals: two orders of the complete case, weighted equally."""
     means, scales = [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]
     first, _, sound = posterior_moments(means, scales, [1, 0, 0])
@@ -184,7 +184,7 @@ def test_a_shared_place_is_summed_over() -> None:
     spread=st.sampled_from([0.0, 1.0, 3.0]),
     seed=st.integers(0, 999),
 )
-def test_moments_of_every_order_balance(means: list[float], spread: float, seed: int) -> None:
+def test_moments_of_every_order_sum_to_zero(means: list[float], spread: float, seed: int) -> None:
     """The moves balance, the performances come out in order, and nothing becomes less certain."""
     scales = np.sqrt(1.0 + spread * np.random.default_rng(seed).random(len(means)))
     moments = moments_of_one(means, scales.tolist())

@@ -12,7 +12,7 @@ from racebot.ratings.numerics.truncated_normal import draw, win
 
 
 def moments(t: float, low: float, high: float) -> tuple[float, float]:
-    """Mean and variance of N(t, 1) given low < X < high, by Simpson's rule around the mode."""
+    """Return mean and variance of N(t, 1) given low < X < high, by Simpson's rule around the mode."""
     mode = min(max(t, low), high)
     # The density falls by exp(-45) within this distance of the mode, at an edge more quickly.
     reach = 90.0 / (abs(t - mode) + math.sqrt((t - mode) ** 2 + 90.0))
@@ -44,7 +44,7 @@ def test_draw_is_a_gaussian_between_the_margins(t: float, margin: float) -> None
     assert 1 - w == pytest.approx(variance, rel=1e-5, abs=1e-12 * (1 + t * t) / margin)
 
 
-def test_values_in_closed_form() -> None:
+def test_special_cases_have_their_closed_forms() -> None:
     # The half normal distribution has mean √(2/π) and variance 1 − 2/π.
     assert win(0.0, 0.0) == pytest.approx((math.sqrt(2 / math.pi), 2 / math.pi))
     # Any margin that is small enough fixes the difference.
@@ -56,7 +56,7 @@ def test_values_in_closed_form() -> None:
 
 @pytest.mark.parametrize("function", [win, draw])
 @given(t=st.floats(-1e9, 1e9), margin=st.floats(0, 1e3))
-def test_tails_are_finite_and_never_pass_certainty(function, t: float, margin: float) -> None:
+def test_tails_are_finite_and_w_stays_within_0_and_1(function, t: float, margin: float) -> None:
     v, w = function(t, margin)
     assert math.isfinite(v)
     assert 0.0 <= w <= 1.0
