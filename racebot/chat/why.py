@@ -19,11 +19,8 @@ def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts
         names: the names of the race's entrants, safe to show, by user id.
         texts: the templates.
     """
-    return [
-        _expectation(explanation, texts),
-        *_parts(explanation, texts),
-        *_opponents(explanation, names, texts),
-    ]
+    about_the_change = [_expectation(explanation, texts), *_parts(explanation, texts)]
+    return [*map(unbroken, about_the_change), *_opponents(explanation, names, texts)]
 
 
 def _expectation(explanation: Explanation, texts: Texts) -> str:

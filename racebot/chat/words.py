@@ -42,21 +42,39 @@ def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
 
 
 def unbroken(entry: str) -> str:
-    """Keep an entry on one line of chat, if it fits.
+    """Keep an entry on one line of chat, or on as few as possible if it is wider than a line.
 
     Spaces become no-break spaces. Chinese, Japanese and Korean characters and emoji, between which any line
     may break, are held together by word joiners. Other characters stay as they are, since the site notifies
     players only of their name as they write it.
     """
-    if sum(1 + _is_wide(char) for char in entry) > WIDEST_ENTRY:
-        return entry
-    entry = entry.replace(" ", NO_BREAK)
-    if not any(map(_is_wide, entry)):
-        return entry
-    joined = entry[0]
-    for before, after in pairwise(entry):
-        joined += (WORD_JOINER if _may_break(before, after) else "") + after
+    line, *words = entry.split(" ")
+    lines = []
+    for word in words:
+        # A word that no line can hold breaks anyway, so it need not leave its line.
+        if _width(line) + 1 + _width(word) <= WIDEST_ENTRY or _width(word) > WIDEST_ENTRY:
+            line += NO_BREAK + word
+        else:
+            lines.append(line)
+            line = word
+    return " ".join(map(_joined, [*lines, line]))
+
+
+def _joined(line: str) -> str:
+    """Hold the wide characters of a line together, unless it is too wide."""
+    if _width(line) > WIDEST_ENTRY or not any(map(_is_wide, line)):
+        return line
+    joined, halves = line[0], int(_is_half_flag(line[0]))
+    for before, after in pairwise(line):
+        completes_flag = _is_half_flag(after) and halves % 2 == 1
+        joined += (WORD_JOINER if _may_break(before, after) and not completes_flag else "") + after
+        halves = halves + 1 if _is_half_flag(after) else 0
     return joined
+
+
+def _width(text: str) -> int:
+    """Return the width of a text in Latin letters."""
+    return sum(1 + _is_wide(char) for char in text)
 
 
 def _may_break(before: str, after: str) -> bool:
@@ -67,13 +85,14 @@ def _may_break(before: str, after: str) -> bool:
 
 
 def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in {"W", "F"} or _REGIONAL[0] <= char <= _REGIONAL[1]
+    return unicodedata.east_asian_width(char) in {"W", "F"} or _is_half_flag(char)
+
+
+def _is_half_flag(char: str) -> bool:
+    """Return whether a character is a regional indicator, two of which make a flag."""
+    return _REGIONAL[0] <= char <= _REGIONAL[1]
 
 
 def _continues(char: str) -> bool:
-    """Return whether a character belongs to the one before it, as the parts of an emoji do."""
-    return (
-        unicodedata.category(char) in {"Mn", "Me", "Cf"}
-        or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
-        or _REGIONAL[0] <= char <= _REGIONAL[1]
-    )
+    """Return whether a character belongs to the one before it, as a skin tone does."""
+    return unicodedata.category(char) in {"Mn", "Me", "Cf"} or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]

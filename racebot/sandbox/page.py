@@ -23,6 +23,7 @@ table { border-collapse: collapse; width: 100%; } td { padding: .15rem .4rem; }
 .pinned { border-bottom: 2px solid var(--line); } .pinned:empty { display: none; }
 .log p, .pinned p { margin: .3rem 0; overflow-wrap: anywhere; }
 .system { font-style: italic; opacity: .75; } .bot { background: var(--soft); padding: .2rem .4rem; }
+.buttons { display: flex; flex-wrap: wrap; gap: .3rem; margin-top: .2rem; }
 .note { border-left: 3px solid var(--line); padding-left: .4rem; }
 time { opacity: .6; font-size: .85em; } button { font: inherit; font-size: .9em; }
 form { display: flex; gap: .3rem; } input { flex: 1; min-width: 0; }
@@ -132,9 +133,8 @@ def _chat_line(room: FakeRoom, line: ChatLine) -> str:
         to = "" if line.direct_to is None else f" → {escape(line.direct_to.name)} alone"
         kind = "bot" if line.direct_to is None else "bot note"
         buttons = "".join(_button(str(label), action) for label, action in line.actions.items())
-        return (
-            f'<p class="{kind}"><time>{hour}</time> <b>{escape(line.bot.name)}{to}</b>: {text} {buttons}</p>'
-        )
+        row = f'<span class="buttons">{buttons}</span>' if buttons else ""
+        return f'<p class="{kind}"><time>{hour}</time> <b>{escape(line.bot.name)}{to}</b>: {text}{row}</p>'
     author = "" if line.user is None else line.user.name
     hidden = [entrant.alias for entrant in room.entrants if entrant.user is line.user and room.hide_entrants]
     return f"<p><time>{hour}</time> <b>{escape(hidden[0] if hidden else author)}</b>: {text}</p>"
