@@ -27,6 +27,7 @@ def main() -> None:
         environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")},
             "RACEBOT_DATABASE": str(Path(folder) / "racebot.db"),
+            "PYTHONDONTWRITEBYTECODE": "",  # an installed racebot is compiled
         }
         (Path(folder) / "races.csv").write_text(RACE, encoding="utf-8")
         racebot = [sys.executable, "-m", "racebot"]
