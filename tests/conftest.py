@@ -10,8 +10,12 @@ import pytest
 from builders import Clock
 
 from racebot.ledger.store import Ledger
+from racebot.ratings import fast
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
+fast.AVAILABLE = (
+    False  # kernels take half a minute to compile, and only tests/ratings/test_fast.py is about them
+)
 
 
 @pytest.fixture

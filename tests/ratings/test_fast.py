@@ -17,7 +17,8 @@ from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
 
-pytestmark = pytest.mark.skipif(not fast.AVAILABLE, reason="needs the extra racebot[fast]")
+compiles = pytest.mark.long
+"""Kernels take half a minute to compile. CI compiles them in a step of its own."""
 
 LEVELS = np.linspace(0.5, 2.0, 17)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -34,8 +35,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "thurstone-hurdle": ("level", {"yearly_drift": 0.5}),
 }
 """For each variant: the parameter that the sweep varies, and the other parameters."""
-EVERY_DAY = {"plackett-luce", "thurstone-hurdle"}
-"""Kernels take seconds to compile, so the others are compiled on demand."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,16 @@ def plain(model: RatingModel, races: list[Race]) -> FloatArray:
     return states
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in EVERY_DAY)) for name in VARIANTS]
-)
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile kernels, which other tests do not."""
+    pytest.importorskip("numba", reason="needs the extra racebot[fast]")
+    monkeypatch.setattr(fast, "AVAILABLE", True)
+
+
+@compiles
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", VARIANTS)
 def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
     """One parameter set, and many that the cores share; within the error of the integrals."""
     varied, others = VARIANTS[name]
@@ -97,6 +103,8 @@ def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
         np.testing.assert_allclose(together[i], states, rtol=0, atol=1e-9)
 
 
+@compiles
+@pytest.mark.usefixtures("compiled")
 def test_candidates_that_diverge_do_not_affect_others() -> None:
     levels = LEVELS.copy()
     levels[3] = np.nan
@@ -109,6 +117,8 @@ def test_candidates_that_diverge_do_not_affect_others() -> None:
     np.testing.assert_allclose(states[4], plain(alone, races), rtol=0, atol=1e-9)
 
 
+@compiles
+@pytest.mark.usefixtures("compiled")
 def test_compiled_code_integrates_a_very_surprising_order() -> None:
     """The ratings are so far apart that plain Python needs logarithms, and the weakest come first."""
     model = ThurstoneHurdle()

@@ -14,13 +14,14 @@ from racebot.study.history import History
 from racebot.study.search import TOGETHER, Effort
 from racebot.study.tuning import Tuned, tune
 
-ENTRIES = [Entry("hurdle", "thurstone-hurdle"), Entry("luce", "plackett-luce")]
+ENTRIES = [Entry("multi", "multielo"), Entry("pairs", "pairwise-elo")]
+"""Models without compiled kernels, which would take half a minute in each process."""
 
 
 def tuned(season: History) -> Tuned:
     """Search more candidates than are replayed at once."""
     part, _ = season.split(0.3)
-    return tune(part, "plackett-luce", search=["rates"], effort=Effort(2 * TOGETHER, 1))
+    return tune(part, "pairwise-elo", search=["rates"], effort=Effort(2 * TOGETHER, 1))
 
 
 def evaluated(season: History) -> str:
