@@ -13,9 +13,13 @@ from racebot.ledger.store import Ledger
 from racebot.ratings import fast
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
-fast.AVAILABLE = (
-    False  # kernels take half a minute to compile, and only tests/ratings/test_fast.py is about them
-)
+# Kernels take half a minute to compile. tests/ratings/test_fast.py compiles them.
+fast.AVAILABLE = False
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Run twice as many tests at a time as there are cores, since many wait for another process."""
+    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from racebot.settings.model import Settings
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-SEEDS = range(100)
+SEEDS = range(50)
 COMMANDS = (["status"], ["verify"], ["doctor"], ["backup"], ["leaderboard"])
 PAGE = 4096
 GOALS = ("Any Orb", "All Orbs")
