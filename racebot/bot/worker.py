@@ -11,16 +11,19 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, page, race_page
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
+from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
 from racebot.ledger import backup, retention
 from racebot.ledger.lock import locked
+from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
 from racebot.observe.http import Monitor
@@ -38,6 +41,8 @@ TOKEN_EVERY = 300.0
 RETENTION_EVERY = 86_400.0
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
+PICTURES_EVERY = 600.0
+"""Seconds between looks for new avatars."""
 BACKUP_HOUR = 4
 """UTC."""
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
@@ -162,10 +167,19 @@ class Worker:
     def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
         settings = self._settings
         jobs.every(RETENTION_EVERY, self._guarded(partial(self._clear_away, ledger)), "retention")
+        pictures = Pictures(folder_beside(settings.database))
+        if settings.avatars and picture_fetcher.available():
+            wanted = partial(self._call, ledger.profiles.pictures)
+            fetcher = PictureFetcher(settings.site, pictures, wanted)
+            jobs.every(PICTURES_EVERY, self._guarded(fetcher.fetch), "pictures")
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
             command += ["--database", str(settings.database)]
-            exporter = SiteExporter(command, partial(self._call, ledger.revision), self._clock)
+
+            async def revision() -> tuple[int, ...]:
+                return *await self._call(ledger.revision), pictures.version()
+
+            exporter = SiteExporter(command, revision, self._clock)
             jobs.every(PAGES_EVERY, self._guarded(exporter.export_if_changed), "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())

@@ -10,6 +10,7 @@ import typer
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, load_settings, tell
 from racebot.errors import SettingsError
+from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.web import missing
@@ -74,7 +75,8 @@ def export_site(
 
 
 def _publication(settings: Settings) -> Publication:
-    from racebot.web.view import Publication  # noqa: PLC0415 - an extra of the package
+    from racebot.web.look import Look  # noqa: PLC0415 - an extra of the package
+    from racebot.web.view import Publication  # noqa: PLC0415
 
     return Publication(
         listing=settings.listing,
@@ -83,6 +85,8 @@ def _publication(settings: Settings) -> Publication:
         url=settings.pages_url or "",
         embed_on=settings.embed_on,
         export_cards=settings.pages_cards,
+        look=Look(settings.pages_title, settings.pages_accent, settings.pages_footer),
+        pictures=folder_beside(settings.database),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -33,6 +33,7 @@ class StandingBefore:
     points: int
     races: int
     finishes_since: int
+    wins_since: int
     last_race_at: datetime | None
 
 
@@ -71,6 +72,8 @@ class PlayedRace:
     after: int
     races_before: int
     change: int
+    goal: str
+    finish_time: Annotated[float | None, Field(description="Seconds")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,13 @@ class EntryRow(NamedTuple):
     races_before: int
 
 
+class Result(NamedTuple):
+    """One result of a player. `place` is None for a race that the player did not finish."""
+
+    place: int | None
+    change: int
+
+
 class PageQueries:
     """Queries over the rated races of one leaderboard, by its key."""
 
@@ -145,7 +155,8 @@ class PageQueries:
     def standings_before(self, leaderboard: int, sequence: int) -> list[StandingBefore]:
         """Return the standings after a race of the sequence, for all players who have raced since."""
         rows = self._all(
-            "SELECT player, state_before, points_before, races_before, count(place), min(sequence), ("
+            "SELECT player, state_before, points_before, races_before, count(place), sum(place IS 1),"
+            " min(sequence), ("
             "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"
             "  JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
             "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence <= ?2"
@@ -161,7 +172,8 @@ class PageQueries:
                 points=row[2],
                 races=row[3],
                 finishes_since=row[4],
-                last_race_at=moment_of(row[6]) if row[6] else None,
+                wins_since=row[5],
+                last_race_at=moment_of(row[7]) if row[7] else None,
             )
             for row in rows
         ]
@@ -203,32 +215,46 @@ class PageQueries:
     def last_played(self, leaderboard: int, player: str, limit: int) -> list[PlayedRace]:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         rows = self._all(
-            "SELECT rated.race, sequence, ended_at, place,"
-            " CASE WHEN place IS NULL THEN ("
-            "  SELECT json_extract(value, '$.status') FROM json_each(races.result, '$.entrants')"
-            "  WHERE json_extract(value, '$.user_id') = player"
-            " ) END,"
+            "SELECT rated.race, sequence, ended_at, place, goal,"
             " (SELECT count(*) FROM changes AS c"
-            "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence),"
-            " points_before, points_after, races_before, points_after - points_before"
+            "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence) AS entrants,"
+            " points_before, points_after, races_before, substr(result, instr(result, ?4), 2000) AS entrant"
             " FROM changes AS mine INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
+            " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
             leaderboard,
             player,
             limit,
+            _start_of(player),
         )
-        return [
-            PlayedRace(
-                row[0],
-                row[1],
-                moment_of(row[2]),
-                row[3],
-                result_label(EntrantStatus(row[4] or EntrantStatus.DNF), row[3]),
-                *row[5:],
+        return [_played_race(row, player) for row in rows]
+
+    def winners(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[NamedPlayer, ...]]:
+        """Return the winners of rated races, by their numbers in the sequence."""
+        found: dict[int, tuple[NamedPlayer, ...]] = {}
+        for row in self._all(
+            "SELECT sequence, players.id, players.name FROM json_each(?2) AS wanted"
+            " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value"
+            " JOIN shown_players AS players ON players.id = player WHERE place = 1",
+            leaderboard,
+            json.dumps(list(sequences)),
+        ):
+            found[row[0]] = (*found.get(row[0], ()), NamedPlayer(row[1], row[2]))
+        return found
+
+    def last_results(self, leaderboard: int, players: Sequence[str], count: int) -> dict[str, list[Result]]:
+        """Return the last results of each player, oldest first."""
+        found: dict[str, list[Result]] = {}
+        for player in players:
+            rows = self._all(
+                "SELECT place, points_after - points_before FROM changes INDEXED BY changes_by_player"
+                " WHERE leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
+                leaderboard,
+                player,
+                count,
             )
-            for row in rows
-        ]
+            found[player] = [Result(*row) for row in reversed(rows)]
+        return found
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
         """Return a player's opponents, most races together first."""
@@ -324,3 +350,51 @@ class PageQueries:
 
     def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         return self._connection.rows(sql, *values)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntrant:
+    """An entrant's status and finish time, as stored with a race."""
+
+    status: EntrantStatus
+    finish_time: int | None
+
+    def time(self, place: int | None) -> float | None:
+        """Return the finish time in seconds; None without a place."""
+        return None if place is None or self.finish_time is None else self.finish_time / 1_000_000
+
+
+def entrant_in(result: str, player: str) -> StoredEntrant:
+    """Return one entrant of a stored result without reading the others, which is much faster."""
+    try:
+        at = result.index(_start_of(player))
+        facts = _DECODER.raw_decode(result, at)[0]
+        return StoredEntrant(EntrantStatus(facts["status"]), facts.get("finish_time"))
+    except (ValueError, KeyError):
+        return StoredEntrant(EntrantStatus.DNF, None)
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _start_of(player: str) -> str:
+    """Return how a stored result begins the entrant with an account."""
+    return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'
+
+
+def _played_race(row: sqlite3.Row, player: str) -> PlayedRace:
+    entrant = entrant_in(row["entrant"], player)
+    return PlayedRace(
+        race=row["race"],
+        sequence=row["sequence"],
+        ended_at=moment_of(row["ended_at"]),
+        place=row["place"],
+        standing=result_label(entrant.status, row["place"]),
+        entrants=row["entrants"],
+        before=row["points_before"],
+        after=row["points_after"],
+        races_before=row["races_before"],
+        change=row["points_after"] - row["points_before"],
+        goal=row["goal"],
+        finish_time=entrant.time(row["place"]),
+    )

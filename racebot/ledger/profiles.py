@@ -54,6 +54,11 @@ class Profiles:
         row = self._connection.row("SELECT avatar, pronouns, twitch FROM profiles WHERE player = ?", player)
         return Profile() if row is None else Profile(*row)
 
+    def all(self) -> dict[str, Profile]:
+        """Return every profile, by player."""
+        rows = self._connection.rows("SELECT player, avatar, pronouns, twitch FROM profiles")
+        return {row[0]: Profile(*row[1:]) for row in rows}
+
     def avatars(self) -> dict[str, str]:
         """Return the address of each player's picture, by player."""
         return dict(
@@ -80,7 +85,11 @@ class Profiles:
         row = self._connection.row("SELECT name, image FROM categories WHERE slug = ?", slug)
         return None if row is None else CategoryProfile(*row)
 
-    def category_images(self) -> list[str]:
-        """Return the addresses of all categories' pictures."""
-        rows = self._connection.rows("SELECT image FROM categories WHERE image IS NOT NULL ORDER BY slug")
+    def pictures(self) -> list[str]:
+        """Return the addresses of all pictures: categories first, then avatars of players with a rating."""
+        rows = self._connection.rows(
+            "SELECT image FROM categories WHERE image IS NOT NULL"
+            " UNION ALL SELECT DISTINCT avatar FROM profiles"
+            " WHERE avatar IS NOT NULL AND player IN (SELECT player FROM standings)"
+        )
         return [row[0] for row in rows]

@@ -10,6 +10,7 @@ from typing import Self
 
 from sqlite_utils.db import Database
 
+from racebot.ledger.careers import Careers
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.history import PageQueries
 from racebot.ledger.leaderboards import Leaderboards
@@ -30,6 +31,7 @@ class Ledger(Leaderboards, Races, Ratings):
         self.outbox = Outbox(self)
         self.staging = Staging(self)
         self.pages = PageQueries(self)
+        self.careers = Careers(self)
         self.players = Players(self)
         self.profiles = Profiles(self)
         self.orders = Orders(self, self.players)

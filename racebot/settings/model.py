@@ -235,6 +235,20 @@ class Settings(BaseSettings):
         pattern=r"^(\*|'none'|https?://[^\s;,'\"]+( https?://[^\s;,'\"]+)*)$",
         description="sites such as https://example.org, separated by spaces; * for all, 'none' for none",
     )
+    pages_title: str = Field(
+        "Race ratings", min_length=1, max_length=60, description="the title of the pages, up to 60 characters"
+    )
+    pages_accent: str = Field(
+        "",
+        pattern=r"^(#[0-9a-fA-F]{6})?$",
+        description="the color of links and graphs on the pages, such as #0b7285",
+    )
+    pages_footer: str = Field(
+        "", max_length=300, description="a text at the bottom of each page, up to 300 characters"
+    )
+    avatars: bool = Field(
+        True, description="true or false: whether the bot fetches the players' avatars for the pages"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )

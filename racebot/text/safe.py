@@ -54,5 +54,11 @@ def visible(text: str) -> str:
     return printable(text).replace(_JOINER, "")
 
 
+def initials(name: str) -> str:
+    """Return the first letters or digits of a name's first two words, or `?`."""
+    words = "".join(char if char.isalnum() else " " for char in printable(name)).split()
+    return "".join(word[0] for word in words[:2]).upper()[:2] or "?"
+
+
 def _visible(char: str) -> bool:
     return char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"}

@@ -56,11 +56,13 @@ class _Field:
 _FIELDS = {
     "board": _Field("[^/]+/[^/]+", str, str),
     "player": _Field("[^/]+", segment, text_of),
+    "other": _Field("[^/]+", segment, text_of),
     "race": _Field(
         "[^/]+(?:/[^/]+)*",
         lambda name: "/".join(map(segment, name.split("/"))),
         lambda path: "/".join(map(text_of, path.split("/"))),
     ),
+    "picture": _Field("[0-9a-f]{24}", str, str),
     "number": _Field("[0-9]{1,6}", str, int),
 }
 
@@ -109,6 +111,7 @@ _PARTS = frozenset({"page", "per_page"})
 FRONT = Route("index.html")
 NOT_FOUND = Route("404.html")
 """The page that static hosts show for a missing file."""
+PICTURE = Route("avatars/{picture}.webp")
 RACE = Route("races/{race}.html")
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html")
 PLAYER = Route("players/{player}.html")
@@ -116,10 +119,19 @@ BOARD_PAGE = Route("leaderboards/{board}/page-{number}.html")
 RACES_PAGE = Route("leaderboards/{board}/races-{number}.html")
 RACES = Route("leaderboards/{board}/races.html")
 EXPLAINED = Route("leaderboards/{board}/explained.html")
-BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page"}))
+BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "min", "active", "at"}))
 
 API = Route("api/index.html")
 API_DATA = Route("api/index.json")
+PLAYER_RACES = Route("players/{player}/{board}/races.html", frozenset({"result", "goal", "opponent", "page"}))
+OLDER_PLAYER_RACES = Route("players/{player}/{board}/races-{number}.html")
+OPPONENTS = Route("players/{player}/{board}/opponents.html", frozenset({"sort", "order"}))
+FAME = Route("leaderboards/{board}/fame.html")
+SEARCH = Route("search.html", frozenset({"q"}))
+COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
+COMPARED = Route("compare/{player}/{other}.html", frozenset({"on"}))
+SEARCH_INDEX = Route("assets/players.js")
+
 OPENAPI = Route("api/openapi.json")
 LIVE_DATA = Route("api/live.json")
 ALL_DATA = Route("api/leaderboards.json")
@@ -173,6 +185,19 @@ class BoardAddress:
         if number is None:
             return RACES.path(board=self.stem)
         return RACES_PAGE.path(board=self.stem, number=number)
+
+    @property
+    def fame(self) -> str:
+        return FAME.path(board=self.stem)
+
+    def player_races(self, player: str, number: int | None = None) -> str:
+        """Return the address of a player's older races on page `number`, or of the newest if it is None."""
+        if number is None:
+            return PLAYER_RACES.path(player=player, board=self.stem)
+        return OLDER_PLAYER_RACES.path(player=player, board=self.stem, number=number)
+
+    def opponents(self, player: str) -> str:
+        return OPPONENTS.path(player=player, board=self.stem)
 
     def player(self, player: str) -> str:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)

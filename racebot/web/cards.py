@@ -12,11 +12,12 @@ from racebot.text.format import signed
 from racebot.text.safe import printable
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
+from racebot.web.asked import Asked
 from racebot.web.canvas import GAIN, LOSS, MARGIN, SOFT, WIDTH, Canvas
 from racebot.web.document import PNG, Content, Document
 from racebot.web.fonts import Style
 from racebot.web.templating import day, timer
-from racebot.web.view import Asked, Board
+from racebot.web.view import Board
 
 ROWS = 6
 POINTS_DRAWN = 300

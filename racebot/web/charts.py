@@ -7,9 +7,9 @@ larger labels that the style sheet sets on phones.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
@@ -42,24 +42,14 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
         points: points after each race.
         label: text alternative for screen readers.
     """
+    # A race that was recorded late is drawn at the date of the race before it.
+    moments = list(accumulate(moments, max))
     races = _thinned(list(zip(moments, points, strict=True)))
     lines = _grid(min(points), max(points))
-    start, span = moments[0].timestamp(), max((moments[-1] - moments[0]).total_seconds(), 1.0)
-
-    def x(moment: datetime) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (moment.timestamp() - start) / span
-
     svg = _drawing(label)
     y = _grid_lines(svg, lines)
-    form = "{0.day} {0:%b}" if moments[-1] - moments[0] < MANY_DAYS else "{0:%b %Y}"
-    axis = _group(svg, "axis x")
-    for moment in _marks(moments[0], moments[-1]):
-        _text(axis, x(moment), HEIGHT - 8, form.format(moment))
-
-    corners = [(x(races[0][0]), y(races[0][1]))]
-    for (_, before), (moment, after) in pairwise(races):
-        corners += [(x(moment), y(before)), (x(moment), y(after))]
-    path = "M" + "L".join(f"{_number(px)} {_number(py)}" for px, py in corners)
+    x = _time_axis(svg, moments[0], moments[-1])
+    path = "M" + "L".join(_corners(races, x, y))
     series = _group(svg, "series")
     floor = _number(HEIGHT - BOTTOM)
     ET.SubElement(series, "path", {"class": "area", "d": f"{path}V{floor}H{LEFT}Z"})
@@ -69,6 +59,30 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
             _dot(series, x(moment), y(value), "dot", f"{day(moment)}: {value}")
     peak = max(range(len(points)), key=points.__getitem__)
     _dot(series, x(moments[peak]), y(points[peak]), "peak", f"Highest: {points[peak]}, {day(moments[peak])}")
+    return _markup(svg)
+
+
+def comparison(histories: Sequence[Sequence[tuple[datetime, int]]], label: str) -> Markup | None:
+    """Draw the points of two players over time as step lines. Return None if there are under two moments.
+
+    Args:
+        histories: end of each race and the points after it, oldest first, for each player.
+        label: text alternative for screen readers.
+    """
+    everything = [race for history in histories for race in history]
+    start, end = min(at for at, _ in everything), max(at for at, _ in everything)
+    if start == end:
+        return None
+    svg = _drawing(label)
+    y = _grid_lines(svg, _grid(min(value for _, value in everything), max(value for _, value in everything)))
+    x = _time_axis(svg, start, end)
+    for number, history in enumerate(histories):
+        moments = accumulate((at for at, _ in history), max)
+        races = _thinned(list(zip(moments, (value for _, value in history), strict=True)))
+        kind = "line second" if number else "line"
+        corners = _corners(races, x, y)
+        path = "M" + "L".join(corners) + f"H{_number(x(end))}"
+        ET.SubElement(_group(svg, "series"), "path", {"class": kind, "d": path})
     return _markup(svg)
 
 
@@ -110,6 +124,30 @@ class _Scale:
     def __call__(self, value: float) -> float:
         share = (value - self._low) / (self._high - self._low)
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+
+
+def _time_axis(svg: ET.Element, first: datetime, last: datetime) -> Callable[[datetime], float]:
+    """Label the time axis, and return a function that maps moments to horizontal positions."""
+    start, span = first.timestamp(), max((last - first).total_seconds(), 1.0)
+
+    def x(moment: datetime) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (moment.timestamp() - start) / span
+
+    form = "{0.day} {0:%b}" if last - first < MANY_DAYS else "{0:%b %Y}"
+    axis = _group(svg, "axis x")
+    for moment in _marks(first, last):
+        _text(axis, x(moment), HEIGHT - 8, form.format(moment))
+    return x
+
+
+def _corners(
+    races: Sequence[tuple[datetime, int]], x: Callable[[datetime], float], y: Callable[[float], float]
+) -> list[str]:
+    """Return the corners of a step line."""
+    corners = [(x(races[0][0]), y(races[0][1]))]
+    for (_, before), (moment, after) in pairwise(races):
+        corners += [(x(moment), y(before)), (x(moment), y(after))]
+    return [f"{_number(px)} {_number(py)}" for px, py in corners]
 
 
 def _grid(low: float, high: float) -> list[int]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from racebot.text.format import to_json
-from racebot.web import addresses, api, sheets, templating
+from racebot.web import addresses, api, sheets
 from racebot.web.addresses import Route
+from racebot.web.asked import Asked
 from racebot.web.document import CSV, JSON, Content, Document, Streamed
 from racebot.web.openapi import api_index, description
-from racebot.web.view import Asked, Board
+from racebot.web.view import Board
 
 
 def _api(asked: Asked) -> Content:
-    return Document(templating.render("api.html", asked.path, index=api_index(served=asked.served)))
+    return asked.page("api.html", index=api_index(served=asked.served))
 
 
 def _api_data(asked: Asked) -> Content:

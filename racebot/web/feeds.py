@@ -12,9 +12,10 @@ from racebot.ledger.history import RaceRow
 from racebot.text.format import signed
 from racebot.web import addresses
 from racebot.web.addresses import Route, link
+from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
 from racebot.web.templating import shown_name
-from racebot.web.view import Asked, Board
+from racebot.web.view import Board
 
 ENTRIES = 30
 _NAMESPACE = "http://www.w3.org/2005/Atom"

@@ -6,7 +6,7 @@ docs/pages.md lists the data that each page depends on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -15,8 +15,11 @@ from importlib.resources.abc import Traversable
 
 from racebot import __version__
 from racebot.ledger.history import RaceDigest
+from racebot.races.result import Profile
 from racebot.web import addresses, templating
-from racebot.web.pages import older_race_pages, race_span
+from racebot.web.listing_page import older_race_pages, race_span
+from racebot.web.look import THEME
+from racebot.web.player_pages import has_opponents_page, has_race_pages
 from racebot.web.view import Board, View
 
 
@@ -62,12 +65,17 @@ class ChangeLog:
 
 @dataclass(frozen=True, slots=True)
 class _BoardTokens:
-    """The tokens of one leaderboard: for its settings, its whole content, each race and each player."""
+    """The tokens of one leaderboard: for its settings, its whole content, each race and each player.
+
+    `race_counts` and `opponent_counts` are the numbers of each player's races and opponents.
+    """
 
     settings: str
     everything: str
     races: dict[str, str]
     players: dict[str, str]
+    race_counts: Mapping[str, int]
+    opponent_counts: Mapping[str, int]
 
 
 def files(view: View) -> Iterator[File]:
@@ -76,9 +84,20 @@ def files(view: View) -> Iterator[File]:
     program = _token(
         __version__,
         _sources(),
-        repr((publication.provisional_races, publication.site, publication.url, publication.export_cards)),
+        repr(
+            (
+                publication.provisional_races,
+                publication.site,
+                publication.url,
+                publication.export_cards,
+                publication.look,
+            )
+        ),
     )
-    names = {player.id: player.name for player in view.ledger.pages.players()}
+    names = {
+        player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
+    }
+    profiles = view.ledger.profiles.all()
     races: dict[str, list[str]] = defaultdict(list)
     players: dict[str, list[str]] = defaultdict(list)
     everything = []
@@ -86,7 +105,7 @@ def files(view: View) -> Iterator[File]:
     on_boards: list[tuple[Board, _BoardTokens]] = []
     for board in view.boards:
         digests = view.ledger.pages.race_digests(board.key, names)
-        tokens = _board_tokens(view, board, digests, program, names)
+        tokens = _board_tokens(view, board, digests, program, names, profiles)
         everything.append(tokens.everything)
         on_boards.append((board, tokens))
         board_files += _board_files(view, board, digests, tokens)
@@ -96,11 +115,26 @@ def files(view: View) -> Iterator[File]:
             players[player].append(token)
 
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    fixed = (addresses.NOT_FOUND, addresses.API, addresses.API_DATA, addresses.OPENAPI)
-    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets):
+    fixed = (
+        addresses.NOT_FOUND,
+        addresses.API,
+        addresses.API_DATA,
+        addresses.OPENAPI,
+        addresses.SEARCH,
+        addresses.COMPARE,
+    )
+    theme = (THEME,) if publication.look.accent else ()
+    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme):
         yield File(path, program)
-    for path in (addresses.FRONT.path(), addresses.ALL_DATA.path(), addresses.FRONT_CARD.path()):
-        yield File(path, _token(program, *everything))
+    for name in view.pictures_shown:
+        yield File(addresses.PICTURE.path(picture=name), program)
+    for path in (
+        addresses.FRONT.path(),
+        addresses.ALL_DATA.path(),
+        addresses.FRONT_CARD.path(),
+        addresses.SEARCH_INDEX.path(),
+    ):
+        yield File(path, _token(program, repr(names), *everything))
     yield from board_files
     for board, tokens in on_boards:
         for player in tokens.players:
@@ -111,8 +145,9 @@ def files(view: View) -> Iterator[File]:
             yield File(addresses.BADGE.path(player=player, board=board.address.stem), token)
             if publication.export_cards:
                 yield File(addresses.PLAYER_CARD.path(player=player, board=board.address.stem), token)
+            yield from _more_of_player(board, player, tokens, token)
     for player, each in players.items():
-        token = _token(*each)
+        token = _token(repr(profiles.get(player)), *each)
         yield File(addresses.PLAYER.path(player=player), token)
         yield File(addresses.PLAYER_DATA.path(player=player), token)
     for race, each in races.items():
@@ -124,23 +159,45 @@ def files(view: View) -> Iterator[File]:
 
 
 def _board_tokens(
-    view: View, board: Board, digests: list[RaceDigest], program: str, names: dict[str, str]
+    view: View,
+    board: Board,
+    digests: list[RaceDigest],
+    program: str,
+    names: dict[str, str],
+    profiles: Mapping[str, Profile],
 ) -> _BoardTokens:
-    settings = _token(program, repr((board.stored, board.address, board.listing)))
+    siblings = [(each.name, each.address) for each in view.siblings(board)]
+    category = view.category_face(board.category)
+    settings = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
     listed = {player.id for player in view.report(board).players}
-    places = [(player.id, player.place, player.points, player.name) for player in view.report(board).players]
+    places = [
+        (player.id, player.place, player.points, names.get(player.id))
+        for player in view.report(board).players
+    ]
     raced: dict[str, int] = defaultdict(int)
+    races: dict[str, int] = defaultdict(int)
+    opponents: dict[str, set[str]] = defaultdict(set)
     for digest in digests:
         for player in digest.players:
             raced[player] += digest.value
+            races[player] += 1
+            opponents[player].update(digest.players)
     return _BoardTokens(
         settings=settings,
         everything=_token(settings, repr(places), *(str(digest.value) for digest in digests)),
         races={digest.race: _token(settings, str(digest.value)) for digest in digests},
         players={
-            player: _token(settings, str(value), names.get(player, ""), str(player in listed))
+            player: _token(
+                settings,
+                str(value),
+                names.get(player, ""),
+                repr(profiles.get(player)),
+                str(player in listed),
+            )
             for player, value in raced.items()
         },
+        race_counts=races,
+        opponent_counts={player: len(met) - 1 for player, met in opponents.items()},
     )
 
 
@@ -152,6 +209,7 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         *pages,
         address.races(),
         address.explained,
+        address.fame,
         address.data,
         address.races_data,
         address.sheet,
@@ -169,6 +227,17 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         yield File(address.races(number), _token(tokens.settings, str(older), *values))
 
 
+def _more_of_player(board: Board, player: str, tokens: _BoardTokens, token: str) -> Iterator[File]:
+    """Yield the pages of a player's races and opponents, if the player has so many that there are any."""
+    races = tokens.race_counts[player]
+    if has_race_pages(races):
+        yield File(board.address.player_races(player), token)
+        for number in range(1, older_race_pages(races) + 1):
+            yield File(board.address.player_races(player, number), token)
+    if has_opponents_page(tokens.opponent_counts[player]):
+        yield File(board.address.opponents(player), token)
+
+
 @cache
 def _sources() -> str:
     """Return a token of the code, templates and assets behind the pages."""
@@ -179,7 +248,7 @@ def _texts(folder: Traversable) -> Iterator[tuple[str, str]]:
     for entry in sorted(folder.iterdir(), key=lambda each: each.name):
         if entry.is_dir():
             yield from _texts(entry)
-        elif entry.name.endswith((".py", ".html", ".css", ".js")):
+        elif entry.name.endswith((".py", ".html", ".css", ".js", ".svg")):
             yield entry.name, entry.read_text(encoding="utf-8")
 
 

@@ -1,17 +1,28 @@
-"""Render leaderboard pages, with search, sorting and paging."""
+"""Render leaderboard pages, with search, filters, sorting and paging."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from rapidfuzz import fuzz
+
 from racebot.standings.queries import LeaderboardReport, ListedPlayer
-from racebot.web import templating
+from racebot.text.parse import fold_name
 from racebot.web.addresses import PAGE_SIZE, link
+from racebot.web.asked import Asked
+from racebot.web.document import Content
 from racebot.web.view import Board
+
+RACES_ON_A_PAGE = 50
+RESULTS = 5
+"""Last results to show for each player."""
+LEAST_LIKENESS = 80
+"""Least likeness of a name with a typo, 0 to 100 as rapidfuzz measures it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,7 @@ class Column:
     label: str
     down: bool
     kind: str = ""
+    sorts: bool = True
 
 
 COLUMNS = (
@@ -29,12 +41,13 @@ COLUMNS = (
     Column("player", "Player", False, "name"),
     Column("points", "Points", True),
     Column("week", "Week", True),
-    Column("races", "Races", True),
+    Column("form", "Last 5", True, sorts=False),
+    Column("races", "Races", True, "wide"),
     Column("finished", "Finished", True, "wide"),
     Column("won", "Won", True, "wide"),
     Column("last", "Last race", True, "wide"),
 )
-_COLUMNS = {column.key: column for column in COLUMNS}
+_COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
 
 _SORT_KEYS: dict[str, Callable[[ListedPlayer], Any]] = {
     "place": lambda player: player.place,
@@ -50,23 +63,45 @@ _SORT_KEYS: dict[str, Callable[[ListedPlayer], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The search and sort order that a reader chose."""
+    """The search, filters, date and sort order that a reader chose.
+
+    Attributes:
+        q: part of a name.
+        sort: key of a column.
+        down: True for descending order.
+        minimum: least number of races.
+        active: number of days before the last race within which a player raced; 0 for any.
+        at: day whose end the leaderboard shows; None for now.
+    """
 
     q: str
     sort: str
     down: bool
+    minimum: int = 0
+    active: int = 0
+    at: date | None = None
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
         """Parse a query string. Missing and unknown values get their defaults."""
         column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
         down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
-        return cls(query.get("q", "")[:100], column.key, down)
+        return cls(
+            q=query.get("q", "")[:100],
+            sort=column.key,
+            down=down,
+            minimum=_whole(query.get("min", "")),
+            active=_whole(query.get("active", "")),
+            at=_day(query.get("at", "")),
+        )
 
     def query(self, page: int = 1) -> str:
         """Return the query string for this choice and page."""
         pairs = {
             "q": self.q,
+            "min": str(self.minimum or ""),
+            "active": str(self.active or ""),
+            "at": "" if self.at is None else self.at.isoformat(),
             "sort": "" if self.sort == "place" and not self.down else self.sort,
             "order": "" if self.down == _COLUMNS[self.sort].down else "down" if self.down else "up",
             "page": "" if page == 1 else str(page),
@@ -79,8 +114,20 @@ class Choice:
         return replace(self, sort=column.key, down=not self.down if column.key == self.sort else column.down)
 
     @property
+    def narrowed(self) -> bool:
+        """Return True if players are left out."""
+        return bool(self.q or self.minimum or self.active)
+
+    @property
     def default(self) -> bool:
-        return not self.q and self.sort == "place" and not self.down
+        return self == Choice("", "place", down=False)
+
+    @property
+    def moment(self) -> datetime | None:
+        """Return the end of the chosen day."""
+        if self.at is None:
+            return None
+        return datetime(self.at.year, self.at.month, self.at.day, tzinfo=UTC) + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,53 +139,41 @@ class PageLink:
     current: bool = False
 
 
-def leaderboard_page(
-    board: Board, report: LeaderboardReport, path: str, number: int, query: Mapping[str, str], served: bool
-) -> bytes | None:
-    """Render one page of a leaderboard.
-
-    Args:
-        board: the leaderboard.
-        report: the leaderboard's listed players.
-        path: the address of the page.
-        number: the page number, from 1.
-        query: the query string, with `q`, `sort`, `order` and, if any of these is set, `page`.
-        served: True if a server can search and sort.
-
-    Returns:
-        The page, or None if there is no page with that number.
-    """
-    choice = Choice.of(query)
-    players = _chosen(report.players, choice)
+def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
+    """Render one page of a leaderboard. Return None if there is no page with that number."""
+    choice = Choice.of(asked.query)
+    report = asked.view.report(board, choice.moment)
+    players = _chosen(report, choice)
     if not choice.default:
-        number = int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
+        number = page_number(asked.query)
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
-    first = link(path, board.address.page())
+    first = link(asked.path, board.address.page())
 
     def page_link(page: int) -> str:
-        return link(path, board.address.page(page)) if choice.default else first + choice.query(page)
+        return link(asked.path, board.address.page(page)) if choice.default else first + choice.query(page)
 
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
-    return templating.render(
+    shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    ids = [player.id for player in shown] if choice.at is None else []
+    return asked.board_page(
         "leaderboard.html",
-        path,
-        board=board,
+        board,
         report=report,
         choice=choice,
-        columns=[(column, first + choice.sorted_by(column).query()) for column in COLUMNS],
-        players=players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
+        columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
+        players=shown,
+        form=asked.view.ledger.pages.last_results(board.key, ids, RESULTS),
         matching=len(players),
         pages=pager(number, count, page_link),
-        served=served,
-        live=everybody_shown or not served,
-        more=[page_link(n) for n in range(1, count + 1) if n != number] if not served else [],
+        live=everybody_shown or not asked.served,
+        more=[page_link(n) for n in range(1, count + 1) if n != number] if not asked.served else [],
     )
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
-    """Return links to the first, last and neighbouring pages, with gaps between them."""
+    """Return links to the first, last and neighboring pages, with gaps between them."""
     near = sorted({1, count, *range(max(1, number - 2), min(count, number + 2) + 1)})
     pages: list[PageLink] = []
     for previous, page in zip([0, *near], near, strict=False):
@@ -148,9 +183,56 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
     return pages
 
 
-def _chosen(players: Sequence[ListedPlayer], choice: Choice) -> Sequence[ListedPlayer]:
-    if choice.default:
-        return players
-    wanted = choice.q.strip().casefold()
-    found = [player for player in players if wanted in player.name.casefold()]
+def page_number(query: Mapping[str, str]) -> int:
+    """Return the query's `page`, from 1."""
+    return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
+
+
+def older_race_pages(total: int) -> int:
+    """Return the number of pages of older races.
+
+    Pages of older races are numbered from the oldest and never change, because the newest page holds 50 to
+    99 races.
+    """
+    return max(0, total // RACES_ON_A_PAGE - 1)
+
+
+def race_span(total: int, number: int | None) -> tuple[int, int]:
+    """Return the numbers of the first and last race on a page, counted from the oldest.
+
+    The newest page has the number None.
+    """
+    if number is None:
+        return older_race_pages(total) * RACES_ON_A_PAGE + 1, total
+    return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
+
+
+def _heading(first: str, choice: Choice, column: Column) -> str:
+    return first + choice.sorted_by(column).query() if column.sorts else ""
+
+
+def _chosen(report: LeaderboardReport, choice: Choice) -> Sequence[ListedPlayer]:
+    if choice.sort == "place" and not choice.down and not choice.narrowed:
+        return report.players
+    found = [player for player in report.players if player.races >= choice.minimum]
+    if choice.active and report.last_race_at:
+        since = report.last_race_at - timedelta(days=choice.active)
+        found = [player for player in found if player.last_race_at >= since]
+    if wanted := fold_name(choice.q.strip()):
+        names = {player.id: fold_name(player.name) for player in found}
+        alike = {player.id for player in found if wanted in names[player.id]}
+        if not alike:
+            alike = {each for each, name in names.items() if fuzz.ratio(wanted, name) >= LEAST_LIKENESS}
+        found = [player for player in found if player.id in alike]
     return sorted(found, key=_SORT_KEYS[choice.sort], reverse=choice.down)
+
+
+def _whole(text: str) -> int:
+    return int(text) if re.fullmatch("[0-9]{1,5}", text) else 0
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text) else None
+    except ValueError:
+        return None

@@ -15,9 +15,9 @@ from racebot.text.format import to_json
 from racebot.web import addresses, templating
 from racebot.web.addresses import OVERLAY_OPTIONS, Route
 from racebot.web.api import BadQueryError, whole_number
+from racebot.web.asked import Asked
 from racebot.web.document import CSS, JSON, Content, Document
 from racebot.web.live import NOTHING, LiveRooms
-from racebot.web.view import Asked
 
 ROWS = 12
 """Rows of a room's overlay, unless its address says otherwise."""
@@ -53,7 +53,7 @@ def _live(asked: Asked) -> Content:
     rooms = _rooms(asked)
     if rooms is None:
         return None
-    return Document(templating.render("live.html", asked.path, live=rooms, site=asked.view.publication.site))
+    return asked.page("live.html", live=rooms)
 
 
 def _live_part(asked: Asked) -> Content:

@@ -1,4 +1,4 @@
-"""Compute a player's statistics: peak, best and worst races, places, and rating by month."""
+"""Compute a player's statistics: peak, form, streaks, records, best and worst races, places, and months."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from racebot.ledger.history import PlayedRace
 from racebot.web.view import View
 
 LAST_PLACE = 10
 """Places after this one are counted together."""
-RACES_NAMED = 5
+RACES_NAMED = 3
 """Number of best races to show, and of worst races."""
+FORM = 10
+"""Number of last races that make up the form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,14 @@ class Month:
 
 
 @dataclass(frozen=True, slots=True)
+class Streak:
+    """A number of races in a row, now and at most."""
+
+    now: int
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlayerFigures:
     """Statistics of a player's races.
 
@@ -46,6 +56,11 @@ class PlayerFigures:
         worst: the races with the largest losses.
         places: count of each place, in order, then of unfinished races.
         months: rating by month, newest first.
+        form: the last races, oldest first.
+        form_change: change of points over `form`.
+        wins: races won in a row.
+        finishes: races finished in a row.
+        fastest: the race with the best time of each goal, by the goal's name.
     """
 
     peak: PlayedRace
@@ -54,12 +69,18 @@ class PlayerFigures:
     worst: Sequence[PlayedRace]
     places: Sequence[PlaceCount]
     months: Sequence[Month]
+    form: Sequence[PlayedRace]
+    form_change: int
+    wins: Streak
+    finishes: Streak
+    fastest: Sequence[PlayedRace]
 
 
 def player_figures(view: View, races: Sequence[PlayedRace]) -> PlayerFigures:
     """Compute a player's statistics from all of their races, oldest first."""
     settled = [race for race in races if not view.provisional(race.races_before)]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
+    form = races[-FORM:]
     return PlayerFigures(
         peak=max(races, key=lambda race: race.after),
         only_settled=bool(settled),
@@ -67,6 +88,11 @@ def player_figures(view: View, races: Sequence[PlayedRace]) -> PlayerFigures:
         worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
         places=_places(races),
         months=_months(races),
+        form=form,
+        form_change=sum(race.change for race in form),
+        wins=_streak([race.place == 1 for race in races]),
+        finishes=_streak([race.place is not None for race in races]),
+        fastest=_fastest(races),
     )
 
 
@@ -91,3 +117,17 @@ def _months(races: Sequence[PlayedRace]) -> list[Month]:
 
 def _first_of_month(race: PlayedRace) -> date:
     return race.ended_at.astimezone(UTC).date().replace(day=1)
+
+
+def _streak(reached: Sequence[bool]) -> Streak:
+    runs = [sum(1 for _ in group) for each, group in groupby(reached) if each]
+    return Streak(sum(1 for _ in takewhile(bool, reversed(reached))), max(runs, default=0))
+
+
+def _fastest(races: Sequence[PlayedRace]) -> list[PlayedRace]:
+    best: dict[str, PlayedRace] = {}
+    for race in races:
+        time = race.finish_time
+        if time is not None and (race.goal not in best or time < (best[race.goal].finish_time or 0)):
+            best[race.goal] = race
+    return [best[goal] for goal in sorted(best)]

@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -27,6 +28,7 @@ from racebot.web.api import BadQueryError
 from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
+from racebot.web.look import Look
 from racebot.web.pages import route_of
 from racebot.web.protocol import ImpatientProtocol
 from racebot.web.view import Publication
@@ -107,6 +109,7 @@ def application(
         stopping: returns True when the server is about to stop, which ends open streams.
     """
     library = Library(database, publication)
+    problem = partial(_error, look=publication.look)
     desk = Desk(library)
 
     framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
@@ -115,12 +118,12 @@ def application(
     async def follow(request: Request) -> Response:
         path = f"events/{request.path_params['path']}"
         try:
-            return await events.response(request) or _error(path, 404, "Page not found.")
+            return await events.response(request) or problem(path, 404, "Page not found.")
         except LedgerError as error:
             log.error("%s", error)
-            return _error(path, 503, "The ratings are not available right now.")
+            return problem(path, 503, "The ratings are not available right now.")
         except BadQueryError as error:
-            return _error(path, 400, "Invalid query.", str(error))
+            return problem(path, 400, "Invalid query.", str(error))
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
@@ -135,15 +138,15 @@ def application(
             found = await desk.document(path, query)
         except LedgerError as error:
             log.error("%s", error)
-            return _error(path, 503, "The ratings are not available right now.")
+            return problem(path, 503, "The ratings are not available right now.")
         except BadQueryError as error:
-            return _error(path, 400, "Invalid query.", str(error))
+            return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            return _error(path, 404, "Page not found.")
+            return problem(path, 404, "Page not found.")
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found.media_type)
         headers = framed if path.startswith("embed/") else HEADERS
-        return _response(request, found, headers, lasting=path in templating.ASSETS and "v" in query)
+        return _response(request, found, headers, lasting=_is_lasting(path, query))
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -159,6 +162,7 @@ def application(
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
+    app.state.look = publication.look
     app.add_middleware(
         CORSMiddleware,
         allow_origins=["*"],
@@ -251,6 +255,11 @@ def prefers_html(accept: str) -> bool:
     return html > ranks.get("application/json", ranks.get("application/*", rest))
 
 
+def _is_lasting(path: str, query: Mapping[str, str]) -> bool:
+    """Return True if the content at an address never changes."""
+    return (path in templating.ASSETS and "v" in query) or addresses.PICTURE.match(path) is not None
+
+
 def _takes_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
@@ -266,7 +275,9 @@ def _known(tags: str, tag: str) -> bool:
 def _refused(request: Request, error: Exception) -> Response:
     """Return the response for an unknown path or method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
-    answer = _error(request.url.path.lstrip("/"), error.status_code, f"{error.detail}.")
+    answer = _error(
+        request.url.path.lstrip("/"), error.status_code, f"{error.detail}.", look=request.app.state.look
+    )
     answer.headers.update(error.headers or {})
     return answer
 
@@ -274,10 +285,10 @@ def _refused(request: Request, error: Exception) -> Response:
 def _failed(request: Request, error: Exception) -> Response:
     """Return the response for an unexpected error. Only the log has its details."""
     del error
-    return _error(request.url.path.lstrip("/"), 500, "Internal error.")
+    return _error(request.url.path.lstrip("/"), 500, "Internal error.", look=request.app.state.look)
 
 
-def _error(path: str, status: int, text: str, detail: str = "") -> Response:
+def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -> Response:
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if path.startswith("api/"):
         body, media_type = (
@@ -285,5 +296,5 @@ def _error(path: str, status: int, text: str, detail: str = "") -> Response:
             "application/problem+json",
         )
     else:
-        body, media_type = templating.render("error.html", path, text=text), HTML
+        body, media_type = templating.render("error.html", path, look=look, text=text), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS)

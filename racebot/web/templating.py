@@ -13,36 +13,54 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from racebot.text.format import signed
-from racebot.text.safe import printable
+from racebot.text.safe import initials, printable
 from racebot.web import addresses
 from racebot.web.addresses import link
+from racebot.web.look import DEFAULT_LOOK, THEME, Look
 
 STYLE = "assets/style.css"
-SCRIPT = "assets/table.js"
+ICON = "assets/icon.svg"
+SCRIPTS = {name: f"assets/{name}.js" for name in ("page", "table", "graph", "compare", "search")}
+SCRIPT_TYPE = "text/javascript; charset=utf-8"
 LIVE_STYLE = "assets/live.css"
 LIVE_SCRIPT = "assets/live.js"
 OVERLAY_STYLE = "assets/overlay.css"
 EMBED_STYLE = "assets/embed.css"
-_CSS, _JS = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
-SERVED_ASSETS = {LIVE_STYLE: _CSS, LIVE_SCRIPT: _JS, OVERLAY_STYLE: _CSS}
+_CSS = "text/css; charset=utf-8"
+SERVED_ASSETS = {LIVE_STYLE: _CSS, LIVE_SCRIPT: SCRIPT_TYPE, OVERLAY_STYLE: _CSS}
 """Assets of pages that only a server has."""
-ASSETS = {STYLE: _CSS, SCRIPT: _JS, EMBED_STYLE: _CSS, **SERVED_ASSETS}
+ASSETS = {
+    STYLE: _CSS,
+    ICON: "image/svg+xml",
+    EMBED_STYLE: _CSS,
+    **SERVED_ASSETS,
+    **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
+}
 
 
-def render(template: str, path: str, *, root: str | None = None, **context: Any) -> bytes:
+def render(
+    template: str, path: str, *, root: str | None = None, look: Look = DEFAULT_LOOK, **context: Any
+) -> bytes:
     """Render a page from its template.
 
     Args:
         template: file name of the template.
         path: address of the page, from which relative links are made.
+        look: title, accent color and footer.
         root: address of the pages, for a page whose links cannot be relative.
         context: values that the template shows.
     """
     found = _environment().get_template(template)
     href = partial(link, path) if root is None else partial(_absolute, root)
-    asset_link = partial(_asset_link, href)
-    known = {"path": path, "href": href, "asset": asset_link}
-    text = found.render(**known, style=asset_link(STYLE), script=asset_link(SCRIPT), **context)
+    text = found.render(
+        path=path,
+        href=href,
+        look=look,
+        theme=f"{href(THEME)}?v={look.accent.lstrip('#')}" if look.accent else None,
+        asset=partial(_asset_link, href),
+        scripts=SCRIPTS,
+        **context,
+    )
     return text.encode(errors="replace")
 
 
@@ -82,6 +100,12 @@ def timer(length: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
+def ordinal(place: int) -> str:
+    """Return a place as an ordinal, as in 22nd."""
+    teens = 10 < place % 100 < 14
+    return f"{place}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
+
+
 def gap(seconds: float) -> str:
     """Format the gap between two finish times, as in +0:07 or +1:02:03."""
     minutes, rest = divmod(int(seconds), 60)
@@ -89,7 +113,7 @@ def gap(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}%"
 
 
 def _absolute(root: str, target: str) -> str:
@@ -100,13 +124,23 @@ def _asset_link(href: Any, path: str) -> str:
     return f"{href(path)}?v={fingerprint(path)}"
 
 
+def _iso(moment: datetime) -> str:
+    return _parsed(moment).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _decimal(number: float) -> str:
+    """Format a number with its sign and one decimal, as in +1.5."""
+    text = f"{number:+.1f}".replace("-", "−")
+    return "±0" if text[1:] == "0.0" else text
+
+
 def _parsed(moment: str | datetime) -> datetime:
     parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     return parsed.astimezone(UTC)
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _slug(race: str) -> str:
@@ -143,6 +177,10 @@ def _environment() -> Environment:
         "gap": gap,
         "percent": percent,
         "counted": _counted,
+        "ordinal": ordinal,
+        "iso": _iso,
+        "decimal": _decimal,
+        "initials": initials,
         "slug": _slug,
         "host": _host,
     }

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.history import OpponentRecord, PlayedRace
+from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace
+from racebot.ledger.pictures import Pictures, name_of
+from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import queries
 from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding, RaceReport
-from racebot.web.addresses import BoardAddress, board_addresses
+from racebot.text.safe import initials
+from racebot.web.addresses import PICTURE, BoardAddress, board_addresses
 from racebot.web.live import LiveReader
+from racebot.web.look import DEFAULT_LOOK, Look
 
+FACE_COLORS = 8
+"""Number of colors of the circles with initials, as in the style sheet."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
 
@@ -31,6 +40,8 @@ class Publication:
         embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
             policy; `'none'` forbids it.
         export_cards: True if an export has cards of every player and race.
+        look: title, accent color and footer.
+        pictures: folder with the pictures that the bot fetched, if any.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -39,6 +50,8 @@ class Publication:
     url: str = ""
     embed_on: str = "*"
     export_cards: bool = False
+    look: Look = DEFAULT_LOOK
+    pictures: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,29 @@ class Board:
         return self.stored.category
 
 
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A player's avatar, or initials on a colored circle in its place.
+
+    Attributes:
+        picture: address of the avatar among the pages, None without one.
+        initials: one or two letters.
+        color: number of the circle's color, from 0.
+    """
+
+    picture: str | None
+    initials: str
+    color: int
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFace:
+    """A category's name, and the address of its picture among the pages, None without one."""
+
+    name: str
+    picture: str | None
+
+
 class View:
     """A snapshot of the ledger. Create a new one when the ledger has changed.
 
@@ -76,10 +112,51 @@ class View:
         self.live = live
         self.publication = publication
         self._reports: dict[int, LeaderboardReport] = {}
+        self._categories: dict[str, CategoryFace] = {}
         self._standing = lru_cache(_REMEMBERED)(self._read_standing)
         self._race = lru_cache(_REMEMBERED)(self._read_race)
         self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
         self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """The name of each player's picture, by player, if the bot has fetched it."""
+        names = self._picture_names
+        avatars = self.ledger.profiles.avatars().items() if names else ()
+        return {player: name for player, at in avatars if (name := name_of(at)) in names}
+
+    @property
+    def pictures_shown(self) -> list[str]:
+        """The names of all pictures on the pages, each once."""
+        images = (self.ledger.profiles.category(board.category) for board in self.boards)
+        shown = {name_of(each.image) for each in images if each is not None and each.image}
+        rated = {name for player, name in self.pictures.items() if player in self.rated_players}
+        return sorted(rated | (shown & self._picture_names))
+
+    def picture(self, name: str) -> bytes | None:
+        """Return a picture by its name."""
+        folder = self.publication.pictures
+        return None if folder is None else Pictures(folder).read(name)
+
+    def face(self, player: str | None, name: str) -> Face:
+        """Return the picture or initials to show beside a player's name."""
+        found = None if player is None else self.pictures.get(player)
+        color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
+        return Face(found and PICTURE.path(picture=found), initials(name), color)
+
+    def category_face(self, slug: str) -> CategoryFace:
+        """Return a category's name and picture. Before the site has shown its name, that is the slug."""
+        if slug not in self._categories:
+            profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
+            name = name_of(profile.image) if profile.image else None
+            picture = PICTURE.path(picture=name) if name in self._picture_names else None
+            self._categories[slug] = CategoryFace(profile.name, picture)
+        return self._categories[slug]
+
+    @cached_property
+    def _picture_names(self) -> frozenset[str]:
+        folder = self.publication.pictures
+        return frozenset() if folder is None else Pictures(folder).names()
 
     @cached_property
     def boards(self) -> list[Board]:
@@ -95,8 +172,25 @@ class View:
         """Return the leaderboard at an address."""
         return next((board for board in self.boards if board.address.stem == stem), None)
 
-    def report(self, board: Board) -> LeaderboardReport:
-        """Return a leaderboard with its listed players."""
+    def siblings(self, board: Board) -> list[Board]:
+        """Return all leaderboards of the same category."""
+        return [each for each in self.boards if each.category == board.category]
+
+    @cached_property
+    def rated_players(self) -> dict[str, NamedPlayer]:
+        """Every player with a rating, by id."""
+        return {player.id: player for player in self.ledger.pages.players()}
+
+    def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
+        """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
+        if at is not None:
+            return queries.leaderboard_report(
+                self.ledger,
+                board.stored,
+                board.listing,
+                provisional_races=self.publication.provisional_races,
+                at=at,
+            )
         if board.key not in self._reports:
             self._reports[board.key] = queries.leaderboard_report(
                 self.ledger,
@@ -157,20 +251,3 @@ class View:
             return None
         # The ledger also finds a race by its slug alone, which is not the race's address.
         return report if report.leaderboards and report.race == name else None
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a document is made from, besides the fields of its address.
-
-    Attributes:
-        view: the snapshot of the ledger.
-        path: the address.
-        query: the query parameters that the address accepts; empty in an export.
-        served: True for a server, False for an export.
-    """
-
-    view: View
-    path: str
-    query: Mapping[str, str]
-    served: bool

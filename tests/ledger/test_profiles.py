@@ -70,4 +70,4 @@ def test_category_profile_is_the_newest(ledger: Ledger) -> None:
     ledger.profiles.see_category("orb", CategoryProfile("Orbs"))
     ledger.profiles.see_category("orb", CategoryProfile("Orb Racing", "/media/orb.png"))
     assert ledger.profiles.category("orb") == CategoryProfile("Orb Racing", "/media/orb.png")
-    assert ledger.profiles.category_images() == ["/media/orb.png"]
+    assert ledger.profiles.pictures() == ["/media/orb.png"]

@@ -220,6 +220,8 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
             after=1190,
             races_before=1,
             change=90,
+            goal=GOAL,
+            finish_time=3600.0,
         ),
         PlayedRace(
             race="orb/a",
@@ -232,6 +234,8 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
             after=1100,
             races_before=0,
             change=100,
+            goal=GOAL,
+            finish_time=3600.0,
         ),
     ]
     assert len(queries.player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
@@ -300,6 +304,7 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
             parts={},
             expected=2.0,
             actual=actual,
+            win_chance=1 / 3,
             finish_chance=None,
             pushed=tuple(Opponent(each, beaten=after > 1000, chance=0.5) for each in pushed),
             opposed=None,

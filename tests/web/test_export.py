@@ -134,7 +134,7 @@ def test_after_a_race_only_pages_that_depend_on_it_are_rendered(
         "index.html",
         "races/orb/d.html",
         "embed/orb/any-orb.html",
-        *(f"{board}{rest}.html" for rest in ("", "/races", "/explained")),
+        *(f"{board}{rest}.html" for rest in ("", "/races", "/explained", "/fame")),
         *(f"{path}.html" for path in players),
     }
     assert {path for path in paths if path.endswith(".json")} == {

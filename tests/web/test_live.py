@@ -133,13 +133,13 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(OPEN)
     shown = words(live.get("/live"))
     assert "live-1 open" in shown
-    assert "Ann 1190 75 % 73 %" in shown
-    assert "Zoe first race 1000 75 % 27 %" in shown
+    assert "Ann 1190 75% 73%" in shown
+    assert "Zoe first race 1000 75% 27%" in shown
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
-    assert "1 Zoe 1000 → 1021 +21 1:02:03 50 %" in shown
-    assert "DNF Ann 1190 → 1180 −10" in shown
+    assert "1 Zoe 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
+    assert "DNF Ann 1190 → 1180 ▼ − 10" in shown
 
 
 def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
@@ -179,7 +179,7 @@ def test_live_rooms_are_data_too(live: Live) -> None:
 
 def test_room_overlay_shows_odds_then_coming_changes_then_final_ones(live: Live) -> None:
     live.write(OPEN)
-    assert words(live.get("/overlay/room/orb/live-1")) == "Chance to win Ann 1190 73 % Zoe 1000 27 %"
+    assert words(live.get("/overlay/room/orb/live-1")) == "Chance to win Ann 1190 73% Zoe 1000 27%"
     live.write(FINISHED)
     shown = words(live.get("/overlay/room/orb/live-1"))
     assert shown == "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"
@@ -200,8 +200,8 @@ def test_room_overlay_counts_the_players_that_do_not_fit(live: Live) -> None:
 def test_player_overlay_shows_rating_odds_and_change(live: Live) -> None:
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
     live.write(OPEN)
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5 · 73 % to win"
-    assert words(live.get("/overlay/player/id-zoe")) == "Zoe 1000 27 % to win"
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5 · 73% to win"
+    assert words(live.get("/overlay/player/id-zoe")) == "Zoe 1000 27% to win"
     live.write(FINISHED)
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1180 −10 place 2 of 5"
     assert words(live.get("/overlay/player/id-nobody")) == ""

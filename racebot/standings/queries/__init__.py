@@ -4,6 +4,7 @@ Chat, the command line, pages and the API show these same types; the API's schem
 Everything here reads through a `Ledger` and writes nothing.
 """
 
+from racebot.standings.queries.fame import HallOfFame, hall_of_fame
 from racebot.standings.queries.leaderboard import (
     MOVERS_WINDOW,
     LeaderboardReport,
@@ -33,9 +34,19 @@ from racebot.standings.queries.race import (
     RatedEntrant,
     race_report,
 )
+from racebot.standings.queries.rivals import (
+    Comparison,
+    Rival,
+    Upset,
+    compared,
+    rivals,
+    upsets,
+)
 
 __all__ = [
     "MOVERS_WINDOW",
+    "Comparison",
+    "HallOfFame",
     "LeaderboardReport",
     "ListedPlayer",
     "Listing",
@@ -48,8 +59,12 @@ __all__ = [
     "RaceReport",
     "RacedEntrant",
     "RatedEntrant",
+    "Rival",
     "StandingWithHistory",
+    "Upset",
     "biggest_movers",
+    "compared",
+    "hall_of_fame",
     "leaderboard_report",
     "listed_count",
     "new_places",
@@ -57,5 +72,7 @@ __all__ = [
     "player_report",
     "player_standing",
     "race_report",
+    "rivals",
     "top_players",
+    "upsets",
 ]

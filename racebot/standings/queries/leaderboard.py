@@ -95,6 +95,7 @@ def leaderboard_report(
     *,
     provisional_races: int = 0,
     limit: int | None = None,
+    at: datetime | None = None,
 ) -> LeaderboardReport:
     """Read a leaderboard with its listed players.
 
@@ -104,11 +105,13 @@ def leaderboard_report(
         listing: which players it lists.
         provisional_races: ratings after fewer races are provisional.
         limit: return only this many players, best first; all if None.
+        at: show the leaderboard as it was at this time; as it is now if None.
     """
-    everybody = ledger.standings(board)
+    now = ledger.standings(board)
+    everybody = now if at is None else _standings_at(ledger, board, now, at)
     latest = max((s.last_race_at for s in everybody), default=None)
     since = None if latest is None else latest - MOVEMENT_WINDOW
-    then = {} if since is None else _placings_at(ledger, board, listing, everybody, since)
+    then = {} if since is None else _placings_at(ledger, board, listing, now, since)
     standings = [s for s in everybody if listing.includes(s, latest)]
     players: list[ListedPlayer] = []
     for index, standing in enumerate(standings[:limit]):
@@ -136,7 +139,7 @@ def leaderboard_report(
         goals=board.goals,
         model=board.model,
         parameters=board.parameters,
-        races=ledger.rated_count(board),
+        races=ledger.rated_count(board) if at is None else ledger.pages.last_sequence(board.key, at),
         minimum_finishes=listing.minimum_finishes,
         inactive_days=listing.inactive_days,
         provisional_races=provisional_races,
@@ -248,21 +251,28 @@ def _placings_at(
     ledger: Ledger, board: Leaderboard, listing: Listing, everybody: Sequence[Standing], moment: datetime
 ) -> dict[str, tuple[int, int | None]]:
     """Return points and place at an earlier moment, by player. Players who had not raced are left out."""
-    history = ledger.pages
-    sequence = history.last_sequence(board.key, moment)
-    changed = {row.player: row for row in history.standings_before(board.key, sequence)}
-    ratings = _ratings(board, changed)
-    standings = [
-        _standing_before(s, changed[s.player], ratings[s.player]) if s.player in changed else s
-        for s in everybody
-        if s.player not in changed or changed[s.player].races > 0
-    ]
+    standings = _standings_at(ledger, board, everybody, moment)
     latest = max((s.last_race_at for s in standings), default=None)
     listed = {s.player: s.rating for s in standings if listing.includes(s, latest)}
     rated = np.array(list(listed.values()))
     places = 1 + rated.size - np.searchsorted(np.sort(rated), rated, side="right")
     place_of = dict(zip(listed, places.tolist(), strict=True))
     return {s.player: (s.points, place_of.get(s.player)) for s in standings}
+
+
+def _standings_at(
+    ledger: Ledger, board: Leaderboard, everybody: Sequence[Standing], moment: datetime
+) -> list[Standing]:
+    """Return the standings at an earlier moment, best first, of all players who had raced."""
+    sequence = ledger.pages.last_sequence(board.key, moment)
+    changed = {row.player: row for row in ledger.pages.standings_before(board.key, sequence)}
+    ratings = _ratings(board, changed)
+    standings = (
+        _standing_before(s, changed[s.player], ratings[s.player]) if s.player in changed else s
+        for s in everybody
+        if s.player not in changed or changed[s.player].races > 0
+    )
+    return sorted(standings, key=lambda standing: -standing.rating)
 
 
 def _ratings(board: Leaderboard, changed: Mapping[str, StandingBefore]) -> dict[str, float]:
@@ -281,7 +291,8 @@ def _standing_before(now: Standing, before: StandingBefore, rating: float) -> St
         points=before.points,
         races=before.races,
         finishes=now.finishes - before.finishes_since,
-        wins=now.wins,
+        wins=now.wins - before.wins_since,
         last_race_at=before.last_race_at or now.last_race_at,
+        name=now.name,
         hidden=now.hidden,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
@@ -16,6 +17,7 @@ from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant, result_label, shown_names
 from racebot.ratings import registry
+from racebot.ratings.forecast import win_chances
 from racebot.standings.explain import Explanation, Opponent, explain_race, in_words
 
 
@@ -56,6 +58,7 @@ class RatedEntrant:
     actual: Annotated[
         float, Field(description="Place among the same entrants; tied entrants share their mean place")
     ]
+    win_chance: Annotated[float, Field(description="Chance to win before the race")]
     finish_chance: Annotated[
         float | None, Field(description="Chance to finish before the race; null if the model has none")
     ]
@@ -151,15 +154,21 @@ def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnB
         explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
         shown = shown_names(stored.result.entrants)
         names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
+        chances = win_chances(model, np.array([change.before for change in row.changes])).tolist()
+        win_chance = dict(zip((change.player for change in row.changes), chances, strict=True))
         entrants = [
-            _rated_entrant(entrant, changes[player], explanation, names)
+            _rated_entrant(entrant, changes[player], explanation, names, win_chance[player])
             for player, (entrant, explanation) in explained.items()
         ]
     return RaceOnBoard(board.name, board.model, row.sequence, row.note, entrants)
 
 
 def _rated_entrant(
-    entrant: Entrant, change: Change, explanation: Explanation, names: Mapping[str, str]
+    entrant: Entrant,
+    change: Change,
+    explanation: Explanation,
+    names: Mapping[str, str],
+    win_chance: float,
 ) -> RatedEntrant:
     return RatedEntrant(
         standing=result_label(entrant.status, change.place),
@@ -172,6 +181,7 @@ def _rated_entrant(
         parts=dict(change.parts),
         expected=round(explanation.expected, 2),
         actual=explanation.actual,
+        win_chance=win_chance,
         finish_chance=explanation.finish_chance,
         pushed=explanation.pushed,
         opposed=explanation.opposed,

@@ -1,21 +1,24 @@
-// Search and order of a leaderboard without asking a server; the page works without this too.
+// Search, filters and order of a leaderboard, and filters of a player's races, without asking a server.
 "use strict";
 (() => {
-  const table = document.querySelector("table.board");
-  if (!table || table.dataset.live !== "yes") return;
-  const form = document.querySelector("form.search");
+  const form = document.querySelector("form.filters");
+  const table = document.querySelector("table.board, table.player-races");
+  if (!form || !table) return;
+  const isBoard = table.classList.contains("board");
+  if (isBoard && table.dataset.live !== "yes") return;
+  if (!isBoard && !form.hidden) return;
   const found = document.querySelector(".found");
   const body = table.tBodies[0];
   let rows = [...body.rows];
-  const more = table.dataset.more.split(" ").filter(Boolean);
+  const more = ((isBoard ? table : form).dataset.more ?? "").split(" ").filter(Boolean);
   let waiting = null;
 
-  // A long leaderboard comes in several pages: the others are fetched when they are first needed.
+  // A long list comes in several pages: the others are fetched when they are first needed.
   const everything = () => {
     if (!more.length) return Promise.resolve();
     waiting ??= Promise.all(more.map(async address => {
       const text = await (await fetch(address)).text();
-      const other = new DOMParser().parseFromString(text, "text/html").querySelector("table.board");
+      const other = new DOMParser().parseFromString(text, "text/html").querySelector("table.board, table.player-races");
       return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
     })).then(parts => {
       rows = rows.concat(...parts);
@@ -31,7 +34,8 @@
     if (time) return time.dateTime;
     const name = cell.querySelector(".player");
     if (name) return name.textContent.trim().toLowerCase();
-    const number = parseInt(cell.textContent.trim().replace("−", "-").replace("±", ""), 10);
+    const text = cell.textContent.trim();
+    const number = parseInt(text.replace(/[^\d]*?([+−-]?)(\d+).*/s, "$1$2").replace("−", "-"), 10);
     return Number.isNaN(number) ? 0 : number;
   };
 
@@ -47,19 +51,39 @@
     body.append(...rows);
   };
 
-  const search = () => {
-    const wanted = form.q.value.trim().toLowerCase();
-    let count = 0;
-    for (const row of rows) {
-      const hit = row.querySelector(".player").textContent.toLowerCase().includes(wanted);
-      row.hidden = !hit;
-      count += hit;
-    }
-    if (wanted) found.textContent = count === 1 ? "1 player found" : `${count} players found`;
-    else found.textContent = "";
+  const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const headings = [...table.tHead.rows[0].cells];
+  const column = name => headings.findIndex(heading => heading.dataset.sort === name);
+  const races = column("races"), last = column("last");
+
+  const boardMatch = () => {
+    const wanted = plain(form.q.value.trim());
+    const least = Number(form.min.value) || 0, days = Number(form.active.value) || 0;
+    const newest = days ? Math.max(...rows.map(row => new Date(key(row, last)))) : 0;
+    return row => plain(row.querySelector(".player").textContent).includes(wanted)
+      && (!least || key(row, races) >= least)
+      && (!days || new Date(key(row, last)) >= newest - days * 864e5);
+  };
+  const raceMatch = () => {
+    const result = form.result.value, goal = form.goal?.value ?? "";
+    return row => (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
+      && (!goal || row.dataset.goal === goal);
   };
 
-  [...table.tHead.rows[0].cells].forEach((heading, index) => {
+  const filter = () => {
+    const match = isBoard ? boardMatch() : raceMatch();
+    let count = 0;
+    for (const row of rows) {
+      row.hidden = !match(row);
+      count += !row.hidden;
+    }
+    const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
+    const narrowed = isBoard ? form.q.value.trim() || form.min.value || form.active.value : true;
+    found.textContent = narrowed ? (count === 1 ? one : `${count} ${many}`) : "";
+  };
+
+  if (isBoard) headings.forEach((heading, index) => {
+    if (!heading.dataset.sort) return;
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = heading.textContent;
@@ -67,8 +91,8 @@
     heading.replaceChildren(button);
   });
   form.hidden = false;
-  form.querySelector("button").remove();
-  form.addEventListener("submit", event => event.preventDefault());
-  form.q.addEventListener("input", () => everything().then(search));
-  if (form.q.value) everything().then(search);
+  if (!form.at) form.querySelector("button").remove();
+  form.addEventListener("submit", event => { if (!form.at?.value) event.preventDefault(); });
+  form.addEventListener("input", event => { if (event.target.name !== "at") everything().then(filter); });
+  if (isBoard && (form.q.value || form.min.value || form.active.value)) everything().then(filter);
 })();

@@ -1,0 +1,217 @@
+"""Queries about players' careers: races against one opponent, records, and the states behind predictions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from racebot.ledger.connection import Connection
+from racebot.ledger.history import NamedPlayer, entrant_in
+from racebot.ledger.rows import moment_of, states_of
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A race that two players both entered. Times are in seconds; a place is None for an unfinished race."""
+
+    race: str
+    ended_at: datetime
+    place: int | None
+    other_place: int | None
+    time: float | None
+    other_time: float | None
+    change: int
+    other_change: int
+
+
+@dataclass(frozen=True, slots=True)
+class Encounter:
+    """A race of a player against one opponent, with both states before it."""
+
+    opponent: str
+    place: int | None
+    other_place: int | None
+    state: tuple[float, ...]
+    other_state: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest rating of a player, and the race that led to it."""
+
+    player: NamedPlayer
+    points: int
+    race: str
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Win:
+    """A won race. `lead` is the winner's points less the mean of the others' before the race."""
+
+    player: NamedPlayer
+    sequence: int
+    race: str
+    ended_at: datetime
+    entrants: int
+    lead: float
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """A player's longest run of won races. `ongoing` is True if the last race is part of it."""
+
+    player: NamedPlayer
+    length: int
+    ended_at: datetime
+    ongoing: bool
+
+
+class FieldRow(NamedTuple):
+    """One rated entrant of a race with the state before it."""
+
+    sequence: int
+    player: str
+    state: tuple[float, ...]
+
+
+class Careers:
+    """Queries over the rated races of one leaderboard, by its key."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def meetings(self, leaderboard: int, player: str, other: str) -> list[Meeting]:
+        """Return every race of two players against each other, newest first."""
+        rows = self._connection.rows(
+            "SELECT race, ended_at, mine.place AS place, theirs.place AS other_place, result,"
+            " mine.points_after - mine.points_before AS change,"
+            " theirs.points_after - theirs.points_before AS other_change"
+            " FROM changes AS mine INDEXED BY changes_by_player"
+            " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
+            " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
+            " WHERE leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence DESC",
+            leaderboard,
+            player,
+            other,
+        )
+        return [
+            Meeting(
+                race=row["race"],
+                ended_at=moment_of(row["ended_at"]),
+                place=row["place"],
+                other_place=row["other_place"],
+                time=entrant_in(row["result"], player).time(row["place"]),
+                other_time=entrant_in(row["result"], other).time(row["other_place"]),
+                change=row["change"],
+                other_change=row["other_change"],
+            )
+            for row in rows
+        ]
+
+    def encounters(self, leaderboard: int, player: str, races: int) -> list[Encounter]:
+        """Return a player's last races against each opponent, one entry for each race and opponent."""
+        rows = self._connection.rows(
+            "SELECT other.player, mine.place, other.place, mine.state_before, other.state_before FROM ("
+            "  SELECT * FROM changes INDEXED BY changes_by_player WHERE leaderboard = ?1 AND player = ?2"
+            "  ORDER BY sequence DESC LIMIT ?3"
+            " ) AS mine CROSS JOIN changes AS other USING (leaderboard, sequence) WHERE other.player <> ?2",
+            leaderboard,
+            player,
+            races,
+        )
+        mine, others = states_of([row[3] for row in rows]), states_of([row[4] for row in rows])
+        return [
+            Encounter(row[0], row[1], row[2], state, other)
+            for row, state, other in zip(rows, mine, others, strict=True)
+        ]
+
+    def wins(self, leaderboard: int, *, player: str | None = None, settled: int = 0, limit: int) -> list[Win]:
+        """Return the wins against the strongest others, most surprising first.
+
+        Args:
+            leaderboard: key of the leaderboard.
+            player: only wins of this player; of all players if None.
+            settled: only wins of players with this many earlier races.
+            limit: number of wins.
+        """
+        index = " INDEXED BY changes_by_player" if player is not None else ""
+        rows = self._connection.rows(
+            "SELECT players.id, players.name, won.sequence, rated.race, ended_at, entrants, lead FROM ("  # noqa: S608
+            "  SELECT mine.sequence, mine.player, count(*) AS entrants,"
+            "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
+            "   AS lead"
+            f"  FROM changes AS mine{index} CROSS JOIN changes AS other USING (leaderboard, sequence)"
+            "  WHERE mine.leaderboard = ?1 AND mine.place = 1 AND mine.races_before >= ?3"
+            f"  {'AND mine.player = ?2' if player is not None else ''}"
+            "  AND mine.player NOT IN (SELECT player FROM hidden_players)"
+            "  GROUP BY mine.sequence, mine.player HAVING count(*) > 1 ORDER BY lead LIMIT ?4"
+            " ) AS won JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = won.sequence"
+            " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = won.player"
+            " ORDER BY lead",
+            leaderboard,
+            player,
+            settled,
+            limit,
+        )
+        return [
+            Win(NamedPlayer(row[0], row[1]), row[2], row[3], moment_of(row[4]), row[5], row[6])
+            for row in rows
+        ]
+
+    def fields(self, leaderboard: int, sequences: Sequence[int]) -> list[FieldRow]:
+        """Return the rated entrants of races, by their numbers in the sequence."""
+        rows = self._connection.rows(
+            "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"
+            " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value ORDER BY sequence, player",
+            leaderboard,
+            json.dumps(list(sequences)),
+        )
+        return [
+            FieldRow(row[0], row[1], state)
+            for row, state in zip(rows, states_of([r[2] for r in rows]), strict=True)
+        ]
+
+    def peaks(self, leaderboard: int, *, settled: int, limit: int) -> list[Peak]:
+        """Return the players with the highest ratings ever, after at least `settled` earlier races."""
+        rows = self._connection.rows(
+            "SELECT players.id, players.name, points, rated.race, ended_at FROM ("
+            "  SELECT player, max(points_after) AS points, sequence FROM changes"
+            "  WHERE leaderboard = ?1 AND races_before >= ?2"
+            "  AND player NOT IN (SELECT player FROM hidden_players)"
+            "  GROUP BY player ORDER BY points DESC LIMIT ?3"
+            " ) AS best JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = best.sequence"
+            " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = player"
+            " ORDER BY points DESC, ended_at",
+            leaderboard,
+            settled,
+            limit,
+        )
+        return [Peak(NamedPlayer(row[0], row[1]), row[2], row[3], moment_of(row[4])) for row in rows]
+
+    def streaks(self, leaderboard: int, limit: int) -> list[Streak]:
+        """Return the longest runs of won races, one for each player."""
+        rows = self._connection.rows(
+            # Wins in a row have the same difference between the number of the race and that of the win.
+            "WITH wins AS ("
+            "  SELECT player, sequence, races_before,"
+            "   races_before - row_number() OVER (PARTITION BY player ORDER BY sequence) AS run"
+            "  FROM changes WHERE leaderboard = ?1 AND place = 1"
+            "  AND player NOT IN (SELECT player FROM hidden_players)),"
+            " runs AS ("
+            "  SELECT player, count(*) AS length, max(sequence) AS last, max(races_before) + 1 AS races"
+            "  FROM wins GROUP BY player, run HAVING length > 1),"
+            " best AS (SELECT player, max(length) AS length, last, races FROM runs GROUP BY player"
+            "  ORDER BY length DESC LIMIT ?2)"
+            " SELECT players.id, players.name, length, ended_at, best.races = standings.races"
+            " FROM best JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = last"
+            " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = best.player"
+            " JOIN standings ON standings.leaderboard = ?1 AND standings.player = best.player"
+            " ORDER BY length DESC, ended_at",
+            leaderboard,
+            limit,
+        )
+        return [Streak(NamedPlayer(row[0], row[1]), row[2], moment_of(row[3]), bool(row[4])) for row in rows]

@@ -1,0 +1,57 @@
+// Searches the players and leaderboards of exported pages. Accents and a typo are forgiven.
+"use strict";
+(() => {
+  const {players, boards} = window.racebotIndex ?? {players: [], boards: []};
+  const form = document.getElementById("search"), results = document.getElementById("results");
+  const found = document.querySelector(".found");
+  const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  // The path segment of a player's id, as the pages write it.
+  const segment = id => {
+    if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(id)) return id;
+    const bytes = String.fromCharCode(...new TextEncoder().encode(id));
+    return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  };
+  const distance = (a, b) => {
+    let row = Array.from({length: b.length + 1}, (_, n) => n);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+      row = next;
+    }
+    return row[b.length];
+  };
+  const matches = (entries, wanted) => {
+    const named = entries.map(([address, name]) => [address, name, plain(name)]);
+    const exact = named.filter(([, , name]) => name.includes(wanted));
+    if (exact.length) return exact.sort((a, b) => a[2].length - b[2].length);
+    const most = wanted.length > 7 ? 2 : wanted.length > 3 ? 1 : 0;
+    return named.filter(([, , name]) => Math.abs(name.length - wanted.length) <= most && distance(name, wanted) <= most);
+  };
+  const section = (title, entries) => {
+    if (!entries.length) return [];
+    const card = document.createElement("section"), heading = document.createElement("h2"), list = document.createElement("ul");
+    card.className = "card";
+    list.className = "list";
+    heading.textContent = title;
+    for (const [address, name] of entries.slice(0, 50)) {
+      const item = document.createElement("li"), link = document.createElement("a");
+      link.href = address;
+      link.textContent = name;
+      item.append(link);
+      list.append(item);
+    }
+    card.append(heading, list);
+    return [card];
+  };
+  const search = () => {
+    const wanted = plain(form.q.value.trim());
+    const people = wanted ? matches(players, wanted).map(([id, name]) => [`players/${segment(id)}.html`, name]) : [];
+    const places = wanted ? matches(boards, wanted) : [];
+    results.replaceChildren(...section("Leaderboards", places), ...section("Players", people));
+    found.textContent = wanted && !people.length && !places.length ? "Nothing found." : "";
+  };
+  form.q.value = new URLSearchParams(location.search).get("q") ?? "";
+  form.addEventListener("submit", event => event.preventDefault());
+  form.addEventListener("input", search);
+  search();
+})();

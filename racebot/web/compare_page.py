@@ -1,0 +1,51 @@
+"""Compare two players: their graphs, record, last races together, and the chance next time."""
+
+from __future__ import annotations
+
+from racebot.standings.queries import compared
+from racebot.web import charts
+from racebot.web.asked import Asked
+from racebot.web.document import Content
+from racebot.web.player_graph import graph_data
+from racebot.web.view import Board, View
+
+MEETINGS = 50
+"""Number of races together to show."""
+
+
+def compare(asked: Asked, player: str, other: str) -> Content:
+    """Render a comparison on the leaderboard `on`, or on the one where both raced last."""
+    board = _shared_board(asked.view, player, other, asked.query.get("on", ""))
+    if not asked.served or board is None or player == other:
+        return None
+    comparison = compared(asked.view.ledger, board.stored, player, other)
+    people = [asked.view.standing(board, each) for each in (player, other)]
+    if comparison is None or people[0] is None or people[1] is None:
+        return None
+    histories = [asked.view.history(board, each) for each in (player, other)]
+    names = [person.name for person in people if person is not None]
+    return asked.board_page(
+        "compare.html",
+        board,
+        people=people,
+        comparison=comparison,
+        graph=charts.comparison(
+            [[(race.ended_at, race.after) for race in history] for history in histories],
+            f"Ratings of {names[0]} and {names[1]}",
+        ),
+        graph_data=graph_data(asked.path, list(zip(names, histories, strict=True))),
+        shown=MEETINGS,
+    )
+
+
+def compare_files(asked: Asked) -> Content:
+    """Render the page that compares players in an export, with a script."""
+    if asked.served:
+        return None
+    return asked.page("compare_files.html")
+
+
+def _shared_board(view: View, player: str, other: str, stem: str) -> Board | None:
+    theirs = {board.key for board, _ in view.standings(other)}
+    shared = [board for board, _ in view.standings(player) if board.key in theirs]
+    return next((board for board in shared if board.address.stem == stem), shared[0] if shared else None)

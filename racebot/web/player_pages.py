@@ -1,0 +1,193 @@
+"""Render a player's pages: on one leaderboard, all races, all opponents, and on all leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from racebot.ledger.history import PlayedRace
+from racebot.standings.queries import PlayerStanding, rivals, upsets
+from racebot.web import addresses, charts, templating
+from racebot.web.addresses import link
+from racebot.web.asked import Asked
+from racebot.web.document import Content
+from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
+from racebot.web.player_graph import graph_data
+from racebot.web.player_page import player_figures
+from racebot.web.view import Board
+
+LAST_RACES = 30
+OPPONENTS = 25
+"""Opponents on a player's page. There is a page of all opponents if there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceFilter:
+    """Which races to show: `won`, `finished`, `unfinished` or all; of one goal; with one opponent."""
+
+    result: str = ""
+    goal: str = ""
+    opponent: str = ""
+
+    def matches(self, race: PlayedRace) -> bool:
+        shown = {
+            "won": race.place == 1,
+            "finished": race.place is not None,
+            "unfinished": race.place is None,
+        }
+        return shown.get(self.result, True) and self.goal in {"", race.goal}
+
+
+def has_race_pages(races: int) -> bool:
+    """Return True if a player with this many races has separate pages of races in an export."""
+    return races > LAST_RACES
+
+
+def has_opponents_page(opponents: int) -> bool:
+    """Return True if a player with this many opponents has a separate page of opponents in an export."""
+    return opponents > OPPONENTS
+
+
+def player_on_board(asked: Asked, board: Board, player: str) -> Content:
+    """Render a player's page on one leaderboard. Return None if the player has not raced there."""
+    view = asked.view
+    standing = view.standing(board, player)
+    if standing is None:
+        return None
+    history = view.history(board, player)
+    opponents = view.opponents(board, player)
+    figures = player_figures(view, history)
+    graph = None
+    if len(history) > 1:
+        name = templating.shown_name(standing.name)
+        first, last = (templating.day(history[i].ended_at) for i in (0, -1))
+        graph = charts.ratings(
+            [race.ended_at for race in history],
+            [race.after for race in history],
+            f"Rating of {name} from {first} to {last}: now {standing.points} points, "
+            f"highest {figures.peak.after}",
+        )
+    settled = min(view.publication.provisional_races, max(0, len(history) - 1))
+    best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
+    races = history[: -LAST_RACES - 1 : -1]
+    return asked.board_page(
+        "player.html",
+        board,
+        **_person(asked, board, standing),
+        figures=figures,
+        graph=graph,
+        graph_data=graph and graph_data(asked.path, [(standing.name, history)]),
+        best_win=best[0] if best else None,
+        most=max(row.races for row in figures.places),
+        opponents=rivals(view.ledger, board.stored, player, opponents[:OPPONENTS]),
+        all_opponents=len(opponents),
+        races=races,
+        winners=view.ledger.pages.winners(board.key, [race.sequence for race in races]),
+        all_races=len(history),
+        others=len(view.standings(player)) - 1,
+    )
+
+
+def races(asked: Asked, board: Board, player: str, number: int | None = None) -> Content:
+    """Render one page of a player's races, newest first, or of those that a filter chooses."""
+    view = asked.view
+    standing = view.standing(board, player)
+    if standing is None:
+        return None
+    query = asked.query
+    choice = RaceFilter(*(query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
+    history = view.history(board, player)
+    chosen: Sequence[PlayedRace] = history
+    if choice != RaceFilter():
+        met = {m.race for m in view.ledger.careers.meetings(board.key, player, choice.opponent)}
+        chosen = [r for r in history if choice.matches(r) and (not choice.opponent or r.race in met)]
+    total = len(chosen)
+    if choice != RaceFilter():
+        count = max(1, -(-total // RACES_ON_A_PAGE))
+        current = page_number(query)
+        if not 1 <= current <= count:
+            return None
+        last = total - (current - 1) * RACES_ON_A_PAGE
+        first = max(1, last - RACES_ON_A_PAGE + 1)
+        fields = {"result": choice.result, "goal": choice.goal, "opponent": choice.opponent}
+        filled = {name: value for name, value in fields.items() if value}
+        address = link(asked.path, board.address.player_races(player))
+        pages = pager(current, count, lambda page: f"{address}?{urlencode(filled | {'page': str(page)})}")
+        more = []
+    else:
+        older = older_race_pages(total)
+        if number is not None and not 1 <= number <= older:
+            return None
+        first, last = race_span(total, number)
+        current = 1 if number is None else older + 2 - number
+
+        def page_link(position: int) -> str:
+            target = board.address.player_races(player, None if position == 1 else older + 2 - position)
+            return link(asked.path, target)
+
+        pages = pager(current, older + 1, page_link)
+        more = [page_link(n) for n in range(1, older + 2) if n != current]
+    shown = chosen[first - 1 : last][::-1]
+    return asked.board_page(
+        "player_races.html",
+        board,
+        **_person(asked, board, standing),
+        races=shown,
+        winners=view.ledger.pages.winners(board.key, [race.sequence for race in shown]),
+        matching=total,
+        goals=sorted({race.goal for race in history}),
+        opponents=sorted(view.opponents(board, player)[:300], key=lambda each: each.name.casefold()),
+        choice=choice,
+        pages=pages,
+        more=more if not asked.served else [],
+    )
+
+
+def opponents(asked: Asked, board: Board, player: str) -> Content:
+    """Render the page of all of a player's opponents."""
+    standing = asked.view.standing(board, player)
+    if standing is None:
+        return None
+    records = asked.view.opponents(board, player)
+    return asked.board_page(
+        "opponents.html",
+        board,
+        **_person(asked, board, standing),
+        opponents=rivals(asked.view.ledger, board.stored, player, records),
+    )
+
+
+def player_on_boards(asked: Asked, player: str) -> Content:
+    """Render a player's page with the standing on every leaderboard."""
+    standings = asked.view.standings(player)
+    if not standings:
+        return None
+    return asked.page(
+        "player_boards.html",
+        player_id=player,
+        player_name=standings[0][1].name,
+        profile=asked.view.ledger.profiles.get(player),
+        standings=standings,
+    )
+
+
+def compare_link(asked: Asked, board: Board, player: str, other: str) -> str:
+    """Return a link to the comparison of two players."""
+    if asked.served:
+        target = addresses.COMPARED.path(player=player, other=other)
+        return f"{link(asked.path, target)}?{urlencode({'on': board.address.stem})}"
+    query = urlencode({"a": player, "b": other, "on": board.address.stem})
+    return f"{link(asked.path, addresses.COMPARE.path())}?{query}"
+
+
+def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, Any]:
+    """Return what all pages of a player on a leaderboard show."""
+    return {
+        "standing": standing,
+        "profile": asked.view.ledger.profiles.get(standing.id),
+        "as_of": None if asked.served else asked.view.report(board).last_race_at,
+        "compare_link": partial(compare_link, asked, board),
+    }

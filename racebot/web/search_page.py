@@ -1,0 +1,61 @@
+"""Search all players and leaderboards, forgiving accents and typos.
+
+The server searches. An export holds an index, which a script searches.
+"""
+
+from __future__ import annotations
+
+import json
+
+from rapidfuzz import fuzz, process
+
+from racebot.text.parse import fold_name
+from racebot.web.asked import Asked
+from racebot.web.document import Content, Document
+from racebot.web.templating import SCRIPT_TYPE, shown_name
+from racebot.web.view import Board
+
+MOST_FOUND = 50
+LEAST_LIKENESS = 75
+"""Least likeness of a leaderboard's name, 0 to 100 as rapidfuzz measures it."""
+
+
+def search(asked: Asked) -> Content:
+    """Render the results of a search."""
+    text = asked.query.get("q", "")[:100].strip()
+    hidden = asked.view.ledger.orders.hidden() if text else set()
+    rated = asked.view.rated_players if text else {}
+    found = asked.view.ledger.players.like(text, 2 * MOST_FOUND) if text else []
+    players = [player for player in found if player.id in rated and player.id not in hidden]
+    return asked.page(
+        "search.html",
+        text=text,
+        players=[rated[player.id] for player in players][:MOST_FOUND],
+        boards=_boards(asked, text),
+    )
+
+
+def index(asked: Asked) -> Content:
+    """Return a script with the names and addresses of all players and leaderboards, for an export."""
+    if asked.served:
+        return None
+    hidden = asked.view.ledger.orders.hidden()
+    players = [
+        [each.id, shown_name(each.name)]
+        for each in asked.view.rated_players.values()
+        if each.id not in hidden
+    ]
+    boards = [[board.address.page(), shown_name(board.name)] for board in asked.view.boards]
+    content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))
+    return Document(f"window.racebotIndex={content};\n".encode(errors="replace"), SCRIPT_TYPE)
+
+
+def _boards(asked: Asked, text: str) -> list[Board]:
+    wanted = fold_name(text)
+    if not wanted:
+        return []
+    names = {board.key: fold_name(f"{board.category} {board.name}") for board in asked.view.boards}
+    near = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=LEAST_LIKENESS, limit=10)
+    keys = [key for _, _, key in near]
+    by_key = {board.key: board for board in asked.view.boards}
+    return [by_key[key] for key in keys]
