@@ -156,7 +156,7 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
         site.rename_user(racer.user, name)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     with tempfile.TemporaryDirectory() as folder:
-        _link_fonts(Path(folder) / "fonts")
+        link_fonts(Path(folder) / "fonts")
         async with serve(site, list_cache=0.0, race_cache=0.0) as address, async_playwright() as playwright:
             settings = Settings(
                 site=address,
@@ -185,7 +185,7 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
                 await working
 
 
-def _link_fonts(folder: Path) -> None:
+def link_fonts(folder: Path) -> None:
     """Put links to `FONTS` into a folder."""
     folder.mkdir()
     for package, name in FONTS:

@@ -18,6 +18,7 @@ from racebot.cli.asciicast import Recorder
 from racebot.ledger.store import Ledger
 
 PAST, LIVE = 200, 2
+README = Path(__file__).parents[2] / "README.md"
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,14 @@ def test_every_command_of_the_story_is_answered(shown: Shown) -> None:
         "leaderboard",
     }
     assert all(lines[number + 1].startswith("  Racebot: ") for number in asked)
+
+
+def test_readme_shows_what_the_demo_says(shown: Shown) -> None:
+    """If this fails, run `python docs/make_readme.py` and look at the pictures."""
+    (block,) = re.findall(r"```text\n(Race finished.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    said = {" ".join(line.split()) for line in re.sub(r"\n {4}", " ", shown.out).splitlines()}
+    for line in re.sub(r"\n +", " ", block).splitlines():
+        assert " ".join(line.split()) in said
 
 
 def test_the_demo_ends_with_the_leaderboard_and_the_command_for_pages(shown: Shown) -> None:
