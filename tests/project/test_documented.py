@@ -107,6 +107,13 @@ def test_documented_api_addresses_match_openapi() -> None:
     assert named - {"/openapi.json"} == set(description(served=True)["paths"])
 
 
+def test_commands_on_the_upgrading_page_exist() -> None:
+    text = (ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    named = re.findall(r"(?:^ *|`)racebot ([a-z][a-z-]*)`?$", text, re.MULTILINE)
+    assert named
+    assert set(named) <= set(COMMANDS)
+
+
 def test_commands_and_settings_on_the_pages_page_exist() -> None:
     assert set(re.findall(r"^racebot ([a-z-]+)", PAGES, re.MULTILINE)) <= set(COMMANDS)
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", PAGES)) <= VARIABLES
