@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from datetime import timedelta
 
@@ -88,3 +89,18 @@ def test_an_empty_history_has_no_players() -> None:
     history = History.of([])
     assert len(history) == 0
     np.testing.assert_array_equal(history.races_of_players(), [])
+
+
+def test_a_pickled_history_is_unchanged() -> None:
+    teams = result("t", "ann bo cy", after=2)
+    history = History.of([result("r", "cy ann", dnf="bo", after=1), teams])
+    race = history.races[1]
+    by_team = replace(race, outcome=replace(race.outcome, team=np.array([0, 1, 1])))
+    history = replace(history, races=(history.races[0], by_team))
+    copy = pickle.loads(pickle.dumps(history))  # noqa: S301 - our own data
+    assert (copy.players, copy.names) == (history.players, history.names)
+    for before, after in zip(history.races, copy.races, strict=True):
+        assert (after.name, after.ended_at) == (before.name, before.ended_at)
+        np.testing.assert_array_equal(after.players, before.players)
+        for name in ("group", "unfinished", "last_group", "last_unfinished", "team", "day"):
+            np.testing.assert_array_equal(getattr(after.outcome, name), getattr(before.outcome, name))
