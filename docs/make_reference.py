@@ -1,0 +1,135 @@
+"""Write docs/commands.md and docs/settings.md from the command line, the settings and .env.example.
+
+python docs/make_reference.py          # write the pages
+python docs/make_reference.py --check  # fail if a page differs from what the code says today
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+from annotated_types import Ge, Le
+
+from racebot.cli.commands import COMMANDS, load_command
+from racebot.settings.model import PREFIX, Settings
+
+FOLDER = Path(__file__).parent
+EXAMPLE = FOLDER.parent / ".env.example"
+LINE_WIDTH = 90
+"""Columns of a help text, so that its defaults do not depend on the terminal."""
+
+COMMANDS_INTRO = """\
+# Commands
+
+`racebot COMMAND --help` prints the same. The [operator's guide](operating.md) shows the commands at work.
+
+The exit code is 0 for success, 2 if something you gave needs fixing (a setting, a name, a file, the
+database), and 1 for other failures.
+
+`python docs/make_reference.py` writes this page from the program.
+"""
+SETTINGS_INTRO = """\
+# Settings
+
+Settings are environment variables, or lines in a file `.env` in the folder where racebot runs. Environment
+variables take precedence over `.env`, and `.env` over [racebot.toml](reference.md#settings), where the names
+are in lower case and without `RACEBOT_`. A misspelled name is an error that suggests the right one.
+
+After a change, check the settings with `racebot doctor`, and restart the bot.
+
+`python docs/make_reference.py` writes this page from [.env.example](../.env.example) and the program.
+
+## Everyday settings
+"""
+
+
+def commands_page() -> str:
+    """Return docs/commands.md."""
+    rows = "\n".join(f"| [`{name}`](#{name}) | {entry.summary}. |" for name, entry in COMMANDS.items())
+    sections = "\n".join(_command(name) for name in COMMANDS)
+    return f"{COMMANDS_INTRO}\n| Command | What it does |\n|---|---|\n{rows}\n\n{sections}"
+
+
+def _command(name: str) -> str:
+    command = load_command(name)
+    context = typer.Context(
+        command, info_name=f"racebot {name}", max_content_width=LINE_WIDTH, terminal_width=LINE_WIDTH
+    )
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
+    text = "\n\n".join(part for part in paragraphs if not part.startswith("Example: "))
+    records = [
+        record
+        for parameter in command.get_params(context)
+        if (record := parameter.get_help_record(context)) and "--help" not in record[0]
+    ]
+    lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
+    if records:
+        lines += ["| Argument or option | |", "|---|---|"]
+        lines += [f"| `{_cell(left)}` | {_cell(' '.join(right.split()))} |" for left, right in records]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("list[str]", "str").replace("|", r"\|").replace("*", r"\*")
+
+
+def settings_page() -> str:
+    """Return docs/settings.md."""
+    return f"{SETTINGS_INTRO}\n" + "\n".join(_settings())
+
+
+def _settings() -> Iterator[str]:
+    blocks = EXAMPLE.read_text(encoding="utf-8").strip().split("\n\n")
+    for block in blocks[1:]:  # the first one explains the file
+        lines = block.splitlines()
+        names = [found[1] for line in lines if (found := re.match(rf"(?:# )?({PREFIX}\w+)=", line))]
+        text = [line.removeprefix("# ") for line in lines if not re.match(rf"(?:# )?{PREFIX}\w+=", line)]
+        prose = re.sub(r"docs/([\w-]+\.md)", r"[\1](\1)", "\n".join(text))
+        prose = re.sub(rf"(?<!`)({PREFIX}[A-Z_]+)", r"`\1`", prose).replace("*", r"\*")
+        if names:
+            yield f"### {', '.join(names)}\n\n{prose}\n\n{_defaults(names)}\n"
+        else:
+            yield f"## {prose.rstrip('.')}\n"
+
+
+def _defaults(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"Default: {_default(names[0])}."
+    return "\n".join(f"- `{name}`: {_default(name)} by default" for name in names)
+
+
+def _default(name: str) -> str:
+    field = Settings.model_fields[name.removeprefix(PREFIX).lower()]
+    (default,) = re.findall(rf"^(?:# )?{name}=(.*)$", EXAMPLE.read_text(encoding="utf-8"), re.MULTILINE)
+    least = [bound.ge for bound in field.metadata if isinstance(bound, Ge)]
+    most = [bound.le for bound in field.metadata if isinstance(bound, Le)]
+    bounds = f" ({least[0]} to {most[0]})" if least and most else f" ({least[0]} or more)" if least else ""
+    return (f"`{default}`" if default else "empty") + bounds
+
+
+PAGES = {"commands.md": commands_page, "settings.md": settings_page}
+
+
+def main() -> None:
+    """Write the pages, or compare them."""
+    parser = argparse.ArgumentParser(description="Write docs/commands.md and docs/settings.md.")
+    parser.add_argument("--check", action="store_true", help="fail if a page is not current")
+    check = parser.parse_args().check
+    for name, page in PAGES.items():
+        path = FOLDER / name
+        text = page()
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif text != path.read_text(encoding="utf-8"):
+            sys.exit(f"{path} is not current: run python docs/make_reference.py")
+
+
+if __name__ == "__main__":
+    main()
