@@ -36,10 +36,17 @@ SELF_REASON = "asked in chat"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, composed outside the ledger's thread, and the only user to see it; None for the room."""
+    """An answer to send.
+
+    Attributes:
+        draft: composes it, outside the ledger's thread.
+        to: the only user to see it; None for the room.
+        confirms: whether it confirms an order. A confirmation is never left out as a repetition.
+    """
 
     draft: Draft
     to: str | None
+    confirms: bool = False
 
 
 class CommandHandler:
@@ -108,7 +115,7 @@ class CommandHandler:
         asker = Person(str(message.user_id), message.user_name)
         if order := _order(asked):
             text = self._carry_out(order, message, race)
-            return Reply(lambda: text, None) if text else None
+            return Reply(lambda: text, None, confirms=_may_order(message, order)) if text else None
         if asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF:
             text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
             return Reply(lambda: text, asker.id) if text else None

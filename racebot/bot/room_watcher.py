@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.command_handler import CommandHandler
+from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.greeter import Greeter, is_time_to_greet
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
@@ -291,10 +291,16 @@ class RoomWatch:
         except Exception:
             log.exception("%s: unexpected error while answering %s", self.name, asked.command)
         else:
-            if reply is not None and text and not self._command_handler.is_repeat(self.name, reply.to, text):
+            if reply is not None and text and not self._is_repeat(reply, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
                 self._sender.answer(text, reply.to)
             self._work.set()
+
+    def _is_repeat(self, reply: Reply, text: str) -> bool:
+        """Return whether the room just got the same answer. An order is confirmed every time."""
+        if reply.confirms or self._command_handler is None:
+            return False
+        return self._command_handler.is_repeat(self.name, reply.to, text)
 
     async def _take(self, notices: Sequence[Notice]) -> None:
         if any(isinstance(notice, ReadRace) for notice in notices):

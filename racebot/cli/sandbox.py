@@ -101,7 +101,9 @@ def demo(
         _show_demo(console, database, seed=seed, speed=speed, model=model)
     else:
         recorder = Recorder(sys.stdout, width=RECORDED_WIDTH, height=RECORDED_HEIGHT)
-        recorded = Console(file=recorder, force_terminal=True, width=RECORDED_WIDTH, emoji=False)
+        recorded = Console(
+            file=recorder, force_terminal=True, width=RECORDED_WIDTH, emoji=False, highlight=False
+        )
         _show_demo(recorded, database, seed=seed, speed=speed, model=model)
         try:
             recorder.save(record, title="racebot demo")

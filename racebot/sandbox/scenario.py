@@ -29,6 +29,9 @@ JOINING = 0.2
 BETWEEN_FINISHES = 0.4
 """Seconds between two finishes, whatever the finish times say."""
 
+PAUSE = 1.0
+"""Seconds to read what the bot wrote."""
+
 FIELD = 6
 """Number of racers that a live race needs."""
 
@@ -132,7 +135,7 @@ async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     favourite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
     await stage.say(room, fourth, "!odds")
-    await stage.wait(1.5)
+    await stage.wait(PAUSE)
     await stage.run(room, [outsider, second, third, favourite, last], [fourth])
     await stage.say(room, outsider, "finally!!")
     await stage.say(room, favourite, "!why")
@@ -151,7 +154,7 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     favourite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
     await stage.say(room, outsider, f"!vs {favourite.user.name}")
-    await stage.wait(1.5)
+    await stage.wait(PAUSE)
     await stage.run(room, [favourite, third, outsider, second, fourth, last])
     await stage.say(room, third, "my timer stopped late, the VOD shows it")
     best = room.entrant(favourite.user).finish_time
@@ -163,7 +166,7 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
 
 
 async def _record(stage: Stage, room: FakeRoom) -> FakeRoom:
-    await stage.wait(1.5)
+    await stage.wait(PAUSE)
     if room.status is RaceStatus.FINISHED:
         room.record()
     await stage.wait(1.0)

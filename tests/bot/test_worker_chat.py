@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,38 @@ async def test_info_box_of_a_large_race_links_its_page(sandbox: Bench) -> None:
     page = f"https://example.org/ratings/races/sandbox/{room.slug}.html"
     assert room.info_bot is not None
     assert room.info_bot.endswith(f"and 2 more {page}")
+
+
+async def test_the_same_answer_is_given_once_in_a_while(sandbox: Bench) -> None:
+    async with sandbox.worker():
+        room = sandbox.open_race(2)
+        ann, bo = (entrant.user for entrant in room.entrants)
+        await until(lambda: room.listeners)
+        first = await answered(room, ann, "!leaderboard")
+        room.say(bo, "!lb")
+        await answered(room, ann, "!ratings")
+        assert said(room).count(first) == 1
+
+
+async def test_the_opener_silences_the_bot_and_moderators_are_always_heard(sandbox: Bench) -> None:
+    opener = sandbox.site.add_user("Opener")
+    async with sandbox.worker():
+        room = sandbox.open_race(2, opened_by=opener)
+        helper, stranger = (entrant.user for entrant in room.entrants)
+        room.add_monitor(helper)
+        await until(lambda: room.listeners)
+        texts = Texts()
+        assert await answered(room, stranger, "!ratings off") == texts.moderators_only
+        for user in (opener, helper):
+            for _ in range(2):  # within the time in which an answer is not repeated
+                assert "Quiet in this room" in await answered(room, user, "!ratings off")
+                assert await answered(room, user, "!ratings on") == texts.on
+        finish(room, 80, 85)
+        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
+        for number in range(2, 8):  # more often than anybody gets answers in a minute
+            room.say(sandbox.site.moderator, "!ratings redo")
+            await until(partial(has_rating_messages, room, number))
+
+
+def has_rating_messages(room: FakeRoom, count: int) -> bool:
+    return sum(text.startswith("Ratings if") for text in said(room)) == count
