@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-
-import numpy as np
 
 from racebot.errors import RacebotError
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
@@ -24,9 +22,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, shown_names
 from racebot.racetime.payload import Race
-from racebot.ratings import registry
-from racebot.ratings.forecast import finish_chances, win_chances
-from racebot.ratings.model import PredictsFinish
+from racebot.standings.queries import forecasts
 from racebot.standings.settle import Preview, Settler
 from racebot.web.addresses import board_addresses
 
@@ -190,23 +186,14 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
     if not draft.entrants:
         return LiveBoard(draft.address, draft.leaderboard.name, ())
     by_team = draft.leaderboard.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in draft.entrants)
-    model = registry.create(draft.leaderboard.model, draft.leaderboard.parameters)
-    states = np.array([state for state, _ in draft.states])
-    points = model.points(states).tolist()
-    wins: Sequence[float | None] = [None] * len(points)
-    if not by_team and len(points) > 1:
-        wins = win_chances(model, states).tolist()
-    finishes: Sequence[float | None] = [None] * len(points)
-    if isinstance(model, PredictsFinish):
-        finishes = finish_chances(model, states).tolist()
+    found = forecasts(draft.leaderboard, [state for state, _ in draft.states])
+    has_odds = not by_team and len(found) > 1
     changes: dict[str, Change] = {}
     if draft.preview is not None:
         changes = {change.player: change for change in _rated(draft.preview)}
     shown = shown_names(draft.entrants)
     entrants = []
-    for entrant, (_, known), before, win, finish in zip(
-        draft.entrants, draft.states, points, wins, finishes, strict=True
-    ):
+    for entrant, (_, known), forecast in zip(draft.entrants, draft.states, found, strict=True):
         player = str(entrant.user_id)
         change = changes.get(player)
         live = LiveEntrant(
@@ -215,10 +202,10 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
             status=entrant.status,
             place=change.place if change else entrant.place,
             finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
-            points=before,
+            points=forecast.points,
             new=not known,
-            win_chance=win,
-            finish_chance=finish,
+            win_chance=forecast.win_chance if has_odds else None,
+            finish_chance=forecast.finish_chance,
             after=None,
             change=None,
         )

@@ -11,7 +11,7 @@ player's own group are left out, because their order was not observed. A model t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,7 +22,6 @@ from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.forecast import expected_places
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.text.format import signed
 
 NAMED = 3
 """Most opponents to name among those that moved the rating in the direction of the place part."""
@@ -212,52 +211,6 @@ def explain(
             )
         )
     return explained
-
-
-def in_words(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """Put an explanation into short English phrases: the parts, then the opponents.
-
-    Args:
-        explanation: the explanation of one entrant's change.
-        names: the names of the race's entrants, by user id.
-    """
-    if explanation.unchanged is Unchanged.EVEN:
-        phrases = [f"{_UNCHANGED[Unchanged.EVEN]} ({signed(explanation.place_points)})"]
-    elif explanation.unchanged is not None:
-        return [_UNCHANGED[explanation.unchanged]]
-    elif not explanation.finished and explanation.finish_chance is not None:
-        phrases = [f"{explanation.finish_chance:.0%} to finish"]
-    elif explanation.finish_points is None:
-        phrases = []
-    else:
-        phrases = [f"finishing {signed(explanation.finish_points)}"]
-        if explanation.compares:
-            phrases.append(f"place {signed(explanation.place_points)}")
-    if explanation.limit is not None:
-        phrases.append(f"{_LIMITS[explanation.limit]} {signed(explanation.limit_points)}")
-    if explanation.as_expected:
-        phrases.append("about as expected")
-    named = [explanation.pushed, () if explanation.opposed is None else (explanation.opposed,)]
-    for opponents in filter(None, named):
-        first, *others = [f"{names[each.player]} ({each.chance:.0%}" for each in opponents]
-        listed = "), ".join([f"{first} to beat", *others]) + ")"
-        phrases.append(f"{'gained' if opponents[0].beaten else 'cost'}: {listed}")
-    return phrases
-
-
-_LIMITS = {
-    Limit.FORFEIT: "no finish costs more than a forfeit",
-    Limit.FLOOR: "no rating falls lower",
-    Limit.WINNER: "no winner loses",
-    Limit.LAST: "the last never gains",
-    Limit.UNFINISHED: "no DNF gains",
-}
-_UNCHANGED = {
-    Unchanged.LAST: "the last never gains",
-    Unchanged.FLOOR: "no rating falls lower",
-    Unchanged.EVEN: "finishing and the place even out",
-    Unchanged.SMALL: "under one point",
-}
 
 
 def _points(change: Change) -> tuple[int | None, int, int]:

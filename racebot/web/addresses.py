@@ -142,6 +142,8 @@ PLAYER_ON_BOARD_DATA = Route("api/leaderboards/{board}/players/{player}.json")
 RACES_DATA = Route("api/leaderboards/{board}/races.json", _PARTS)
 CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
 CHANGES_SHEET = Route("api/leaderboards/{board}/changes.csv")
+ODDS_DATA = Route("api/leaderboards/{board}/odds.json", frozenset({"players"}))
+HEAD_TO_HEAD_DATA = Route("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
 SHEET = Route("api/leaderboards/{board}.csv")
 DATA = Route("api/leaderboards/{board}.json", _PARTS)
 

@@ -9,24 +9,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Annotated
+from urllib.parse import quote
 
 from pydantic import Field
 
 from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace, RaceRow, RatingChange
 from racebot.standings.queries import (
+    Comparison,
     LeaderboardReport,
+    PlayerOdds,
     PlayerStanding,
     RaceOnBoard,
     RaceReport,
+    compared,
+    forecasts,
+    odds,
 )
 from racebot.standings.queries.records import extended
+from racebot.web import addresses
 from racebot.web.view import Board, View
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
+MOST_IN_A_RACE = 200
+"""The most players whose odds can be asked for."""
 MOST_FOUND = 50
 """The most players that a search by name returns."""
 
+Page = Annotated[
+    str, Field(description="Address of the page; without RACEBOT_PAGES_URL, relative to the front page")
+]
+Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
+Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
 Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
 
 
@@ -70,6 +84,7 @@ class BoardSummary:
     races: int
     last_race_at: datetime | None
     listed: int
+    page: Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,7 @@ class LeaderboardPart(LeaderboardReport):
     """A leaderboard with one page of its listed players."""
 
     id: Id
+    address: Page
     page: int
     per_page: int
     pages: int
@@ -113,6 +129,10 @@ class StandingOnBoard(PlayerStanding):
     """A player's standing on one leaderboard."""
 
     board: Id
+    page: Page
+    finish_chance: Annotated[
+        float | None, Field(description="Chance to finish the next race; null if the model has none")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +149,33 @@ class PlayerAnswer:
 
     id: str
     name: str
+    profile: Profile
+    page: Page
     leaderboards: Sequence[StandingOnBoard]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundStanding:
+    """A found player's points on one leaderboard."""
+
+    board: Id
+    points: int
+    place: Annotated[int | None, Field(description="null if the player is not listed")]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlayer(NamedPlayer):
+    """A found player, with the points on every leaderboard, the most recently raced first."""
+
+    page: Page
+    leaderboards: Sequence[FoundStanding]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayers:
     """Players whose name contains a text, the shortest names first."""
 
-    players: Sequence[NamedPlayer]
+    players: Sequence[FoundPlayer]
     total: int
 
 
@@ -151,7 +190,26 @@ class RatedOnBoard(RaceOnBoard):
 class RaceAnswer(RaceReport):
     """A race with its result and its rating changes on every leaderboard that it counts on."""
 
+    room: Room
+    page: Page
     leaderboards: Sequence[RatedOnBoard]
+
+
+@dataclass(frozen=True, slots=True)
+class OddsAnswer:
+    """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
+
+    board: Id
+    entrants: Sequence[PlayerOdds]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadToHead(Comparison):
+    """Two players against each other: their record, all their races, and the chance next time."""
+
+    board: Id
+    a: NamedPlayer
+    b: NamedPlayer
 
 
 def all_leaderboards(view: View) -> LeaderboardsAnswer:
@@ -168,6 +226,7 @@ def all_leaderboards(view: View) -> LeaderboardsAnswer:
                 races=report.races,
                 last_race_at=report.last_race_at,
                 listed=len(report.players),
+                page=page_of(view, board.address.page()),
             )
             for board, report in reports
         ]
@@ -179,7 +238,8 @@ def leaderboard(view: View, board: Board, query: Mapping[str, str], *, served: b
     report = view.report(board)
     part = _part(query, len(report.players), served=served)
     players = report.players[part.offset : part.offset + part.per_page]
-    found = extended(LeaderboardPart, report, id=board.address.stem, **asdict(part))
+    address = page_of(view, board.address.page())
+    found = extended(LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
     return replace(found, players=players)
 
 
@@ -205,8 +265,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
         return None
     return extended(
         PlayerOnBoard,
-        standing,
-        board=board.address.stem,
+        _on_board(view, board, standing),
         history=view.history(board, player),
         opponents=view.opponents(board, player),
     )
@@ -217,10 +276,53 @@ def player_on_boards(view: View, player_id: str) -> PlayerAnswer | None:
     standings = view.standings(player_id)
     if not standings:
         return None
-    on_boards = [
-        extended(StandingOnBoard, standing, board=board.address.stem) for board, standing in standings
-    ]
-    return PlayerAnswer(player_id, on_boards[0].name, on_boards)
+    on_boards = [_on_board(view, board, standing) for board, standing in standings]
+    return PlayerAnswer(
+        id=player_id,
+        name=on_boards[0].name,
+        profile=f"{view.publication.site}/user/{quote(player_id)}",
+        page=page_of(view, addresses.PLAYER.path(player=player_id)),
+        leaderboards=on_boards,
+    )
+
+
+def _on_board(view: View, board: Board, standing: PlayerStanding) -> StandingOnBoard:
+    (forecast,) = forecasts(board.stored, [standing.state])
+    return extended(
+        StandingOnBoard,
+        standing,
+        board=board.address.stem,
+        page=page_of(view, board.address.player(standing.id)),
+        finish_chance=forecast.finish_chance,
+    )
+
+
+def odds_of(view: View, board: Board, query: Mapping[str, str]) -> OddsAnswer:
+    """Return the odds of a race between the query's `players`.
+
+    Raises:
+        BadQueryError: there are too few or too many players, or one of them twice.
+    """
+    players = [part.strip() for part in query.get("players", "").split(",")]
+    if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
+        raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
+    return OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
+
+
+def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHead | None:
+    """Return the query's players `a` and `b` against each other, or None unless both have raced here.
+
+    Raises:
+        BadQueryError: one of them is missing, or both are the same.
+    """
+    a, b = query.get("a", "").strip(), query.get("b", "").strip()
+    if not a or not b or a == b:
+        raise BadQueryError("a, b: the ids of two different players are required")
+    found = compared(view.ledger, board.stored, a, b)
+    if found is None:
+        return None
+    names = {player: view.rated_players[player] for player in (a, b)}
+    return extended(HeadToHead, found, board=board.address.stem, a=names[a], b=names[b])
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
@@ -239,7 +341,19 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
         if wanted in each.name.casefold() and each.id not in hidden
     ]
     found.sort(key=lambda each: (len(each.name), each.name))
-    return FoundPlayers(found[:MOST_FOUND], len(found))
+    return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
+
+
+def _found(view: View, player: NamedPlayer) -> FoundPlayer:
+    return FoundPlayer(
+        id=player.id,
+        name=player.name,
+        page=page_of(view, addresses.PLAYER.path(player=player.id)),
+        leaderboards=[
+            FoundStanding(board.address.stem, standing.points, standing.place)
+            for board, standing in view.standings(player.id)
+        ],
+    )
 
 
 def rated_race(view: View, name: str) -> RaceAnswer | None:
@@ -251,7 +365,13 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
         extended(RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(extended(RaceAnswer, report), leaderboards=on_boards)
+    room, page = f"{view.publication.site}/{quote(name)}", page_of(view, addresses.RACE.path(race=name))
+    return replace(extended(RaceAnswer, report, room=room, page=page), leaderboards=on_boards)
+
+
+def page_of(view: View, path: str) -> str:
+    """Return the address of a page, relative to the front page if that of the pages is unknown."""
+    return "/".join(filter(None, [view.publication.url, quote(path)]))
 
 
 def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:

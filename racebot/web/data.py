@@ -49,6 +49,14 @@ def _player(asked: Asked, player: str) -> Content:
     return _json(api.player_on_boards(asked.view, player))
 
 
+def _odds(asked: Asked, board: Board) -> Content:
+    return _json(api.odds_of(asked.view, board, asked.query)) if asked.served else None
+
+
+def _head_to_head(asked: Asked, board: Board) -> Content:
+    return _json(api.head_to_head(asked.view, board, asked.query)) if asked.served else None
+
+
 def _find_players(asked: Asked) -> Content:
     return _json(api.find_players(asked.view, asked.query)) if asked.served else None
 
@@ -80,6 +88,8 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_ON_BOARD_DATA: _player_on_board,
     addresses.RACES_DATA: _races,
     addresses.CHANGES_DATA: _changes,
+    addresses.ODDS_DATA: _odds,
+    addresses.HEAD_TO_HEAD_DATA: _head_to_head,
     addresses.CHANGES_SHEET: _changes_sheet,
     addresses.SHEET: _sheet,
     addresses.DATA: _leaderboard,

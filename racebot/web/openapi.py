@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter
 from racebot import __version__
 from racebot.web import addresses, api
 from racebot.web.addresses import Route
-from racebot.web.api import MOST_PER_PAGE, PER_PAGE
+from racebot.web.api import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.live import LiveRooms
 
 Schema = dict[str, Any]
@@ -44,19 +44,28 @@ _ANSWERS: dict[Route, type] = {
     addresses.PLAYER_DATA: api.PlayerAnswer,
     addresses.FIND_PLAYERS: api.FoundPlayers,
     addresses.RACE_DATA: api.RaceAnswer,
+    addresses.ODDS_DATA: api.OddsAnswer,
+    addresses.HEAD_TO_HEAD_DATA: api.HeadToHead,
     addresses.LIVE_DATA: LiveRooms,
 }
 _SHEETS = {
     addresses.SHEET: "Listed players by place, as CSV",
     addresses.CHANGES_SHEET: "All changes in order, as CSV",
 }
-_SERVED_ONLY = {addresses.CHANGES_DATA, addresses.FIND_PLAYERS, addresses.LIVE_DATA}
+_SERVED_ONLY = {
+    addresses.CHANGES_DATA,
+    addresses.FIND_PLAYERS,
+    addresses.ODDS_DATA,
+    addresses.HEAD_TO_HEAD_DATA,
+    addresses.LIVE_DATA,
+}
 
 _FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
 _FIELD_TEXTS = {
     "board": "The part of a leaderboard's `id` after the slash",
     "player": "The player's id on racetime.gg",
 }
+_ID = {"type": "string", "minLength": 1}
 _QUERY: dict[str, Schema] = {
     "page": {"schema": {"type": "integer", "minimum": 1, "default": 1}, "description": "Page number"},
     "per_page": {
@@ -70,6 +79,17 @@ _QUERY: dict[str, Schema] = {
     "limit": {
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
         "description": "Number of races to return",
+    },
+    "players": {
+        "schema": {"type": "string", "minLength": 1},
+        "description": f"Ids of 2 to {MOST_IN_A_RACE} players, separated by commas",
+        "required": True,
+    },
+    "a": {"schema": {"type": "string", "minLength": 1}, "description": "A player's id", "required": True},
+    "b": {
+        "schema": {"type": "string", "minLength": 1},
+        "description": "Another player's id",
+        "required": True,
     },
     "name": {
         "schema": {"type": "string", "minLength": 1},

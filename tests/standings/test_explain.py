@@ -15,8 +15,9 @@ from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.parameters import as_json
-from racebot.standings.explain import Explanation, Limit, Unchanged, explain_race, in_words
+from racebot.standings.explain import Explanation, Limit, Unchanged, explain_race
 from racebot.standings.rater import Rater
+from racebot.standings.reasons import in_words
 
 NAMES = ("ann", "bo", "cy", "di", "ed", "flo", "gus", "hal")
 HURDLES = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle")

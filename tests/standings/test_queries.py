@@ -18,9 +18,10 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings import queries
-from racebot.standings.explain import Opponent
+from racebot.standings.explain import Opponent, Unchanged
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import LeaderboardReport, Listing, PlayerReport, RatedEntrant
+from racebot.standings.reasons import Reason, ReasonKind
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -292,6 +293,9 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
     (on,) = report.leaderboards
     assert (on.leaderboard, on.model, on.sequence, on.note) == (GOAL, "pairwise-elo", 2, None)
     # Three equals: each is expected second and as likely to beat as to be beaten.
+    gained = Reason(ReasonKind.GAINED, opponents=(beaten("id-di"), beaten("id-ed")))
+    small = Reason(ReasonKind.UNCHANGED, rule=Unchanged.SMALL)
+    cost = Reason(ReasonKind.COST, opponents=(lost_to("id-cy"), lost_to("id-di")))
     assert on.entrants == [
         RatedEntrant(
             standing=standing,
@@ -309,11 +313,12 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
             pushed=tuple(Opponent(each, beaten=after > 1000, chance=0.5) for each in pushed),
             opposed=None,
             reasons=[reason],
+            why=[why],
         )
-        for standing, name, after, actual, pushed, reason in (
-            ("1", "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)"),
-            ("2", "Di", 1000, 2.0, [], "under one point"),
-            ("DNF", "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)"),
+        for standing, name, after, actual, pushed, reason, why in (
+            ("1", "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)", gained),
+            ("2", "Di", 1000, 2.0, [], "under one point", small),
+            ("DNF", "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)", cost),
         )
     ]
     text = shown(tables.print_race, report, width=240)
@@ -429,3 +434,11 @@ def test_names_neither_colour_nor_break_a_table(ledger: Ledger, name: str) -> No
     for text in texts:
         assert expected in text
         assert "\x1b" not in text
+
+
+def beaten(player: str) -> Opponent:
+    return Opponent(player, beaten=True, chance=0.5)
+
+
+def lost_to(player: str) -> Opponent:
+    return Opponent(player, beaten=False, chance=0.5)

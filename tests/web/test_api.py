@@ -76,6 +76,13 @@ def test_lists_come_in_parts_and_whole_in_exports(view: View) -> None:
         (BOARD, {"per_page": "1001"}),
         (BOARD, {"page": "9" * 30}),
         (f"{BOARD}/changes", {"after": "x"}),
+        (f"{BOARD}/odds", {}),
+        (f"{BOARD}/odds", {"players": "id-ann"}),
+        (f"{BOARD}/odds", {"players": "id-ann,id-ann"}),
+        (f"{BOARD}/odds", {"players": "id-ann,,id-bo"}),
+        (f"{BOARD}/odds", {"players": ",".join(f"p{number}" for number in range(201))}),
+        (f"{BOARD}/head-to-head", {"a": "id-ann"}),
+        (f"{BOARD}/head-to-head", {"a": "id-ann", "b": "id-ann"}),
         ("api/players", {}),
         ("api/players", {"name": " "}),
     ],
@@ -137,7 +144,72 @@ def test_player_has_all_races_and_opponents(view: View) -> None:
 
 
 def test_players_are_found_by_part_of_their_name(view: View) -> None:
-    assert ask(view, "api/players", name="A")["players"] == [{"id": "id-ann", "name": "Ann"}]
+    assert ask(view, "api/players", name="A")["players"] == [
+        {
+            "id": "id-ann",
+            "name": "Ann",
+            "page": "players/id-ann.html",
+            "leaderboards": [{"board": "orb/any-orb", "points": 1190, "place": 2}],
+        }
+    ]
+
+
+def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
+    view = merge(url="https://ratings.example.org/orb", site="https://site.example")
+    pages = "https://ratings.example.org/orb"
+    race = ask(view, "api/races/orb/a")
+    assert (race["room"], race["page"]) == ("https://site.example/orb/a", f"{pages}/races/orb/a.html")
+    player = ask(view, "api/players/id-ann")
+    assert player["profile"] == "https://site.example/user/id-ann"
+    assert player["page"] == f"{pages}/players/id-ann.html"
+    assert player["leaderboards"][0]["page"] == f"{pages}/players/id-ann/orb/any-orb.html"
+    assert (
+        ask(view, "api/leaderboards")["leaderboards"][0]["page"] == f"{pages}/leaderboards/orb/any-orb.html"
+    )
+
+
+def test_odds_of_any_players_add_up(merge: Merge) -> None:
+    view = merge(RACES, LeaderboardPlan("thurstone-hurdle"))
+    found = ask(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
+    assert [(each["id"], each["name"], each["new"]) for each in found] == [
+        ("id-nobody", None, True),
+        ("id-ann", "Ann", False),
+        ("id-ed", "Ed", False),
+    ]
+    assert 0.5 < sum(each["win_chance"] for each in found) <= 1
+    assert sum(each["expected_place"] for each in found) == pytest.approx(6)
+    nobody, ann, ed = found
+    assert ann["win_chance"] > nobody["win_chance"] > ed["win_chance"]
+    assert ann["finish_chance"] > ed["finish_chance"]
+    assert ask(view, "api/players/id-ann")["leaderboards"][0]["finish_chance"] == ann["finish_chance"]
+
+
+def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> None:
+    found = ask(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
+    assert (found["ahead"], found["behind"]) == (0, 2)
+    assert [(each["race"], each["change"], each["other_change"]) for each in found["meetings"]] == [
+        ("orb/c", -90, 90),
+        ("orb/a", -100, 100),
+    ]
+    assert found["meetings"][0]["other_time"] < found["meetings"][0]["time"]
+    assert (found["a"]["name"], found["b"]["name"]) == ("Bo", "Ann")
+    other = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
+    assert found["chance"] + other["chance"] == pytest.approx(1)
+    nobody = {"a": "id-cy", "b": "id-nobody"}
+    assert Pages(view, served=True).document(f"{BOARD}/head-to-head", nobody) is None
+
+
+def test_reasons_are_data_too(merge: Merge) -> None:
+    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan("thurstone-hurdle"))
+    (part,) = ask(view, "api/races/orb/a")["leaderboards"]
+    for entry in part["entrants"]:
+        assert len(entry["why"]) == len(entry["reasons"])
+        points = [each["points"] for each in entry["why"] if each["points"] is not None]
+        assert not points or sum(points) == entry["change"]
+        named = {each["player"] for reason in entry["why"] for each in reason["opponents"]}
+        assert named <= {"id-ann", "id-bo", "id-cy", "id-di", "id-ed"}
+    assert [each["kind"] for each in part["entrants"][0]["why"]][:2] == ["finish", "place"]
+    assert part["entrants"][-1]["why"][0]["kind"] == "unfinished"
 
 
 def test_race_has_its_result_and_changes(merge: Merge) -> None:
@@ -235,7 +307,12 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
     assert len(described["paths"]) >= 8
     for path, operations in described["paths"].items():
         asked = f"api{path.format(**EXAMPLES)}"
-        query = {"name": "ann"} if path == "/players" else {}
+        queries = {
+            "/players": {"name": "ann"},
+            "/leaderboards/{category}/{board}/odds": {"players": "id-ann,id-bo"},
+            "/leaderboards/{category}/{board}/head-to-head": {"a": "id-ann", "b": "id-bo"},
+        }
+        query = queries.get(path, {})
         found = answer(view, asked, query, served=served)
         (media_type, content), *others = operations["get"]["responses"]["200"]["content"].items()
         assert not others

@@ -20,6 +20,12 @@ from racebot.standings.queries.leaderboard import (
     top_players,
 )
 from racebot.standings.queries.listing import Listing
+from racebot.standings.queries.odds import (
+    Forecast,
+    PlayerOdds,
+    forecasts,
+    odds,
+)
 from racebot.standings.queries.player import (
     PlayerReport,
     PlayerStanding,
@@ -46,6 +52,7 @@ from racebot.standings.queries.rivals import (
 __all__ = [
     "MOVERS_WINDOW",
     "Comparison",
+    "Forecast",
     "HallOfFame",
     "LeaderboardReport",
     "ListedPlayer",
@@ -53,6 +60,7 @@ __all__ = [
     "Movement",
     "Mover",
     "Placing",
+    "PlayerOdds",
     "PlayerReport",
     "PlayerStanding",
     "RaceOnBoard",
@@ -64,10 +72,12 @@ __all__ = [
     "Upset",
     "biggest_movers",
     "compared",
+    "forecasts",
     "hall_of_fame",
     "leaderboard_report",
     "listed_count",
     "new_places",
+    "odds",
     "placing_of",
     "player_report",
     "player_standing",

@@ -18,7 +18,8 @@ from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.standings.explain import Explanation, Opponent, explain_race, in_words
+from racebot.standings.explain import Explanation, Opponent, explain_race
+from racebot.standings.reasons import Reason, in_words, reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class RatedEntrant:
     ]
     opposed: Annotated[Opponent | None, Field(description="The opponent that moved it most the other way")]
     reasons: Annotated[Sequence[str], Field(description="The explanation in words")]
+    why: Annotated[Sequence[Reason], Field(description="The same explanation as data, in the same order")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,4 +188,5 @@ def _rated_entrant(
         pushed=explanation.pushed,
         opposed=explanation.opposed,
         reasons=in_words(explanation, names),
+        why=reasons(explanation),
     )

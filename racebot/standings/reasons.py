@@ -1,0 +1,114 @@
+"""The reasons for a rating change, as data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged
+from racebot.text.format import signed
+
+
+class ReasonKind(StrEnum):
+    """What a reason is about."""
+
+    UNCHANGED = "unchanged"
+    """The rating stayed the same; `rule` says why."""
+    UNFINISHED = "unfinished"
+    """The player did not finish, with this `chance` to finish before the race."""
+    FINISH = "finish"
+    """The points for finishing."""
+    PLACE = "place"
+    """The points for the place."""
+    LIMIT = "limit"
+    """The points that a `rule` added or subtracted."""
+    AS_EXPECTED = "as_expected"
+    """The place was about as expected."""
+    GAINED = "gained"
+    """Opponents that the player beat against expectation."""
+    COST = "cost"
+    """Opponents that the player lost to against expectation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason for a rating change."""
+
+    kind: ReasonKind
+    points: Annotated[int | None, Field(description="Points that this reason accounts for")] = None
+    chance: Annotated[float | None, Field(description="Chance to finish before the race")] = None
+    rule: Annotated[
+        Limit | Unchanged | None, Field(description="The rule behind `limit` and `unchanged`")
+    ] = None
+    opponents: tuple[Opponent, ...] = ()
+
+
+def reasons(explanation: Explanation) -> list[Reason]:
+    """Return the reasons for a change: the parts, then the opponents."""
+    if explanation.unchanged is Unchanged.EVEN:
+        found = [Reason(ReasonKind.UNCHANGED, points=explanation.place_points, rule=Unchanged.EVEN)]
+    elif explanation.unchanged is not None:
+        return [Reason(ReasonKind.UNCHANGED, rule=explanation.unchanged)]
+    elif not explanation.finished and explanation.finish_chance is not None:
+        found = [Reason(ReasonKind.UNFINISHED, chance=explanation.finish_chance)]
+    elif explanation.finish_points is None:
+        found = []
+    else:
+        found = [Reason(ReasonKind.FINISH, points=explanation.finish_points)]
+        if explanation.compares:
+            found.append(Reason(ReasonKind.PLACE, points=explanation.place_points))
+    if explanation.limit is not None:
+        found.append(Reason(ReasonKind.LIMIT, points=explanation.limit_points, rule=explanation.limit))
+    if explanation.as_expected:
+        found.append(Reason(ReasonKind.AS_EXPECTED))
+    for opponents in (explanation.pushed, () if explanation.opposed is None else (explanation.opposed,)):
+        if opponents:
+            kind = ReasonKind.GAINED if opponents[0].beaten else ReasonKind.COST
+            found.append(Reason(kind, opponents=opponents))
+    return found
+
+
+def in_words(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
+    """Put an explanation into short English phrases: the parts, then the opponents.
+
+    Args:
+        explanation: the explanation of one entrant's change.
+        names: the names of the race's entrants, by user id.
+    """
+    return [_phrase(reason, names) for reason in reasons(explanation)]
+
+
+def _phrase(reason: Reason, names: Mapping[str, str]) -> str:
+    points = "" if reason.points is None else f" {signed(reason.points)}"
+    match reason.kind:
+        case ReasonKind.UNCHANGED:
+            text = _RULES[str(reason.rule)]
+            return f"{text} ({points.strip()})" if points else text
+        case ReasonKind.UNFINISHED:
+            return f"{reason.chance or 0:.0%} to finish"
+        case ReasonKind.FINISH:
+            return f"finishing{points}"
+        case ReasonKind.PLACE:
+            return f"place{points}"
+        case ReasonKind.LIMIT:
+            return f"{_RULES[str(reason.rule)]}{points}"
+        case ReasonKind.AS_EXPECTED:
+            return "about as expected"
+        case ReasonKind.GAINED | ReasonKind.COST:
+            first, *others = [f"{names[each.player]} ({each.chance:.0%}" for each in reason.opponents]
+            return f"{reason.kind}: {'), '.join([f'{first} to beat', *others])})"
+
+
+_RULES = {
+    "forfeit": "no finish costs more than a forfeit",
+    "floor": "no rating falls lower",
+    "winner": "no winner loses",
+    "last": "the last never gains",
+    "unfinished": "no DNF gains",
+    "even": "finishing and the place even out",
+    "small": "under one point",
+}
