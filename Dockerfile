@@ -11,8 +11,8 @@ WORKDIR /source
 COPY deploy/requirements.txt ./
 RUN pip --python /opt/racebot/bin/python install --no-cache-dir --require-hashes --only-binary=:all: \
         --requirement requirements.txt \
-    # A third of NumPy and SciPy are their own tests.
-    && find /opt/racebot -type d -name tests -prune -exec rm -r {} +
+    # A third of NumPy and SciPy are their own tests, and sqlite-utils needs pip only for its plugins.
+    && find /opt/racebot -type d \( -name tests -o -name pip -o -name 'pip-*' \) -prune -exec rm -r {} +
 COPY pyproject.toml README.md LICENSE ./
 COPY racebot racebot
 RUN pip --python /opt/racebot/bin/python install --no-cache-dir --no-deps .

@@ -91,7 +91,7 @@ def setup(
             say()
             say("Stopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
             raise
-    next_steps.show(interactive=interactive)
+    next_steps.show(settings, interactive=interactive)
 
 
 def _settings_so_far(site: str | None) -> Settings:

@@ -9,11 +9,21 @@ from pathlib import Path
 
 from racebot.cli import service
 from racebot.cli.setup.questions import agree, ask, listed, numbers, say
+from racebot.ledger.lock import running
+from racebot.settings.model import Settings
 
 
-def show(*, interactive: bool) -> None:
-    """Say how to start the bot, and offer to keep it running."""
+def show(settings: Settings, *, interactive: bool) -> None:
+    """Say how to start the bot, and offer to keep it running.
+
+    Args:
+        settings: the settings that setup saved.
+        interactive: whether to ask.
+    """
     say()
+    if running(settings.database):
+        say("The bot is running. Restart it to use the new settings.", style="bold")
+        return
     say("Everything is set up. Start the bot with", style="bold")
     say()
     say(f"    {_program()} run")
