@@ -8,6 +8,7 @@ from typing import Any
 
 from racebot.web import templating
 from racebot.web.document import Document
+from racebot.web.share import Share
 from racebot.web.view import Board, View
 
 
@@ -44,6 +45,7 @@ class Asked:
                 root=root,
                 face=self.view.face,
                 served=self.served,
+                share=Share(publication.url, self.path, self.served or publication.export_cards),
                 site=publication.site,
                 provisional_races=publication.provisional_races,
                 **context,

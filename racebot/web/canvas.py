@@ -102,6 +102,19 @@ class Canvas:
         color = INK if place in MEDALS else SOFT
         self.text(x - fonts.width(text, style) / 2, y + size * 0.19, text, style, color)
 
+    def portrait(self, x: float, y: float, side: int, picture: bytes) -> bool:
+        """Draw a round picture. Return False if it cannot be read."""
+        try:
+            with Image.open(io.BytesIO(picture)) as opened:
+                shown = opened.convert("RGB").resize((side, side), Image.Resampling.LANCZOS)
+        except (OSError, ValueError):
+            return False
+        box = (x, y, x + side, y + side)
+        mask = self._mask(box)
+        ImageDraw.Draw(mask).ellipse((0, 0, mask.width - 1, mask.height - 1), 255)
+        self._image.paste(shown, (round(x), round(y)), mask.resize((side, side), Image.Resampling.BOX))
+        return True
+
     def rule(self, y: float) -> None:
         """Draw a thin line across the card."""
         self._draw.line((MARGIN, y, WIDTH - MARGIN, y), LINE, 2)

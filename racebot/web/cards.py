@@ -16,10 +16,12 @@ from racebot.web.asked import Asked
 from racebot.web.canvas import GAIN, LOSS, MARGIN, SOFT, WIDTH, Canvas
 from racebot.web.document import PNG, Content, Document
 from racebot.web.fonts import Style
-from racebot.web.templating import day, timer
+from racebot.web.templating import day, ordinal, timer
 from racebot.web.view import Board
 
 ROWS = 6
+PORTRAIT = 132
+"""Side of a player's avatar."""
 POINTS_DRAWN = 300
 """Most races in a player's graph; more are thinned out."""
 RIGHT = WIDTH - MARGIN
@@ -33,8 +35,11 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = asked.view.history(board, player)
-    canvas = Canvas()
-    canvas.title(132, name(standing.name, player))
+    canvas = Canvas(asked.view.publication.look.accent)
+    face = asked.view.face(player, standing.name)
+    picture = asked.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
+    drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
+    canvas.title(132, name(standing.name, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
     about = name(board.name)
     if standing.place is not None:
         about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
@@ -58,8 +63,7 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     points = [race.after for race in history]
     if len(points) > 1:
         step = -(-len(points) // POINTS_DRAWN)
-        drawn = points[::-1][::step][::-1]
-        canvas.graph((610, 214, RIGHT + 8, 506), drawn)
+        canvas.graph((610, 214, RIGHT + 8, 506), points[::-1][::step][::-1])
     return _card(asked, canvas)
 
 
@@ -70,7 +74,7 @@ def race_card(asked: Asked, race: str) -> Content:
         return None
     part = report.leaderboards[0]
     times = {entrant.id: entrant.finish_time for entrant in report.result if entrant.place is not None}
-    canvas = Canvas()
+    canvas = Canvas(asked.view.publication.look.accent)
     canvas.title(126, name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {len(report.result)} entrants"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
@@ -84,7 +88,7 @@ def race_card(asked: Asked, race: str) -> Content:
 def board_card(asked: Asked, board: Board) -> Content:
     """Draw the best players of a leaderboard."""
     report = asked.view.report(board)
-    canvas = Canvas()
+    canvas = Canvas(asked.view.publication.look.accent)
     canvas.title(126, name(board.name))
     about = f"{name(board.category)}: {len(report.players):,} players, {report.races:,} races"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
@@ -98,7 +102,7 @@ def front_card(asked: Asked) -> Content:
     boards = sorted(asked.view.boards, key=lambda board: -asked.view.report(board).races)
     if len(boards) == 1:
         return board_card(asked, boards[0])
-    canvas = Canvas()
+    canvas = Canvas(asked.view.publication.look.accent)
     canvas.title(126, "Leaderboards")
     for row, board in enumerate(boards[:ROWS]):
         y = 210 + 53 * row
@@ -142,7 +146,7 @@ def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
 
 
 def _card(asked: Asked, canvas: Canvas) -> Document:
-    canvas.footer("Ratings", asked.view.publication.url.partition("://")[2])
+    canvas.footer(name(asked.view.publication.look.title), asked.view.publication.url.partition("://")[2])
     return Document(canvas.png(), PNG)
 
 
@@ -160,12 +164,6 @@ def shortened(text: str, limit: float) -> str:
 def tone(change: int) -> str:
     """Return the color of a change."""
     return GAIN if change > 0 else LOSS if change < 0 else SOFT
-
-
-def ordinal(place: int) -> str:
-    """Format a place, as in 1st or 12th."""
-    ending = "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{ending}"
 
 
 CARDS: Mapping[Route, Callable[..., Content]] = {

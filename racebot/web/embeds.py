@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree as ET
 
-from racebot.web import addresses, fonts, templating
+from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
 from racebot.web.api import whole_number
 from racebot.web.asked import Asked
@@ -78,7 +78,7 @@ def embedded_board(asked: Asked, board: Board) -> Content:
     """Render a leaderboard to show in a frame on another site."""
     rows = whole_number(asked.query, "rows", ROWS, most=MOST_ROWS)
     players = asked.view.report(board).players[:rows]
-    return Document(templating.render("embed.html", asked.path, board=board, players=players))
+    return asked.page("embed.html", board=board, players=players)
 
 
 EMBEDS: Mapping[Route, Callable[..., Content]] = {

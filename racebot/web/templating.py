@@ -59,7 +59,7 @@ def render(
         theme=f"{href(THEME)}?v={look.accent.lstrip('#')}" if look.accent else None,
         asset=partial(_asset_link, href),
         scripts=SCRIPTS,
-        **context,
+        **{"share": None, **context},
     )
     return text.encode(errors="replace")
 

@@ -1,0 +1,49 @@
+"""What a page tells the programs that show a preview of its link: its address and its card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from racebot.web import addresses
+from racebot.web.view import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The address and card of one page, for its `og:` tags, which cannot be relative: https://ogp.me.
+
+    Attributes:
+        url: public address of the pages; empty if unknown, and then there are no such tags.
+        path: address of the page.
+        every_card: whether players and races have cards, and not only leaderboards.
+    """
+
+    url: str
+    path: str
+    every_card: bool
+
+    @property
+    def page(self) -> str:
+        return self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
+
+    def front(self) -> str:
+        """Return the address of the card of the front page."""
+        return self._absolute(addresses.FRONT_CARD.path())
+
+    def board(self, board: Board) -> str:
+        """Return the address of a leaderboard's card."""
+        return self._absolute(addresses.BOARD_CARD.path(board=board.address.stem))
+
+    def player(self, board: Board, player: str) -> str:
+        """Return the address of a player's card, or of the leaderboard's."""
+        if not self.every_card:
+            return self.board(board)
+        return self._absolute(addresses.PLAYER_CARD.path(player=player, board=board.address.stem))
+
+    def race(self, board: Board, race: str) -> str:
+        """Return the address of a race's card, or of the leaderboard's."""
+        return self._absolute(addresses.RACE_CARD.path(race=race)) if self.every_card else self.board(board)
+
+    def _absolute(self, path: str) -> str:
+        return f"{self.url}/{quote(path)}"
