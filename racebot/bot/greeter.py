@@ -34,8 +34,8 @@ class Greeter:
 def is_time_to_greet(race: Race) -> bool:
     """Return whether the start is near: most of at least two entrants are ready, or the countdown runs.
 
-    A room opens empty and fills up over half an hour or more. Odds of the first two entrants would tell
-    little, and so would odds that come when everybody plays.
+    A room opens empty and fills up over half an hour or more. The odds of the first two entrants say little,
+    and racers don't read chat once the race has begun.
     """
     entered = sum(entrant.user_id is not None for entrant in race.entrants)
     if entered < 2 or race.hidden:

@@ -41,7 +41,7 @@ FORECASTS_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class _BoardDraft:
-    """What the ledger says about a room's entrants on one leaderboard."""
+    """Data about a room's entrants on one leaderboard, read from the ledger."""
 
     leaderboard: Leaderboard
     address: str | None
@@ -74,7 +74,7 @@ class LiveWriter:
         self._problem = ""
 
     def update(self, race: Race) -> None:
-        """Take in a race as its room shows it now. Returns at once."""
+        """Receive a race as its room shows it now. Return at once."""
         self._races[race.name] = (race, self._clock())
         self._changed.add(race.name)
         self._woken.set()

@@ -200,7 +200,7 @@ class Lifecycle:
             self._ledger.pending.keep_quiet(name)
 
     def speak_again(self, name: str, result: RaceResult | None) -> None:
-        """Undo `keep_quiet`, and announce the changes that were held back."""
+        """Undo `keep_quiet`, and announce the finished race."""
         with self._ledger.transaction():
             self._ledger.pending.speak_again(name)
             if result is not None and result.final:

@@ -31,7 +31,7 @@ Entries = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a message says about players on a leaderboard besides their changes.
+    """Marks for players in a message about a leaderboard: new places, and missing ranks.
 
     Attributes:
         moves: new places by user id, below zero for a player who fell.

@@ -31,8 +31,8 @@ def known_as(ledger: Ledger, person: Person) -> Person:
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
-    Accents are ignored if no name matches with them. If several players share a name, the one in the room is
-    chosen, otherwise the one with the most races.
+    If no name matches, names are compared in plain letters, without accents. If several players share a
+    name, the one in the room is chosen, otherwise the one with the most races.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
         race, text, fold_name, ledger.players.called_roughly

@@ -98,7 +98,7 @@ class Stage:
         """Run the race: the quitters forfeit, the finishers come in in this order."""
         room.count_down()
         await self.wait(0.5)
-        # Drawn anew for each racer, then sorted: the story decides the order, chance the gaps.
+        # The story fixes the order of the finishers; only the gaps between them are random.
         times = sorted(PAR * self.rng.uniform(0.93, 1.12) for _ in finishers)
         racing = BETWEEN_FINISHES * (len(finishers) + len(quitters))
         room.start(ago=times[-1] - timedelta(seconds=racing / self.speed))
@@ -126,7 +126,7 @@ class Stage:
 
 
 async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
-    """Play a race that an outsider wins and whose second is disqualified after the finish.
+    """Play a race that an outsider wins, and disqualify the second after the finish.
 
     Args:
         stage: where to play it.

@@ -43,7 +43,7 @@ def standings(sandbox: Bench) -> dict[str, Standing]:
 
 
 async def recorded(sandbox: Bench) -> FakeRoom:
-    """A race of three that is in the ledger."""
+    """A race of three, stored in the ledger."""
     room = sandbox.open_race(3)
     finish(room, 60, 61, 62)
     await until(lambda: len(said(room)) == 1)
@@ -82,7 +82,7 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
         another = sandbox.open_race(3)
         finish(another, 60, 61, 62)
         await until(lambda: len(said(another)) == 1)
-        assert said(another)[0].count(", new)") == 2, "the excluded race counts no more"
+        assert said(another)[0].count(", new)") == 2, "the excluded race no longer counts"
         assert first.name not in said(another)[0]
         done = await asyncio.to_thread(sandbox.racebot, "include", room.name)
         assert done.returncode == 0, done.stderr
@@ -119,7 +119,7 @@ def without_account(race: RaceResult) -> RaceResult:
 
 
 def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
-    """A watcher of a site with these pages of past races; ledger work is done at once."""
+    """A category watcher on a site with these pages of past races. Ledger work runs at once."""
 
     class OldSite:
         url = "https://example.org"
@@ -166,7 +166,7 @@ async def test_a_missed_weekly_look_is_overdue_until_all_pages_were_read(ledger:
     category = watcher(ledger, [])
     clock = category._clock
     assert isinstance(clock, Clock)
-    assert not await category.is_full_read_overdue(), "a new ledger has nobody to forget"
+    assert not await category.is_full_read_overdue(), "a new ledger has no player to forget"
     clock.advance(days=6)
     assert not await category.is_full_read_overdue()
     clock.advance(days=2)

@@ -1,4 +1,4 @@
-"""One category: which rooms are joined, and where each source's races go."""
+"""One category: the rooms it joins, and the handling of races from each source."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BO_ANN = [
 
 
 class Watch:
-    """A room's watch that stays until the end and notes what it is given."""
+    """A room watch that runs until cancelled, and records its calls."""
 
     def __init__(self, name: str, **_: object) -> None:
         self.name = name
@@ -60,7 +60,7 @@ class Watch:
 
 @dataclass
 class Scene:
-    """A category on a site whose pages are set by path."""
+    """A category on a site that serves fixed pages by path."""
 
     category: CategoryWorker
     lifecycle: Lifecycle
@@ -132,7 +132,7 @@ async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene:
     for _ in range(2 * 60 * 6):
         await scene.category.pending()
         scene.clock.advance(seconds=30)
-    assert len(scene.requests) <= 15, "six hours of looks every 30 s"
+    assert len(scene.requests) <= 15, "one look every 30 s for six hours"
     await scene.category.rooms()
     assert scene.watches == {}
     with scene.ledger.transaction():

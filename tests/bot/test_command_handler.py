@@ -28,7 +28,7 @@ class Said:
 
 
 class Talk:
-    """A commands, and people who write."""
+    """A command handler, and users who write in a room."""
 
     def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
@@ -87,7 +87,7 @@ def test_private_answer_goes_to_the_asker_alone(ledger: Ledger, clock: Clock) ->
     assert reply.to == "id-ann"
     order = talk.say("!ratings off", moderator=True)
     assert order is not None
-    assert order.to is None, "what a moderator ordered is everybody's business"
+    assert order.to is None, "the answer to an order is public"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_limit_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock)
 def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None:
     assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
-    assert talk.say("!ratings off") is None, "users without the right get no answer"
+    assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     assert FINISHED.result is not None
     talk.lifecycle.result_stands(FINISHED.result)
     assert talk.waiting() == []
@@ -155,7 +155,9 @@ def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Le
     talk.say("!ratings off", moderator=True)
     assert talk.waiting() == []
     assert Talk(ledger, clock).say("!rating") is None
-    assert talk.say("!rating", replace(FINISHED, name=f"{CATEGORY}/other")) is not None, "one room only"
+    assert talk.say("!rating", replace(FINISHED, name=f"{CATEGORY}/other")) is not None, (
+        "only this room is quiet"
+    )
 
 
 def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> None:

@@ -63,7 +63,7 @@ async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> No
         room = gather(sandbox, 3)
         await until(lambda: room.listeners)
         await asyncio.sleep(0.5)
-        assert said(room) == [], "nobody is ready"
+        assert said(room) == [], "no entrant is ready"
         for each in room.entrants[:2]:
             room.ready(each.user)
         await until(lambda: said(room))

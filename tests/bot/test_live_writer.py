@@ -1,4 +1,4 @@
-"""What the worker writes about open and finished rooms, and that a failure to write disturbs nothing."""
+"""The live file: open and finished rooms, and failures to write, which stop nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Writing:
                 await asyncio.sleep(0.01)
 
     async def shown(self, race: Race) -> LiveBoard:
-        """Take in a race and return what the file then says about its only leaderboard."""
+        """Pass a race to the writer, and return the file's entry for its only leaderboard."""
         before = self.rooms().get(race.name)
         self.clock.now += timedelta(seconds=1)
         self.writer.update(race)

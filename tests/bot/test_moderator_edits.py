@@ -1,7 +1,6 @@
-"""Rooms in which moderators edit results, replayed frame by frame: what the bot then writes in chat.
+"""Moderators' edits, replayed frame by frame, and the bot's messages after each.
 
-The frames have the shape that the site sent when such edits were recorded: a chat message, the old data, and
-nothing about the new data, which only HTTP shows.
+The frames have the shape of recorded ones: a chat message, then the old data. Only HTTP shows the new data.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def document(entrants: list[tuple[str, str]], version: int, **facts: Any) -> dic
 
 
 class Replay:
-    """A room and its lifecycle, without sockets: the site's side is a list of calls."""
+    """A room and its lifecycle, without sockets."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = ledger
@@ -60,7 +59,7 @@ class Replay:
         self._handle(self._room.on_frame(event.race, self._now))
 
     def edit(self, shown: dict[str, Any], saved: dict[str, Any]) -> None:
-        """A system message, a frame with the data as shown so far, and new data in silence."""
+        """Send a system message and a frame with the old data, then change the data silently."""
         self._room.on_system_message(self._now)
         self.frame(shown)
         self._http = saved

@@ -123,7 +123,7 @@ class FakeRoom:
             self._answer(ChatHistory(tuple(self.chat[-self.history_length :])), "gethistory")
 
     def _act(self, action: str, data: Any) -> bool:
-        """Whether the action reached the site and was not refused."""
+        """Return whether the action reached the site and was accepted."""
         self.actions.append((action, data))
         if action in self.deaf:
             return False

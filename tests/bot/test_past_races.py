@@ -1,4 +1,4 @@
-"""Past races as an operator brings them in: from a file, from the site, interrupted and repeated."""
+"""Imports and backfills of past races, interrupted and repeated."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_killed_backfill_resumes(tmp_path: Path, season: Path) -> None:
         sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"
         resumed = await asyncio.to_thread(sandbox.racebot, "backfill")
         assert resumed.returncode == 0, resumed.stderr
-        # The page that was on its way may be asked for again, and no other.
+        # Only the page that was being fetched may be requested again.
         assert len(list_requests(sandbox)) <= 8
         assert len(list_requests(sandbox)) - before <= 4
         await asyncio.to_thread(

@@ -83,7 +83,7 @@ async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
 
 @pytest.mark.parametrize("step", [-3600.0, 3600.0])
 async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a look at the clock the next run would come after an hour."""
+    """Without the clock check, the next run would be an hour away."""
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = Jobs(), Counted()
     work.every(1800, job, "seldom")
@@ -121,7 +121,7 @@ async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     with started(work):
-        # The state when the clock is found to be ahead, before the scheduler runs.
+        # The scheduler's state when the jump is noticed.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
         work._begin_again()
         await job.until(1)

@@ -36,7 +36,7 @@ def lifecycle(ledger: Ledger, clock: Clock) -> Lifecycle:
 
 
 def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
-    """Texts of the chat messages that are to be said."""
+    """Return the texts of the waiting chat messages."""
     return [
         spaced(str(row.message.body.get("text")))
         for row in ledger.outbox.open_for(name)
@@ -53,7 +53,7 @@ def kinds(ledger: Ledger, name: str = "orb/r") -> list[str]:
 
 
 def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELIVERED) -> list[str]:
-    """Let all that is open be said, and tell what it was."""
+    """Mark all open messages as delivered, and return the chat texts."""
     rows = ledger.outbox.open_for(name)
     for row in rows:
         ledger.outbox.mark(row, state, NOON)
@@ -71,7 +71,7 @@ def test_a_result_that_stands_is_announced(lifecycle: Lifecycle, ledger: Ledger)
     lifecycle.result_stands(FINISHED)
     assert waiting(ledger) == [OPENING + CHANGES]
     assert ledger.pending.get("orb/r") is not None
-    assert ledger.race("orb/r") is None, "and counts for nothing yet"
+    assert ledger.race("orb/r") is None, "it does not count yet"
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
@@ -172,7 +172,7 @@ def test_message_of_a_team_race_is_sent_once(lifecycle: Lifecycle, ledger: Ledge
 
 
 def test_settled_race_is_no_longer_announced(lifecycle: Lifecycle, ledger: Ledger) -> None:
-    """The list of past races may have told of the record before the room did."""
+    """The list of past races may show the record before the room does."""
     lifecycle.observe(seen(RECORDED))
     lifecycle.result_stands(FINISHED)
     assert ledger.outbox.of("orb/r") == []
@@ -245,7 +245,7 @@ def test_change_before_the_announcement_needs_no_correction(lifecycle: Lifecycle
 def test_a_change_that_is_reverted_before_the_announcement_leaves_one_message(
     lifecycle: Lifecycle, ledger: Ledger
 ) -> None:
-    """As while the connection is lost: what holds in the end must be said."""
+    """As during a lost connection: only the final result must be announced."""
     for shown in (FINISHED, SWAPPED, FINISHED):
         lifecycle.result_stands(shown)
     (text,) = waiting(ledger)
@@ -320,7 +320,7 @@ def test_a_result_taken_back_after_its_announcement_is_repeated_only_if_changed(
     deliver(ledger)
     lifecycle.taken_back("orb/r")
     lifecycle.result_stands(FINISHED)
-    assert waiting(ledger) == [], "what was said holds again"
+    assert waiting(ledger) == [], "the earlier announcement holds again"
     lifecycle.taken_back("orb/r")
     lifecycle.result_stands(SWAPPED)
     assert [text[:11] for text in waiting(ledger)] == ["Correction "]
@@ -426,7 +426,7 @@ def test_a_race_without_changes_gets_no_final_messages(lifecycle: Lifecycle, led
 def test_a_watched_race_that_ended_unseen_gets_its_final_changes(
     lifecycle: Lifecycle, ledger: Ledger
 ) -> None:
-    """Its end is seen in the list of past races, before its room is joined again."""
+    """The list of past races shows its end before the bot rejoins the room."""
     lifecycle.joined(replace(seen(FINISHED), status="in_progress", result=None))
     lifecycle.observe(seen(RECORDED))
     assert kinds(ledger) == ["meta", "info"]
@@ -632,7 +632,7 @@ def test_a_race_that_cannot_come_back_is_forgotten(lifecycle: Lifecycle, ledger:
 
 
 def test_listed_race_that_is_over_is_not_kept_pending(lifecycle: Lifecycle, ledger: Ledger) -> None:
-    """It shows the race again for as long as a late record is looked for."""
+    """The list keeps showing the race while the bot waits for a late record."""
     lifecycle.observe(seen(NEVER, None))
     assert ledger.pending.get("orb/r") is None
 
@@ -683,7 +683,7 @@ def test_a_room_that_is_gone_is_given_up_after_a_day(
     lifecycle.result_stands(FINISHED)
     clock.now = NOON + timedelta(hours=23, minutes=59)
     lifecycle.vanished("orb/r")
-    assert len(waiting(ledger)) == 1, "a 404 may be a passing fault"
+    assert len(waiting(ledger)) == 1, "a 404 may be temporary"
     clock.advance(minutes=1)
     lifecycle.vanished("orb/r")
     assert waiting(ledger) == []

@@ -1,4 +1,4 @@
-"""A room's watch by itself: what it asks the site, and how long it waits between two tries."""
+"""A room watch alone: its requests to the site, and its pauses between retries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOBODY_LISTENS = "http://127.0.0.1:1"
 async def test_lost_rooms_check_their_existence_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests go out one at a time: a thousand questions would keep everything else waiting."""
+    """Requests go out one at a time, so a thousand questions would delay everything else."""
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     asked: list[str] = []
 
@@ -136,7 +136,7 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
 async def test_an_unusable_answer_about_the_race_costs_no_connection(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a system message in a finished room the race is read over HTTP, here without success."""
+    """A system message in a finished room triggers an HTTP read, which fails here."""
     joins = itertools.count()
     paths: list[str] = []
     events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False))), SYSTEM_MESSAGE]
@@ -169,7 +169,7 @@ async def test_an_unusable_answer_about_the_race_costs_no_connection(
 async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_race(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
 ) -> None:
-    """Without the announcement, old data is no reason to doubt it, and the answer comes."""
+    """Old data alone is no sign of an edit, so the question is answered."""
     questions = _Questions()
     events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False)))]
     events += [SYSTEM_MESSAGE] * was_edited
@@ -275,7 +275,7 @@ async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announc
 
 
 class _Questions:
-    """A command handler that notes which commands it should answer."""
+    """A command handler that records the commands it receives."""
 
     def __init__(self) -> None:
         self.answered: list[Command] = []

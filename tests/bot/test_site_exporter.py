@@ -13,7 +13,7 @@ from racebot.bot import site_exporter as refresh
 from racebot.bot.site_exporter import SiteExporter
 from racebot.errors import ExportError
 
-# Appends a line to the file that is its argument, and fails where a file `broken` lies beside it.
+# Appends a line to the file in its argument; fails if a file `broken` is beside it.
 SCRIPT = """
 import pathlib, sys
 log = pathlib.Path(sys.argv[1])

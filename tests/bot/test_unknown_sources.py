@@ -1,4 +1,4 @@
-"""A `carry_over` source that no leaderboard has, refused by each command that would rate with it."""
+"""An unknown `carry_over` source, which every command that rates refuses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def racebot(sandbox: Bench, *words: str) -> CompletedProcess[str]:
 
 
 def refusal(done: CompletedProcess[str]) -> str:
-    """Return the one line of a command that refused the settings."""
+    """Return the one-line error of a command that refuses the settings."""
     assert done.returncode == 2, done.stderr
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("racebot: "))
     assert "Traceback" not in done.stderr

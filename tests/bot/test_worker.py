@@ -1,4 +1,4 @@
-"""The real worker as a process beside the sandbox: what racers see, and what survives faults and kills."""
+"""The real worker as a process beside the sandbox: chat, faults and kills."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench)
     async with sandbox.worker():
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1)
-    # As if the kill had come between noting the message as sent and its arrival.
+    # As if killed after the message was marked as sent, before it arrived.
     room.chat = [message for message in room.chat if message.bot is None]
     sandbox.site._guids.clear()
     with sandbox.ledger() as ledger, ledger.transaction():
@@ -348,7 +348,7 @@ async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> N
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 1)
         async with sandbox.worker() as second:
             assert await second.ended() == 2
-        # The first one goes on writing its dated lines.
+        # The first worker keeps logging.
         told = [line for line in second.output.splitlines() if not line[0].isdecimal()]
     assert told == [f"racebot: another racebot worker uses {sandbox.database}: stop it first"]
 
@@ -435,7 +435,7 @@ async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> Non
         await until(lambda: all(len(said(room)) == 1 for room in rooms))
     with sandbox.ledger() as ledger, ledger.transaction():
         for pending in ledger.pending.all(CATEGORY):
-            # Too old for their sockets to be watched, so that both are polled.
+            # Both are too old to have an open socket, so they are polled.
             ended_at = pending.ended_at - timedelta(hours=7)
             ledger.pending.save(replace(pending, ended_at=ended_at, next_look=ended_at))
     for room in rooms:

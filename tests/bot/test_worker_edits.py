@@ -29,7 +29,7 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def announced(room: FakeRoom, count: int) -> str:
-    """Wait for the next message of the bot's and return it."""
+    """Wait for the bot's next message, and return it."""
     await until(lambda: len(said(room)) >= count, seconds=WITHIN)
     assert len(said(room)) == count
     return said(room)[-1]
@@ -99,7 +99,7 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
         await asyncio.sleep(1)
         room.say("Racer 2", "!why")
         first = await announced(room, 1)
-        # Without the chat message, nothing but the age of the data asks for a read.
+        # Without the chat message, only the age of the data leads to a read.
         sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="chat.message")
         room.edit_time("Racer 2", timedelta(minutes=50))
         await asyncio.sleep(6)

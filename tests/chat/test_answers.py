@@ -442,7 +442,9 @@ def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
     )
     assert chances["Di"].endswith(" new")
     shares = [int(text.split()[0]) for text in chances.values()]
-    assert sum(shares) == pytest.approx(100, abs=2), "all but the chance that nobody finishes, rounded"
+    assert sum(shares) == pytest.approx(100, abs=2), (
+        "everything but the chance that no player finishes, rounded"
+    )
     assert shares == sorted(shares, reverse=True)
 
 
@@ -509,7 +511,7 @@ def test_comparison_with_an_opponent_never_met(ledger: Ledger) -> None:
 def test_comparison_needs_another_player(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.VERSUS) == "!vs name or !vs name name"
-    assert ask(Command.VERSUS, "ann") == "!vs name or !vs name name", "nobody races against themselves"
+    assert ask(Command.VERSUS, "ann") == "!vs name or !vs name name", "a player cannot race themselves"
 
 
 # !ratings

@@ -234,7 +234,7 @@ def test_words_for_a_standing() -> None:
         standing_word(entrant("ann", status), change("ann", place, 1, 2))
         for status, place in (("done", 3), ("dnf", None), ("dq", None), ("done", None))
     ]
-    assert words == ["3", "DNF", "DQ", "team DNF"], "the last finished alone in a team that did not"
+    assert words == ["3", "DNF", "DQ", "team DNF"], "the last one finished, but the team did not"
 
 
 def test_teams_are_named_before_their_members() -> None:
@@ -427,7 +427,7 @@ def test_an_info_block_links_the_page_with_the_entrants_it_leaves_out() -> None:
     page = "https://example.org/races/orb/r.html"
     race, changes = field(LONG[:25])
     assert info_block(race, GOAL, changes, page=page).endswith(f"and 17 more {page}")
-    assert page not in info_block(RACE, GOAL, CHANGES, page=page), "nobody is left out"
+    assert page not in info_block(RACE, GOAL, CHANGES, page=page), "no entrant is left out"
 
 
 def test_an_info_block_may_fill_the_box_to_the_last_character() -> None:

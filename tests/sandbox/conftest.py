@@ -15,7 +15,7 @@ Make = Callable[..., FakeRoom]
 
 
 class Clock:
-    """A clock that stands still until told to go on."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -34,7 +34,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def site(clock: Clock) -> FakeSite:
-    """A site with four users and a clock of ours."""
+    """A site with four users and a manual clock."""
     site = FakeSite(clock=clock, rng=random.Random(7))
     for name in ("Ann", "Bo", "Cy", "Di"):
         site.add_user(name)
@@ -43,7 +43,7 @@ def site(clock: Clock) -> FakeSite:
 
 @pytest.fixture
 def started(site: FakeSite, clock: Clock) -> Make:
-    """Makes a race that has been going on for an hour, by default with Ann, Bo and Cy."""
+    """Make a race that began an hour ago, by default with Ann, Bo and Cy."""
 
     def make(*names: str, **options: Any) -> FakeRoom:
         room = site.open_race(**options)
@@ -58,7 +58,7 @@ def started(site: FakeSite, clock: Clock) -> Make:
 
 @pytest.fixture
 def finished(started: Make, clock: Clock) -> Make:
-    """Makes a race that Ann, Bo and Cy finished in this order, a second apart."""
+    """Make a race that Ann, Bo and Cy finished in this order, a second apart."""
 
     def make(**options: Any) -> FakeRoom:
         room = started("Ann", "Bo", "Cy", **options)
@@ -75,7 +75,7 @@ def places(room: FakeRoom) -> dict[str, int | None]:
 
 
 def heard(room: FakeRoom) -> list[Frame]:
-    """A list that from now on grows by every frame of the room."""
+    """Return a list that collects the room's frames from now on."""
     frames: list[Frame] = []
     room.listen(frames.append)
     return frames

@@ -1,4 +1,4 @@
-"""The control API, by which everything that people do on the site can be done from outside."""
+"""The control API, which does everything that users do on the site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages for people, and that nothing in them is taken for markup."""
+"""The sandbox's pages, and the escaping of user text in them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .conftest import Clock, chat_texts
 
 
 class Sleeper:
-    """Lets time pass on the clock at once, and remembers how much."""
+    """Advances the clock at once, and sums up the waits."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

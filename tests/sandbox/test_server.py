@@ -32,7 +32,7 @@ CREDENTIALS = {
 
 @dataclass
 class Served:
-    """A site being served, and a client of it."""
+    """A served site, and its client."""
 
     site: FakeSite
     misbehaviour: Misbehaviour
@@ -359,7 +359,7 @@ async def test_frames_that_end_the_connection(served: Served, fault: FrameFault,
             await receive(ws)
     sent, received = closed.value.sent, closed.value.rcvd
     assert code == 1006 if sent is None and received is None else sent is not None and sent.code == code
-    # The message was taken all the same: only its echo is gone.
+    # The site accepted the message; only its echo is lost.
     assert [message.text for message in room.chat] == ["hi"]
 
 

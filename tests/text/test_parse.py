@@ -29,12 +29,12 @@ def test_byte_order_mark_is_ignored() -> None:
     ],
 )
 def test_halves_of_surrogate_pairs_become_question_marks(text: str, read: object) -> None:
-    """JSON can carry half a pair, which no database and no socket takes."""
+    """JSON can hold a lone surrogate, which neither a database nor a socket accepts."""
     assert read_json(text) == read
 
 
 def test_bytes_are_utf_8_and_nothing_else() -> None:
-    """Python's own reader also guesses UTF-16, and lets halves of pairs through."""
+    """`json.loads` also guesses UTF-16 and accepts lone surrogates."""
     for raw in ('"a"'.encode("utf-16"), b'"\xed\xa0\x80"', b'"\xff"'):
         with pytest.raises(PayloadError, match=r"^not JSON: "):
             read_json(raw)
