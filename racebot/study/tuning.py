@@ -135,7 +135,7 @@ def tune(
         progress: called after each generation.
 
     Raises:
-        ModelError: see `dimensions`. Also if the history is too short to divide, or for `Objective.FINISHES`
+        ModelError: see `dimensions`. Also if the history is too short to divide or to search, or for `Objective.FINISHES`
             if the model does not predict finishes.
     """
     earlier, later = history.split(share)
@@ -146,13 +146,18 @@ def tune(
     start = create(key, fixed)
     if objective is Objective.FINISHES and not isinstance(start, PredictsFinish):
         raise ModelError(f"{key} does not predict finishes")
+    if not space:
+        raise ModelError(f"{key} has no parameters to search")
     if search is None:
         space = effective(earlier, key, fixed, space, objective)
         if objective is Objective.FINISHES:
             moving = effective(earlier, key, fixed, space, Objective.JOINT)
             space = [dimension for dimension in space if dimension not in moving]
     if not space:
-        raise ModelError(f"{key} has no parameters to search")
+        raise ModelError(
+            f"no parameter of {key} changes what it predicts for the first {len(earlier)} races: "
+            "add races, or choose another model"
+        )
     found = find(earlier, key, fixed, space, objective, effort or Effort(), progress)
     tuned = create(key, found.parameters)
     first, second = judged(start, tuned, earlier, later, objective)

@@ -226,6 +226,11 @@ def test_an_impossible_search_is_refused(season: History, search, message: str) 
         tune(**searched(season, search=search))
 
 
+def test_a_history_too_short_for_any_parameter_to_matter_is_refused(season: History) -> None:
+    with pytest.raises(ModelError, match="add races"):
+        tune(season.split(2 / 150)[0], "trueskill")
+
+
 def test_a_history_too_short_is_refused(season: History) -> None:
     with pytest.raises(ModelError, match="1 races cannot be divided"):
         tune(**searched(season.split(1 / 150)[0]))
