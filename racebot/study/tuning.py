@@ -135,8 +135,8 @@ def tune(
         progress: called after each generation.
 
     Raises:
-        ModelError: see `dimensions`. Also if the history is too short to divide or to search, or for `Objective.FINISHES`
-            if the model does not predict finishes.
+        ModelError: see `dimensions`. Also if the history is too short to divide or to search, or for
+            `Objective.FINISHES` if the model does not predict finishes.
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
