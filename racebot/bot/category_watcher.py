@@ -270,13 +270,16 @@ class CategoryWorker:
             self._failed(error)
 
 
-def page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
-    """Return the address of a leaderboard's published page, None if it has none."""
+def page(settings: Settings, ledger: Ledger, board: Leaderboard, *players: str) -> str | None:
+    """Return the address of a leaderboard's published page, or of the comparison of two players there.
+
+    Returns None if the leaderboard has no page.
+    """
     boards = ledger.leaderboards()
     if settings.pages_url is None or board not in boards:
         return None
     address = board_addresses(boards)[boards.index(board)]
-    return f"{settings.pages_url}/{address.page()}"
+    return f"{settings.pages_url}/{address.comparison(*players) if players else address.page()}"
 
 
 def race_page(settings: Settings, race: str) -> str | None:

@@ -56,7 +56,8 @@ class Answers:
         texts: the wording.
         words: the names of the commands.
         listing: which players a leaderboard lists.
-        link: the address of a leaderboard's page, None if none is published.
+        link: the address of a leaderboard's page or, given two players, of their comparison there; None if
+            no pages are published.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Answers:
         texts: Texts,
         words: Words,
         listing: Callable[[Leaderboard], Listing],
-        link: Callable[[Leaderboard], str | None],
+        link: Callable[..., str | None],
     ) -> None:
         self._settler = settler
         self._ledger = settler.ledger
@@ -314,11 +315,13 @@ class Answers:
             for rounded, person in zip(model.points(states).tolist(), pair, strict=True)
         )
         name, other_name = (plain(person.name) for person in (one, other))
+        url = self._link(board, one.id, other.id) if met else None
         return self._one(
             [
                 head_to_head_phrase(met, texts) if met else texts.versus_never,
                 texts.versus_points.format(points=points, other_points=other_points),
                 texts.versus_chance.format(chance=percent(chance, texts)),
+                texts.link.format(url=url) if url else "",
             ],
             texts.versus.format(name=name, other=other_name, leaderboard=plain(board.name)),
         )

@@ -177,41 +177,86 @@ class Careers:
 
     def peaks(self, leaderboard: int, *, settled: int, limit: int) -> list[Peak]:
         """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-        rows = self._connection.rows(
-            "SELECT players.id, players.name, points, rated.race, ended_at FROM ("
-            "  SELECT player, max(points_after) AS points, sequence FROM changes"
-            "  WHERE leaderboard = ?1 AND races_before >= ?2"
-            "  AND player NOT IN (SELECT player FROM hidden_players)"
-            "  GROUP BY player ORDER BY points DESC LIMIT ?3"
-            " ) AS best JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = best.sequence"
-            " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = player"
-            " ORDER BY points DESC, ended_at",
-            leaderboard,
-            settled,
-            limit,
-        )
-        return [Peak(NamedPlayer(row[0], row[1]), row[2], row[3], moment_of(row[4])) for row in rows]
+        hidden, read = self._hidden(), 64
+        best: dict[str, tuple[int, int]] = {}
+        while True:
+            # Grouping all changes by player would sort them all.
+            rows = self._connection.rows(
+                "SELECT player, points_after, sequence FROM changes"
+                " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence LIMIT ?",
+                leaderboard,
+                settled,
+                read,
+            )
+            for row in rows:
+                if row[0] not in hidden and len(best) < limit:
+                    best.setdefault(row[0], (row[1], row[2]))
+            if len(best) == limit or len(rows) < read:
+                break
+            read *= 8
+        races = self._races(leaderboard, [sequence for _, sequence in best.values()])
+        return [
+            Peak(self._named(player), points, *races[sequence]) for player, (points, sequence) in best.items()
+        ]
 
     def streaks(self, leaderboard: int, limit: int) -> list[Streak]:
         """Return the longest runs of won races, one for each player."""
-        rows = self._connection.rows(
-            # Wins in a row have the same difference between the number of the race and that of the win.
-            "WITH wins AS ("
-            "  SELECT player, sequence, races_before,"
-            "   races_before - row_number() OVER (PARTITION BY player ORDER BY sequence) AS run"
-            "  FROM changes WHERE leaderboard = ?1 AND place = 1"
-            "  AND player NOT IN (SELECT player FROM hidden_players)),"
-            " runs AS ("
-            "  SELECT player, count(*) AS length, max(sequence) AS last, max(races_before) + 1 AS races"
-            "  FROM wins GROUP BY player, run HAVING length > 1),"
-            " best AS (SELECT player, max(length) AS length, last, races FROM runs GROUP BY player"
-            "  ORDER BY length DESC LIMIT ?2)"
-            " SELECT players.id, players.name, length, ended_at, best.races = standings.races"
-            " FROM best JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = last"
-            " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = best.player"
-            " JOIN standings ON standings.leaderboard = ?1 AND standings.player = best.player"
-            " ORDER BY length DESC, ended_at",
+        hidden = self._hidden()
+        runs: dict[str, tuple[int, int, int]] = {}
+        longest: dict[str, tuple[int, int, int]] = {}
+        for player, sequence, before in self._connection.rows(
+            "SELECT player, sequence, races_before FROM changes"
+            " WHERE leaderboard = ? AND place = 1 ORDER BY sequence",
             leaderboard,
-            limit,
+        ):
+            length, _, after = runs.get(player, (0, 0, -1))
+            runs[player] = (length + 1 if before == after else 1, sequence, before + 1)
+            longest[player] = max(longest.get(player, runs[player]), runs[player], key=lambda run: run[0])
+        found = [(player, *run) for player, run in longest.items() if run[0] > 1 and player not in hidden]
+        found = sorted(found, key=lambda each: (-each[1], each[2]))[:limit]
+        races = self._races(leaderboard, [sequence for _, _, sequence, _ in found])
+        return [
+            Streak(
+                self._named(player), length, races[sequence][1], ongoing=self._ends(leaderboard, player, last)
+            )
+            for player, length, sequence, last in found
+        ]
+
+    def states(self, leaderboard: int, players: Sequence[str]) -> dict[str, tuple[float, ...]]:
+        """Return the current states of players, by player."""
+        rows = self._connection.rows(
+            "SELECT player, state FROM json_each(?2) AS wanted"
+            " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value",
+            leaderboard,
+            json.dumps(list(players)),
         )
-        return [Streak(NamedPlayer(row[0], row[1]), row[2], moment_of(row[3]), bool(row[4])) for row in rows]
+        return dict(zip((row[0] for row in rows), states_of([row[1] for row in rows]), strict=True))
+
+    def _hidden(self) -> set[str]:
+        return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}
+
+    def _named(self, player: str) -> NamedPlayer:
+        row = self._connection.row("SELECT id, name FROM shown_players WHERE id = ?", player)
+        return NamedPlayer(player, "") if row is None else NamedPlayer(*row)
+
+    def _ends(self, leaderboard: int, player: str, races: int) -> bool:
+        """Return True if a player has raced this many races."""
+        return bool(
+            self._connection.rows(
+                "SELECT 1 FROM standings WHERE leaderboard = ? AND player = ? AND races = ?",
+                leaderboard,
+                player,
+                races,
+            )
+        )
+
+    def _races(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return name and end of races, by their numbers in the sequence."""
+        rows = self._connection.rows(
+            "SELECT sequence, race, ended_at FROM json_each(?2) AS wanted"
+            " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+            " CROSS JOIN races ON races.name = race",
+            leaderboard,
+            json.dumps(list(sequences)),
+        )
+        return {row[0]: (row[1], moment_of(row[2])) for row in rows}

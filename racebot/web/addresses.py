@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from racebot.ledger.rows import Leaderboard
 
 NO_JEKYLL = ".nojekyll"
 """Stops GitHub Pages from processing the files with Jekyll."""
-PAGE_SIZE = 250
+PAGE_SIZE = 80
 """Players on one page of a leaderboard."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
@@ -125,7 +125,8 @@ API = Route("api/index.html")
 API_DATA = Route("api/index.json")
 PLAYER_RACES = Route("players/{player}/{board}/races.html", frozenset({"result", "goal", "opponent", "page"}))
 OLDER_PLAYER_RACES = Route("players/{player}/{board}/races-{number}.html")
-OPPONENTS = Route("players/{player}/{board}/opponents.html", frozenset({"sort", "order"}))
+OPPONENTS = Route("players/{player}/{board}/opponents.html")
+MORE_OPPONENTS = Route("players/{player}/{board}/opponents-{number}.html")
 FAME = Route("leaderboards/{board}/fame.html")
 SEARCH = Route("search.html", frozenset({"q"}))
 COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
@@ -198,11 +199,18 @@ class BoardAddress:
             return PLAYER_RACES.path(player=player, board=self.stem)
         return OLDER_PLAYER_RACES.path(player=player, board=self.stem, number=number)
 
-    def opponents(self, player: str) -> str:
-        return OPPONENTS.path(player=player, board=self.stem)
+    def opponents(self, player: str, number: int = 1) -> str:
+        if number == 1:
+            return OPPONENTS.path(player=player, board=self.stem)
+        return MORE_OPPONENTS.path(player=player, board=self.stem, number=number)
 
     def player(self, player: str) -> str:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)
+
+    def comparison(self, player: str, other: str) -> str:
+        """Return the address of the comparison of two players, which works on a server and in an export."""
+        query = urlencode({"a": player, "b": other, "on": self.stem}, safe="/")
+        return f"{COMPARE.path()}?{query}"
 
     @property
     def data(self) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace, RaceRow, RatingChange
+from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow, RatingChange
 from racebot.standings.queries import (
     Comparison,
     LeaderboardReport,
@@ -21,6 +21,7 @@ from racebot.standings.queries import (
     PlayerStanding,
     RaceOnBoard,
     RaceReport,
+    Rival,
     compared,
     forecasts,
     odds,
@@ -140,7 +141,7 @@ class PlayerOnBoard(StandingOnBoard):
     """A player's standing on one leaderboard, with every race, oldest first, and every opponent."""
 
     history: Sequence[PlayedRace]
-    opponents: Sequence[OpponentRecord]
+    opponents: Sequence[Rival]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
         PlayerOnBoard,
         _on_board(view, board, standing),
         history=view.history(board, player),
-        opponents=view.opponents(board, player),
+        opponents=view.rivals(board, player),
     )
 
 

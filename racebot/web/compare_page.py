@@ -39,9 +39,9 @@ def compare(asked: Asked, player: str, other: str) -> Content:
 
 
 def compare_files(asked: Asked) -> Content:
-    """Render the page that compares players in an export, with a script."""
+    """Render the page that compares any two players, which its query names. An export does so by script."""
     if asked.served:
-        return None
+        return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
     return asked.page("compare_files.html")
 
 

@@ -19,7 +19,7 @@ from racebot.races.result import Profile
 from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
 from racebot.web.look import THEME
-from racebot.web.player_pages import has_opponents_page, has_race_pages
+from racebot.web.player_pages import has_opponents_page, has_race_pages, opponent_pages
 from racebot.web.view import Board, View
 
 
@@ -235,7 +235,8 @@ def _more_of_player(board: Board, player: str, tokens: _BoardTokens, token: str)
         for number in range(1, older_race_pages(races) + 1):
             yield File(board.address.player_races(player, number), token)
     if has_opponents_page(tokens.opponent_counts[player]):
-        yield File(board.address.opponents(player), token)
+        for number in range(1, opponent_pages(tokens.opponent_counts[player]) + 1):
+            yield File(board.address.opponents(player, number), token)
 
 
 @cache

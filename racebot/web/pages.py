@@ -173,6 +173,7 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_RACES: player_pages.races,
     addresses.OLDER_PLAYER_RACES: player_pages.races,
     addresses.OPPONENTS: player_pages.opponents,
+    addresses.MORE_OPPONENTS: player_pages.opponents,
     addresses.PLAYER_ON_BOARD: player_pages.player_on_board,
     addresses.PLAYER: player_pages.player_on_boards,
     addresses.BOARD_PAGE: leaderboard_page,

@@ -12,7 +12,7 @@ from racebot.ledger.history import PlayedRace
 from racebot.web.addresses import RACE, link
 from racebot.web.templating import shown_name
 
-NAMED = 600
+NAMED = 250
 """Number of last races with their names. Older races have their date, place and points alone."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from racebot.ledger.history import PlayedRace
-from racebot.standings.queries import PlayerStanding, rivals, upsets
+from racebot.standings.queries import PlayerStanding, upsets
 from racebot.web import addresses, charts, templating
 from racebot.web.addresses import link
 from racebot.web.asked import Asked
@@ -19,7 +19,8 @@ from racebot.web.player_graph import graph_data
 from racebot.web.player_page import player_figures
 from racebot.web.view import Board
 
-LAST_RACES = 30
+LAST_RACES = 25
+OPPONENTS_ON_A_PAGE = 100
 OPPONENTS = 25
 """Opponents on a player's page. There is a page of all opponents if there are more."""
 
@@ -47,8 +48,13 @@ def has_race_pages(races: int) -> bool:
 
 
 def has_opponents_page(opponents: int) -> bool:
-    """Return True if a player with this many opponents has a separate page of opponents in an export."""
+    """Return True if a player with this many opponents has separate pages of opponents in an export."""
     return opponents > OPPONENTS
+
+
+def opponent_pages(opponents: int) -> int:
+    """Return the number of pages of opponents."""
+    return max(1, -(-opponents // OPPONENTS_ON_A_PAGE))
 
 
 def player_on_board(asked: Asked, board: Board, player: str) -> Content:
@@ -58,7 +64,6 @@ def player_on_board(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = view.history(board, player)
-    opponents = view.opponents(board, player)
     figures = player_figures(view, history)
     graph = None
     if len(history) > 1:
@@ -82,8 +87,8 @@ def player_on_board(asked: Asked, board: Board, player: str) -> Content:
         graph_data=graph and graph_data(asked.path, [(standing.name, history)]),
         best_win=best[0] if best else None,
         most=max(row.races for row in figures.places),
-        opponents=rivals(view.ledger, board.stored, player, opponents[:OPPONENTS]),
-        all_opponents=len(opponents),
+        opponents=view.rivals(board, player, 0, OPPONENTS),
+        all_opponents=len(view.opponents(board, player)),
         races=races,
         winners=view.ledger.pages.winners(board.key, [race.sequence for race in races]),
         all_races=len(history),
@@ -146,17 +151,27 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
     )
 
 
-def opponents(asked: Asked, board: Board, player: str) -> Content:
-    """Render the page of all of a player's opponents."""
+def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Content:
+    """Render one page of a player's opponents, the most frequent first."""
     standing = asked.view.standing(board, player)
     if standing is None:
         return None
-    records = asked.view.opponents(board, player)
+    total = len(asked.view.opponents(board, player))
+    count = opponent_pages(total)
+    if not 1 <= number <= count:
+        return None
+
+    def page_link(page: int) -> str:
+        return link(asked.path, board.address.opponents(player, page))
+
+    first = (number - 1) * OPPONENTS_ON_A_PAGE
     return asked.board_page(
         "opponents.html",
         board,
         **_person(asked, board, standing),
-        opponents=rivals(asked.view.ledger, board.stored, player, records),
+        total=total,
+        opponents=asked.view.rivals(board, player, first, first + OPPONENTS_ON_A_PAGE),
+        pages=pager(number, count, page_link),
     )
 
 
@@ -179,8 +194,8 @@ def compare_link(asked: Asked, board: Board, player: str, other: str) -> str:
     if asked.served:
         target = addresses.COMPARED.path(player=player, other=other)
         return f"{link(asked.path, target)}?{urlencode({'on': board.address.stem})}"
-    query = urlencode({"a": player, "b": other, "on": board.address.stem})
-    return f"{link(asked.path, addresses.COMPARE.path())}?{query}"
+    page, _, query = board.address.comparison(player, other).partition("?")
+    return f"{link(asked.path, page)}?{query}"
 
 
 def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def _boards(asked: Asked, text: str) -> list[Board]:
     wanted = fold_name(text)
     if not wanted:
         return []
-    names = {board.key: fold_name(f"{board.category} {board.name}") for board in asked.view.boards}
-    near = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=LEAST_LIKENESS, limit=10)
-    keys = [key for _, _, key in near]
+    names = {board.key: fold_name(board.name) for board in asked.view.boards}
+    near = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=10)
+    keys = [key for key, name in names.items() if wanted in name] or [key for _, _, key in near]
     by_key = {board.key: board for board in asked.view.boards}
     return [by_key[key] for key in keys]

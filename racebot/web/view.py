@@ -16,7 +16,7 @@ from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import queries
-from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding, RaceReport
+from racebot.standings.queries import LeaderboardReport, Listing, PlayerStanding, RaceReport, Rival
 from racebot.text.safe import initials
 from racebot.web.addresses import PICTURE, BoardAddress, board_addresses
 from racebot.web.live import LiveReader
@@ -220,6 +220,11 @@ class View:
     def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
         """Return a player's opponents on a leaderboard, the most frequent first."""
         return self._opponents(board.key, player)
+
+    def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
+        """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
+        records = self.opponents(board, player)[first:last]
+        return queries.rivals(self.ledger, board.stored, player, records)
 
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""

@@ -48,6 +48,11 @@ PAGES = (
     PLAYER,
     "players/id-r04/orb/any-orb.html",  # of the longest name
     "players/id-r00.html",
+    "players/id-r00/orb/any-orb/races.html",
+    "players/id-r00/orb/any-orb/opponents.html",
+    "compare/id-r00/id-r04.html",
+    f"{BOARD}/fame.html",
+    "search.html?q=racer",
     RACE,
 )
 NAMES = (
@@ -55,8 +60,10 @@ NAMES = (
     "雪の介",
     "Мира Лесная",
     "ليلى",
-    "W" * 80,
+    "W" * 60,
     "<b>bold</b>",
+    "👩‍👩‍👧‍👦🏳️‍🌈 team 👩🏽‍🚀",
+    '\u202egnikcehc\u2066 & "quotes"',
     "a-name-with-hyphens-and-no-end-" * 3,
 )
 

@@ -55,7 +55,7 @@ def asking(
         assert board.category == CATEGORY
         return listing or Listing()
 
-    answers = Answers(settler, texts or Texts(), Words(), listed, lambda board: link)
+    answers = Answers(settler, texts or Texts(), Words(), listed, lambda board, *players: link)
 
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False

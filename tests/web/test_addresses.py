@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import example, given, strategies as st
 
 from racebot.ledger.rows import Leaderboard
 from racebot.web.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
+from racebot.web.document import Document
+from racebot.web.pages import Pages
+from racebot.web.view import View
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
@@ -61,3 +65,16 @@ def test_leaderboards_are_called_by_their_names_and_none_like_another() -> None:
 )
 def test_links_are_relative_to_the_page_that_they_are_on(source: str, target: str, expected: str) -> None:
     assert link(source, target) == expected
+
+
+def test_comparison_works_on_a_server_and_in_an_export(view: View) -> None:
+    (board,) = view.boards
+    address = urlsplit(board.address.comparison("id-ann", "id-bo"))
+    query = dict(parse_qsl(address.query))
+    assert query == {"a": "id-ann", "b": "id-bo", "on": board.address.stem}
+    served = Pages(view, served=True).document(address.path, query)
+    exported = Pages(view, served=False).document(address.path, {})
+    assert isinstance(served, Document)
+    assert isinstance(exported, Document)
+    assert b"Races together" in served.body
+    assert b"compare.js" in exported.body

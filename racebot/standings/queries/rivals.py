@@ -65,7 +65,7 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     if not records:
         return []
     model = registry.create(board.model, board.parameters)
-    states = {standing.player: standing.state for standing in ledger.standings(board)}
+    states = ledger.careers.states(board.key, [player, *(record.id for record in records)])
     mine, theirs = np.array([states[player]]), np.array([states[record.id] for record in records])
     chances = model.win_probability(mine, theirs).tolist()
     gained: dict[str, float] = defaultdict(float)

@@ -47,7 +47,7 @@
     const wanted = plain(form.q.value.trim());
     const people = wanted ? matches(players, wanted).map(([id, name]) => [`players/${segment(id)}.html`, name]) : [];
     const places = wanted ? matches(boards, wanted) : [];
-    results.replaceChildren(...section("Leaderboards", places), ...section("Players", people));
+    results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found." : "";
   };
   form.q.value = new URLSearchParams(location.search).get("q") ?? "";

@@ -1,0 +1,94 @@
+"""Title, accent color, avatars and initials on the pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import entrant, result
+
+from racebot.ledger.pictures import Pictures, name_of
+from racebot.ledger.profiles import CategoryProfile
+from racebot.races.result import Profile
+from racebot.text.safe import initials
+from racebot.web.document import Document
+from racebot.web.look import BACKGROUNDS, LEAST_CONTRAST, THEME, Look, contrast, theme
+from racebot.web.pages import Pages
+from racebot.web.view import View
+
+from .conftest import Merge
+
+AVATAR = "/media/ann.png"
+
+
+def body(view: View, path: str) -> str:
+    document = Pages(view, served=True).document(path, {})
+    assert isinstance(document, Document), path
+    return document.body.decode()
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("accent", ["#ffff00", "#000000", "#ffffff", "#0b7285", "#ff0000"])
+def test_any_accent_color_is_readable_in_light_and_dark(accent: str) -> None:
+    light, dark = re.findall(r"--accent: (#\w{6})", theme(accent).decode())
+    assert contrast(light, BACKGROUNDS["light"]) >= LEAST_CONTRAST
+    assert contrast(dark, BACKGROUNDS["dark"]) >= LEAST_CONTRAST
+
+
+def test_title_footer_and_accent_are_on_each_page(merge: Merge) -> None:
+    view = merge(look=Look("Orb <Ratings>", "#0b7285", "Ask <us> on Discord"))
+    for path in ("index.html", "leaderboards/orb/any-orb.html", "races/orb/a.html"):
+        page = body(view, path)
+        assert "Orb &lt;Ratings&gt;" in page
+        assert "Ask &lt;us&gt; on Discord" in page
+        assert THEME in page
+    assert "--accent" in body(view, THEME)
+
+
+def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tmp_path: Path) -> None:
+    pictures = Pictures(tmp_path)
+    profile = Profile(AVATAR, "they/them", "ann_runs")
+    race = result("a", entrants=(replace(entrant("ann", time=3), profile=profile), entrant("bo", time=4)))
+    page = body(merge([race], pictures=tmp_path), "players/id-ann/orb/any-orb.html")
+    assert "<img" not in page
+    assert "they/them" in page
+    assert 'href="https://www.twitch.tv/ann_runs"' in page
+    assert 'href="https://racetime.gg/user/id-ann"' in page
+    pictures.store(AVATAR, b"a picture")
+    view = merge([race], pictures=tmp_path)
+    page = body(view, "players/id-ann/orb/any-orb.html")
+    assert f"avatars/{name_of(AVATAR)}.webp" in page
+    assert "racetime.gg/media" not in page
+    picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
+    assert picture == Document(b"a picture", "image/webp")
+    assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None
+
+
+def test_category_has_its_name(merge: Merge) -> None:
+    view = merge()
+    view.ledger.profiles.see_category("orb", CategoryProfile("Orb Racing"))
+    assert "Orb Racing" in body(merge([]), "leaderboards/orb/any-orb.html")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann Orbit", "AO"),
+        ("ann", "A"),
+        ("xX.Comet.Xx", "XC"),
+        ("Мира Лесная", "МЛ"),
+        ("雪の介", "雪"),
+        ("👩‍👩‍👧 fox", "F"),
+        ("👩‍👩‍👧", "?"),
+        ("\u202e", "?"),
+        ("<b>x</b>", "BX"),
+    ],
+)
+def test_initials(name: str, shown: str) -> None:
+    assert initials(name) == shown

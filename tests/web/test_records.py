@@ -1,0 +1,120 @@
+"""Records against opponents, comparisons, the hall of fame, and leaderboards at a past date.
+
+Points by `SIMPLE`: of two equal players, the winner gains 100.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from builders import HOUR, NOON, result
+
+from racebot.standings.queries import compared, hall_of_fame, leaderboard_report, rivals, upsets
+from racebot.web.document import Document
+from racebot.web.listing_page import Choice
+from racebot.web.pages import Pages
+from racebot.web.view import View
+
+from .conftest import Merge
+
+BOARD = "leaderboards/orb/any-orb"
+
+
+def shown(view: View, path: str, **query: str) -> str:
+    document = Pages(view, served=True).document(path, query)
+    assert isinstance(document, Document), path
+    return document.body.decode()
+
+
+def test_comparison_has_the_record_times_and_chance(merge: Merge) -> None:
+    view = merge(
+        [result("a", "ann bo"), result("b", "bo", dnf="ann", after=1), result("c", "ann cy", after=2)]
+    )
+    (board,) = view.boards
+    found = compared(view.ledger, board.stored, "id-ann", "id-bo")
+    assert found is not None
+    assert (found.ahead, found.behind) == (1, 1)
+    assert [(each.race, each.place, each.other_place) for each in found.meetings] == [
+        ("orb/b", None, 1),
+        ("orb/a", 1, 2),
+    ]
+    assert (found.meetings[1].time, found.meetings[1].other_time) == (HOUR / 1e6, HOUR / 1e6 + 60)
+    assert found.meetings[0].time is None
+    turned = compared(view.ledger, board.stored, "id-bo", "id-ann")
+    assert turned is not None
+    assert found.chance + turned.chance == pytest.approx(1)
+    assert compared(view.ledger, board.stored, "id-ann", "id-nobody") is None
+
+
+def test_places_against_expected_sum_results_less_chances(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "ann bo", after=1)])
+    (board,) = view.boards
+    (rival,) = rivals(view.ledger, board.stored, "id-ann", view.opponents(board, "id-ann"))
+    assert rival.gained is not None
+    assert 0.5 < rival.gained < 1, "half a place in the even first race, and less as the favorite"
+    assert rival.chance > 0.5
+
+
+def test_upsets_are_the_least_likely_wins(merge: Merge) -> None:
+    races = [result(f"r{n}", "ann bo", after=n) for n in range(4)]
+    view = merge([*races, result("upset", "bo ann", after=9)])
+    (board,) = view.boards
+    first, *_ = upsets(view.ledger, board.stored, settled=0, limit=3)
+    assert (first.player.id, first.race, first.entrants) == ("id-bo", "orb/upset", 2)
+    assert first.chance < 0.5
+    (own,) = upsets(view.ledger, board.stored, player="id-ann", settled=0, limit=1)
+    assert own.race == "orb/r0"
+    assert own.chance == pytest.approx(0.5)
+
+
+def test_hall_of_fame_has_one_peak_and_one_streak_for_each_player(merge: Merge) -> None:
+    order = ["ann bo", "ann bo", "bo ann", "ann bo", "ann bo", "ann bo"]
+    view = merge([result(f"r{n}", finishers, after=n) for n, finishers in enumerate(order)])
+    (board,) = view.boards
+    fame = hall_of_fame(view.ledger, board.stored, settled=0)
+    assert [each.player.id for each in fame.peaks] == ["id-ann", "id-bo"]
+    assert (fame.peaks[0].race, fame.peaks[1].race) == ("orb/r5", "orb/r2")
+    assert [(each.player.id, each.length, each.ongoing) for each in fame.streaks] == [("id-ann", 3, True)]
+    assert hall_of_fame(view.ledger, board.stored, settled=6).peaks == []
+
+
+def test_hidden_players_are_not_in_the_hall_of_fame(merge: Merge) -> None:
+    view = merge([result(f"r{n}", "ann bo", after=n) for n in range(3)])
+    view.ledger.db.execute(
+        "INSERT INTO orders (given_at, kind, subject, reason) VALUES ('2026-03-01', 'hide', 'id-ann', '')"
+    )
+    (board,) = view.boards
+    fame = hall_of_fame(view.ledger, board.stored, settled=0)
+    assert [each.player.id for each in fame.peaks] == ["id-bo"]
+    assert (fame.streaks, fame.upsets) == ([], [])
+
+
+def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge) -> None:
+    races = [result("a", "ann bo"), result("b", "bo ann", after=48), result("c", "cy bo", after=72)]
+    early = merge(races[:1])
+    (board,) = early.boards
+    then = leaderboard_report(early.ledger, board.stored, board.listing).players
+    view = merge(races[1:])
+    found = leaderboard_report(view.ledger, board.stored, board.listing, at=NOON + timedelta(hours=24))
+    assert [(p.id, p.points, p.wins, p.races) for p in found.players] == [
+        (p.id, p.points, p.wins, p.races) for p in then
+    ]
+    assert found.races == 1
+    page = shown(view, f"{BOARD}.html", at="2026-03-02")
+    assert "Cy" not in page
+    assert "as of 2026-03-02" in page
+
+
+def test_readers_choose_active_players_with_enough_races(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "ann cy", after=24 * 100)])
+    assert "Bo</bdi>" in shown(view, f"{BOARD}.html")
+    assert "Bo</bdi>" not in shown(view, f"{BOARD}.html", active="30")
+    page = shown(view, f"{BOARD}.html", min="2")
+    assert "Ann</bdi>" in page
+    assert "Cy</bdi>" not in page
+
+
+@pytest.mark.parametrize("at", ["2026-02-30", "soon", "2026-1-1", "9999-99-99", ""])
+def test_unknown_date_is_today(at: str) -> None:
+    assert Choice.of({"at": at}).at is None
