@@ -6,6 +6,7 @@ is chosen.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -59,6 +60,47 @@ COMMANDS = {
 """All commands in the order of `racebot --help`."""
 
 
+class _Command(TyperCommand):
+    """A command whose help names types as TEXT, INTEGER, NUMBER, DATE and FILE, in every version of Typer."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words after the command's name, with arguments in capitals."""
+        return [piece.strip("{}").upper() for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options with their help."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            name, text = record
+            if parameter.param_type_name == "argument":
+                word, sign, kind = name.partition(" <")
+                choices = sign + kind if "|" in kind else ""
+                sections["Arguments"].append((word.strip("[]").upper() + choices, text))
+            else:
+                name = _TYPE.sub(lambda found: TYPES[found["type"].lower()], name)
+                sections["Options"].append((name, text))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+TYPES = {
+    "datetime": "DATE",
+    "float": "NUMBER",
+    "int": "INTEGER",
+    "integer": "INTEGER",
+    "path": "FILE",
+    "str": "TEXT",
+    "text": "TEXT",
+}
+"""Names of types in help, by Typer's names for them."""
+_TYPE = re.compile(rf"<?(?:list\[)?\b(?P<type>{'|'.join(TYPES)})(?: range)?\]?>?$", re.IGNORECASE)
+
+
 class _Unloaded(TyperCommand):
     """Stands for a command until it is chosen."""
 
@@ -72,19 +114,16 @@ class _Commands(TyperGroup):
 
     def __init__(self, *, commands: Any = None, **settings: Any) -> None:
         loaded = dict(commands or {})
-        super().__init__(
-            commands={
-                name: loaded.get(name) or _Unloaded(name, short_help=entry.summary, rich_markup_mode=None)
-                for name, entry in COMMANDS.items()
-            },
-            **settings,
-        )
+        for name, entry in COMMANDS.items():
+            command = loaded.get(name) or _Unloaded(name, rich_markup_mode=None)
+            command.short_help = entry.summary
+            loaded[name] = command
+        super().__init__(commands={name: loaded[name] for name in COMMANDS}, **settings)
 
 
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -99,6 +138,8 @@ def load_command(name: str) -> TyperCommand:
         KeyError: there is no such command.
     """
     import_module(f"racebot.cli.{COMMANDS[name].module}")
+    for registered in app.registered_commands:
+        registered.cls = _Command
     group = get_command(app)
     assert isinstance(group, TyperGroup)  # noqa: S101 - the application has a callback
     command = group.commands[name]

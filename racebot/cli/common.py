@@ -24,8 +24,8 @@ from racebot.text.safe import printable
 if TYPE_CHECKING:
     from racebot.standings.settle import Settler
 
-console = Console(emoji=False)
-notices = Console(stderr=True, emoji=False)
+console = Console(emoji=False, highlight=False)
+notices = Console(stderr=True, emoji=False, highlight=False)
 
 Database = Annotated[
     Path | None,
@@ -70,7 +70,7 @@ def apply_plans(settler: Settler) -> None:
 
 def tell(text: str, *, to: Console | None = None) -> None:
     """Print a line without interpreting markup, and without terminal control characters."""
-    (to or console).print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    (to or console).print(printable(text), markup=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:

@@ -86,7 +86,7 @@ async def _rate_past_races(settings: Settings, console: Console) -> None:
         async with Site(settings.site, interval=0.0) as site:
             report = await backfill(site, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
     took = time.perf_counter() - began
-    console.print(f"{report.new} past races rated in {took:.1f} s", highlight=False)
+    console.print(f"{report.new} past races rated in {took:.1f} s")
 
 
 def _field(database: Path, racers: Sequence[Racer]) -> list[Racer]:
@@ -154,7 +154,7 @@ def _print_line(console: Console, line: Text, *, indent: int = 2) -> None:
         end = cut
     rows.append(line[begin:])
     for number, row in enumerate(rows):
-        console.print(Text(left if number == 0 else 2 * left) + row, highlight=False, soft_wrap=True)
+        console.print(Text(left if number == 0 else 2 * left) + row, soft_wrap=True)
 
 
 async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:

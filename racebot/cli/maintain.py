@@ -44,7 +44,7 @@ def verify(database: Database = None) -> None:
     damage = [problem for problem in problems if problem.remedy is not None]
     if damage:
         remedies = ", then ".join(dict.fromkeys(str(problem.remedy) for problem in damage))
-        notices.print(f"{len(damage)} problems: {remedies}", highlight=False)
+        notices.print(f"{len(damage)} problems: {remedies}")
         raise typer.Exit(1)
     console.print("everything agrees")
 
@@ -73,7 +73,9 @@ def back_up(
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="The folder for the copy. Default: backups/ beside the database.", show_default=False
+            metavar="FOLDER",
+            help="The folder for the copy. Default: backups/ beside the database.",
+            show_default=False,
         ),
     ] = None,
     database: Database = None,

@@ -37,6 +37,8 @@ def show_leaderboards(
     if as_json:
         print_json(reports)
         return
+    if not reports:
+        console.print("No leaderboards yet: no race has been rated.")
     for report, count in zip(reports, listed, strict=True):
         tables.print_leaderboard(console, report, count)
 

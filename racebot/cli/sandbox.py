@@ -123,7 +123,7 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
             report = queries.leaderboard_report(ledger, board, queries.Listing(), limit=SHOWN_PLAYERS)
             tables.print_leaderboard(where, report, report.everybody)
     command = f"{Path(sys.argv[0])} web --database {database}"
-    where.print(f"\nAll players and races as pages: {command}", markup=False, highlight=False, soft_wrap=True)
+    where.print(f"\nAll players and races as pages: {command}", markup=False, soft_wrap=True)
 
 
 def _open_pages(database: Path) -> None:

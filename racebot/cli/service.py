@@ -122,7 +122,7 @@ def install(
     do(f"write {unit_file}", lambda: _write(unit_file, unit(place)))
     if print_only:
         console.print()
-        console.print(unit(place), markup=False, highlight=False, soft_wrap=True, end="")
+        console.print(unit(place), markup=False, soft_wrap=True, end="")
         console.print()
     do("let systemd read it", lambda: _systemctl("daemon-reload", user=user))
     do(f"start {name} now and with the server", lambda: _systemctl("enable", "--now", name, user=user))
@@ -152,7 +152,7 @@ def write_compose(folder: Path, *, print_only: bool = False) -> None:
     uid, gid = accounts.numbers_of(folder)
     as_root = uid == 0
     text = compose(place, origin(), *((CONTAINER_USER, CONTAINER_USER) if as_root else (uid, gid)))
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text, markup=False, soft_wrap=True)
     if print_only:
         return
     for path in place.writable:

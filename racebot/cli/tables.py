@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,11 +18,15 @@ from racebot.text.safe import printable
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
     from racebot.standings.plan import Proposal
-    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport
+    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport, RatedEntrant
     from racebot.standings.refit import ProposalEffect
 
 STATUS_LINES = 20
 """Most entries that `status` lists per heading."""
+REASONS_BESIDE = 120
+"""Fewest columns of a terminal for a race's reasons beside the figures; otherwise they are below."""
+BESIDE_RACE = 47
+"""Columns of the table of a player's races beside the race's name."""
 
 
 def print_leaderboard(console: Console, report: LeaderboardReport, listed: int | None = None) -> None:
@@ -32,12 +37,15 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
         report: the leaderboard, with all or only its first players.
         listed: number of listed players; by default, the number in the report.
     """
-    table = Table(
-        title=f"{_safe(report.leaderboard)} ({report.model})", title_justify="left", box=SIMPLE_HEAD
-    )
+    title = f"{_safe(report.leaderboard)} ({report.model})"
+    if not report.players:
+        races = f"{report.races} races rated, no player listed" if report.races else "no race rated yet"
+        console.print(f"{title}: {races}")
+        return
+    table = _table(title)
     for heading in ("", "Points", "Races", "Finished", "Won"):
         table.add_column(heading, justify="right")
-    table.add_column("Player")
+    table.add_column("Player", overflow="fold")
     for player in report.players:
         table.add_row(
             str(player.place),
@@ -55,14 +63,14 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
 
 def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
     """Print the largest changes in points over the last `days` days."""
-    table = Table(
-        title=f"Biggest movers of the last {days} days of races", title_justify="left", box=SIMPLE_HEAD
-    )
-    table.add_column("Player")
+    if not movers:
+        return
+    table = _table(f"Biggest movers of the last {days} days of races")
+    table.add_column("Player", overflow="fold")
     for heading in ("From", "To", "Change"):
         table.add_column(heading, justify="right")
     for mover in movers:
-        table.add_row(_safe(mover.name), str(mover.before), str(mover.after), signed(mover.change))
+        table.add_row(_safe(mover.name), str(mover.before), str(mover.after), _change(mover.change))
     console.print(table)
 
 
@@ -72,14 +80,14 @@ def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"
     console.print(f"{_safe(board.name)} ({model})", style="bold")
     changes = (f"{name} {_value(before)} → {_value(after)}" for name, before, after in wanted.changed())
-    console.print(escape(", ".join(changes)), highlight=False, soft_wrap=True)
+    console.print(escape(", ".join(changes)), soft_wrap=True)
     for title, moves in (
         ("First ten now", effect.before),
         ("First ten then", effect.after),
         ("Largest moves", effect.moves),
     ):
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-        table.add_column("Player")
+        table = _table(title)
+        table.add_column("Player", overflow="fold")
         for heading in ("Place", "then", "Points", "then"):
             table.add_column(heading, justify="right")
         for move in moves:
@@ -100,13 +108,11 @@ def print_status(console: Console, report: Status) -> None:
     copies = "never copied"
     if database.last_backup is not None:
         copies = f"last copied {database.last_backup:%Y-%m-%dT%H:%M:%S+00:00}"
-    console.print(
-        f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", highlight=False, soft_wrap=True
-    )
-    table = Table(box=SIMPLE_HEAD)
+    console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", soft_wrap=True)
+    table = _table()
     for heading in ("Leaderboard", "Category", "Model"):
-        table.add_column(heading)
-    for heading in ("Races", "Players", "Last race (UTC)"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("Races", "Players", "Last race"):
         table.add_column(heading, justify="right")
     for board in report.leaderboards:
         table.add_row(
@@ -115,7 +121,7 @@ def print_status(console: Console, report: Status) -> None:
             board.model,
             str(board.races),
             str(board.players),
-            "" if board.last_race is None else _minute(board.last_race),
+            "" if board.last_race is None else _day(board.last_race),
         )
     console.print(table)
     for board in report.leaderboards:
@@ -139,7 +145,7 @@ def print_status(console: Console, report: Status) -> None:
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")
         for entry in entries[:STATUS_LINES]:
-            console.print(f"  {entry}", highlight=False, soft_wrap=True)
+            console.print(f"  {entry}", soft_wrap=True)
         if len(entries) > STATUS_LINES:
             console.print(f"  and {len(entries) - STATUS_LINES} more")
 
@@ -162,19 +168,20 @@ def print_player(console: Console, report: PlayerReport) -> None:
             f"\n{_safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
             f"{board.races} races, {board.finishes} finished, {board.wins} won"
         )
-        table = Table(box=SIMPLE_HEAD)
-        for heading in ("Ended", "Race"):
-            table.add_column(heading)
-        for heading in ("Place", "Before", "After", "Change"):
+        room = max(console.width - BESIDE_RACE, 0)
+        names = _fitting([_safe(race.race) for race in board.history], room)
+        table = _table()
+        table.add_column("Race", overflow="fold", min_width=min(max(map(cell_len, names), default=0), room))
+        table.add_column("Ended")
+        for heading in ("Place", "Points", "Change"):
             table.add_column(heading, justify="right")
-        for race in board.history:
+        for name, race in zip(names, board.history, strict=True):
             table.add_row(
-                _minute(race.ended_at),
-                _safe(race.race),
+                name,
+                _day(race.ended_at),
                 f"{race.standing} of {race.entrants}",
-                str(race.before),
-                str(race.after),
-                signed(race.change),
+                f"{race.before}→{race.after}",
+                _change(race.change),
             )
         console.print(table)
 
@@ -190,27 +197,59 @@ def print_race(console: Console, report: RaceReport) -> None:
         if board.note:
             console.print(f"no rating changed: {board.note}")
             continue
-        table = Table(box=SIMPLE_HEAD)
-        table.add_column("", justify="right")
-        table.add_column("Player", overflow="fold", ratio=2)
-        for heading in ("Points", "Change", "Expected", "Actual"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("Reasons", ratio=3)
-        for entrant in board.entrants:
-            table.add_row(
-                entrant.standing,
-                _safe(entrant.name) + (" (new)" if entrant.first_race else ""),
-                f"{entrant.before}→{entrant.after}",
-                signed(entrant.change),
-                f"{entrant.expected:.1f}",
-                f"{entrant.actual:g}",
-                _safe("; ".join(entrant.reasons)),
-            )
-        console.print(table)
+        _print_entrants(console, board.entrants)
         console.print(
             "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
             "If the model rates finishing separately, finishers are compared with finishers only."
         )
+
+
+def _print_entrants(console: Console, entrants: Sequence[RatedEntrant]) -> None:
+    """Print what a race did to each entrant, with the reasons beside the figures or below them."""
+    beside = console.width >= REASONS_BESIDE
+    table, below = _table(), Table.grid(padding=(0, 1))
+    below.add_column(justify="right")
+    table.add_column("", justify="right")
+    table.add_column("Player", overflow="fold")
+    for heading in ("Points", "Change", "Expected", "Actual"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if beside:
+        table.add_column("Reasons")
+    for entrant in entrants:
+        name, reasons = _safe(entrant.name), _safe("; ".join(entrant.reasons))
+        figures = (
+            entrant.standing,
+            name + (" (new)" if entrant.first_race else ""),
+            f"{entrant.before}→{entrant.after}",
+            _change(entrant.change),
+            f"{entrant.expected:.1f}",
+            f"{entrant.actual:g}",
+        )
+        table.add_row(*figures, *([reasons] if beside else []))
+        below.add_row(entrant.standing, f"[bold]{name}[/bold]: {reasons}")
+    console.print(table)
+    if not beside:
+        console.print(below, end="\n\n")
+
+
+def _fitting(names: list[str], width: int) -> list[str]:
+    """Return names of races without their category if they are too wide: `racebot race` takes either."""
+    fits = all(cell_len(name) <= width for name in names)
+    return names if fits else [name.rpartition("/")[2] for name in names]
+
+
+def _table(title: str | None = None) -> Table:
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+
+
+def _change(points: int) -> str:
+    """Return a change in points as markup: gains green, losses red."""
+    color = "green" if points > 0 else "red" if points < 0 else "default"
+    return f"[{color}]{signed(points)}[/]"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
 def _minute(moment: datetime) -> str:

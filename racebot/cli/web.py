@@ -69,7 +69,6 @@ def export_site(
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,
-        highlight=False,
         soft_wrap=True,
     )
 

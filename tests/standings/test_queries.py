@@ -155,7 +155,7 @@ def test_an_empty_leaderboard(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
     report = queries.leaderboard_report(ledger, board, Listing(5, 5))
     assert (report.players, report.races) == ([], 1)
-    assert "1 races rated, 0 players" in shown(tables.print_leaderboard, report)
+    assert "1 races rated, no player listed" in shown(tables.print_leaderboard, report)
     assert queries.biggest_movers(ledger, board) == []
 
 
@@ -242,7 +242,7 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
     assert len(queries.player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
     text = shown(tables.print_player, report)
     assert "Any Orb: 1190 points, place 2 of 5, 2 races, 2 finished, 2 won" in text
-    assert "2026-03-03 12:00" in text
+    assert "2026-03-03" in text
     assert "1 of 2" in text
 
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 def say(text: str = "", *, style: str = "") -> None:
     """Print a paragraph, wrapped at the width of the terminal."""
-    console.print(Text(printable(text), style), highlight=False)
+    console.print(Text(printable(text), style))
 
 
 def heading(number: int, total: int, title: str) -> None:
@@ -29,7 +29,7 @@ def heading(number: int, total: int, title: str) -> None:
 
 def confirmed(text: str) -> None:
     """Say that an answer is right."""
-    console.print(Text.assemble(("ok  ", "green"), printable(text)), highlight=False)
+    console.print(Text.assemble(("ok  ", "green"), printable(text)))
 
 
 def ask(

@@ -1,0 +1,181 @@
+"""What a terminal shows: widths, colors, help and completion."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import result
+from rich.console import Console
+from typer.testing import CliRunner
+
+from racebot.cli import app, tables
+from racebot.cli.commands import COMMANDS
+from racebot.ledger.store import Ledger
+from racebot.standings import queries
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing, PlayerReport, RaceReport
+from racebot.standings.settle import Settler
+
+RACE = "orb/incomprehensible-mothmanmoon-1234"
+EVERYBODY = Listing(0, 0)
+
+
+@pytest.fixture
+def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
+    """A player's report, and that of a race with a long name, gains and losses."""
+    races = [
+        result("first", "ann bo cy di", after=0),
+        result(RACE.partition("/")[2], "di cy bo ann", after=1),
+    ]
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
+    return queries.player_report(ledger, "ann", lambda _: EVERYBODY), queries.race_report(ledger, RACE)
+
+
+def terminal(width: int, *, colors: bool = True) -> Console:
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=True,
+        color_system="standard" if colors else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_name_of_a_race_stands_on_one_line(reports: tuple[PlayerReport, RaceReport], width: int) -> None:
+    player, race = reports
+    console = terminal(width)
+    tables.print_player(console, player)
+    tables.print_race(console, race)
+    text = plain(shown(console))
+    assert "…" not in text
+    assert text.count(RACE.partition("/")[2]) == 2
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_nothing_is_cut_in_a_narrow_terminal(reports: tuple[PlayerReport, RaceReport]) -> None:
+    console = terminal(60)
+    tables.print_player(console, reports[0])
+    assert "…" not in plain(shown(console))
+    assert "Change" in plain(shown(console))
+
+
+def test_reasons_have_lines_of_their_own_unless_the_terminal_is_wide(
+    reports: tuple[PlayerReport, RaceReport],
+) -> None:
+    for width, own_lines in ((80, True), (200, False)):
+        console = terminal(width)
+        tables.print_race(console, reports[1])
+        lines = plain(shown(console)).splitlines()
+        figures = [line for line in lines if re.search(r"\d+→\d+", line)]
+        assert len(figures) == 4
+        assert all((re.search(r"finishing [+−]", line) is None) == own_lines for line in figures)
+        assert sum(bool(re.search(r"finishing [+−]", line)) for line in lines) == 4
+
+
+def test_gains_are_green_losses_red_and_other_figures_plain(
+    reports: tuple[PlayerReport, RaceReport],
+) -> None:
+    console = terminal(80)
+    tables.print_player(console, reports[0])
+    tables.print_race(console, reports[1])
+    colored = re.findall(r"\x1b\[(3[0-7])m([^\x1b]*)", shown(console))
+    assert {color for color, text in colored if text.startswith("+")} == {"32"}
+    assert {color for color, text in colored if text.startswith("−")} == {"31"}
+    assert all(text[0] in "+−" for _, text in colored)
+
+
+def test_no_color_prints_no_color(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ledger: Ledger) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    console = Console(file=io.StringIO(), highlight=False)
+    tables.print_movers(console, [queries.Mover("id-ann", "ann", 1000, 1100, 100)], 28)
+    assert not re.search(r"\x1b\[3\d", shown(console))
+    assert "+100" in shown(console)
+
+
+def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
+    races = [result("first", "ann bo", after=0)]
+    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
+    (board,) = ledger.leaderboards()
+    console = terminal(80)
+    tables.print_leaderboard(console, queries.leaderboard_report(ledger, board, Listing(5, 0)))
+    assert "no player listed" in shown(console)
+    assert "─" not in shown(console)
+
+
+def test_ledger_without_leaderboards_says_so(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RACEBOT_DATABASE", str(ledger.path))
+    done = CliRunner().invoke(app, ["leaderboard"])
+    assert done.exit_code == 0
+    assert "No leaderboards yet" in done.stdout
+
+
+def test_each_command_has_one_line_in_the_list_of_commands() -> None:
+    text = CliRunner().invoke(app, ["-h"], terminal_width=80).stdout
+    listed = text.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == list(COMMANDS)
+    assert all(line.endswith(COMMANDS[line.split()[0]].summary) for line in listed)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_names_plain_types(command: str) -> None:
+    done = CliRunner().invoke(app, [command, "-h"], terminal_width=80)
+    assert done.exit_code == 0
+    assert "Usage:" in done.stdout
+    assert re.findall(r"<[a-z][^>|=]*>", done.stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("leaderboard", {"--limit INTEGER", "--database FILE", "[NAME]"}),
+        ("evaluate", {"--goal TEXT", "--since DATE", "--carry NUMBER", "[FILE]"}),
+        ("hide", {"--reason TEXT", "[OPTIONS] PLAYER"}),
+    ],
+)
+def test_help_shows_types_in_capitals(command: str, expected: set[str]) -> None:
+    text = CliRunner().invoke(app, [command, "-h"], terminal_width=80).stdout
+    assert {each for each in expected if each not in text} == set()
+
+
+def test_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    def completed(line: str) -> list[str]:
+        environment = {
+            **os.environ,
+            "_RACEBOT_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split()) - 1),
+        }
+        program = "import sys; sys.argv = ['racebot']; from racebot.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout.split()
+
+    assert completed("racebot lea") == ["leaderboard"]
+    assert "--limit" in completed("racebot leaderboard --l")
