@@ -64,9 +64,7 @@ def _command(name: str) -> str:
     examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
     text = "\n\n".join(part for part in paragraphs if not part.startswith("Example: "))
     records = [
-        record
-        for parameter in command.get_params(context)
-        if (record := parameter.get_help_record(context)) and "--help" not in record[0]
+        record for part in command.records(context).values() for record in part if "--help" not in record[0]
     ]
     lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
     if records:
@@ -77,7 +75,7 @@ def _command(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("list[str]", "str").replace("|", r"\|").replace("*", r"\*")
+    return text.replace("|", r"\|").replace("*", r"\*")
 
 
 def settings_page() -> str:

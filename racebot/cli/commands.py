@@ -60,7 +60,7 @@ COMMANDS = {
 """All commands in the order of `racebot --help`."""
 
 
-class _Command(TyperCommand):
+class Command(TyperCommand):
     """A command whose help names types as TEXT, INTEGER, NUMBER, DATE and FILE, in every version of Typer."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -69,7 +69,14 @@ class _Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options with their help."""
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for title, records in self.records(ctx).items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def records(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return arguments and options, each with its type and its help."""
+        found: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
@@ -78,14 +85,11 @@ class _Command(TyperCommand):
             if parameter.param_type_name == "argument":
                 word, sign, kind = name.partition(" <")
                 choices = sign + kind if "|" in kind else ""
-                sections["Arguments"].append((word.strip("[]").upper() + choices, text))
+                found["Arguments"].append((word.strip("[]").upper() + choices, text))
             else:
-                name = _TYPE.sub(lambda found: TYPES[found["type"].lower()], name)
-                sections["Options"].append((name, text))
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+                name = _TYPE.sub(lambda match: TYPES[match["type"].lower()], name)
+                found["Options"].append((name, text))
+        return found
 
 
 TYPES = {
@@ -131,7 +135,7 @@ app = typer.Typer(
 )
 
 
-def load_command(name: str) -> TyperCommand:
+def load_command(name: str) -> Command:
     """Import a command's module and return the command.
 
     Raises:
@@ -139,11 +143,11 @@ def load_command(name: str) -> TyperCommand:
     """
     import_module(f"racebot.cli.{COMMANDS[name].module}")
     for registered in app.registered_commands:
-        registered.cls = _Command
+        registered.cls = Command
     group = get_command(app)
     assert isinstance(group, TyperGroup)  # noqa: S101 - the application has a callback
     command = group.commands[name]
-    assert isinstance(command, TyperCommand)  # noqa: S101
+    assert isinstance(command, Command)  # noqa: S101
     return command
 
 
