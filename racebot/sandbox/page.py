@@ -24,6 +24,7 @@ table { border-collapse: collapse; width: 100%; } td { padding: .15rem .4rem; }
 .log p, .pinned p { margin: .3rem 0; overflow-wrap: anywhere; }
 .system { font-style: italic; opacity: .75; } .bot { background: var(--soft); padding: .2rem .4rem; }
 .buttons { display: flex; flex-wrap: wrap; gap: .3rem; margin-top: .2rem; }
+.buttons a { font-size: .9em; padding: 0 .4rem; border: 1px solid var(--line); text-decoration: none; }
 .note { border-left: 3px solid var(--line); padding-left: .4rem; }
 time { opacity: .6; font-size: .85em; } button { font: inherit; font-size: .9em; }
 form { display: flex; gap: .3rem; } input { flex: 1; min-width: 0; }
