@@ -10,6 +10,7 @@ from pathlib import Path
 from racebot.bot import heartbeat
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.standings.plan import Plans, proposals
 from racebot.standings.queries import Listing, listed_count
@@ -77,6 +78,16 @@ class UnfinishedBackfill:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebuild:
+    """A leaderboard that is rated again beside the live one: `races` of its `total` races are done."""
+
+    leaderboard: str
+    category: str
+    races: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The worker, its database and leaderboards, and the remaining work. `rooms` are races in progress."""
 
@@ -87,6 +98,7 @@ class Status:
     pending: Sequence[WaitingRace]
     outbox: Sequence[WaitingMessage]
     backfills: Sequence[UnfinishedBackfill]
+    rebuilds: Sequence[Rebuild]
 
 
 def status(
@@ -113,6 +125,7 @@ def status(
     older = {proposal.stored.key for proposal in proposals(plans, boards)} if plans else set()
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
+    totals = {(board.category, board.name): ledger.count_between(board, START) for board in boards}
     copies = backups(folder_of(ledger.path), ledger.path.stem)
     return Status(
         worker=WorkerState(
@@ -159,6 +172,12 @@ def status(
             for row in ledger.outbox.open_in(slug)
         ],
         backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.staging.under_way()],
+        rebuilds=[
+            Rebuild(
+                each.leaderboard, each.category, each.races, totals.get((each.category, each.leaderboard), 0)
+            )
+            for each in ledger.rebuilds()
+        ],
     )
 
 

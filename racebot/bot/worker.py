@@ -15,12 +15,14 @@ from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, page, race_page
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
+from racebot.bot.ledger_calls import LedgerCalls
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
+from racebot.errors import RacebotError
 from racebot.ledger import backup, retention
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
@@ -30,6 +32,7 @@ from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.plan import require_sources
+from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,8 @@ SHUTDOWN_WITHIN = 8.0
 TOKEN_EVERY = 300.0
 """Seconds between checks whether the token must be renewed."""
 RETENTION_EVERY = 86_400.0
+SWEEP_EVERY = 60.0
+"""Seconds between checks for old rows that a rebuild has left."""
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
@@ -64,7 +69,9 @@ class Worker:
         self._fatal: BaseException | None = None
         self._health = Health(settings.database, settings.slugs(), clock)
         self._ledger_thread = LedgerThread()
-        self._call = self._ledger_thread.run
+        self._calls = LedgerCalls(self._ledger_thread)
+        self._call = self._calls.run
+        self._applying: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         """Ask the worker to finish its current work and stop."""
@@ -82,6 +89,7 @@ class Worker:
         with locked(settings.database), self._monitor():
             ledger = await self._call(Ledger.open, settings.database)
             settler = Settler(ledger, settings.plans())
+            self._calls.prepare_for(settler)
             jobs = Jobs()
             live = LiveWriter(settler, self._call, self._clock)
             writing = asyncio.create_task(live.run(), name="live rooms")
@@ -95,6 +103,7 @@ class Worker:
                     log.info("stopping")
                     await self._close(categories, jobs)
             finally:
+                self._calls.stop()
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)
                 await self._call(ledger.close)
@@ -146,10 +155,22 @@ class Worker:
             if not await check_until_clear(category.check, self._stop):
                 return
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
-        await self._call(_apply_plans, settler, [goal for each in categories for goal in each.goals])
+        apply = partial(_apply_plans, settler, [goal for each in categories for goal in each.goals])
+        try:
+            await self._ledger_thread.run(apply)
+        except RatingsDeferred:
+            self._applying = asyncio.create_task(self._apply_later(apply), name="settings")
         self._add_ledger_jobs(settler.ledger, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
+
+    async def _apply_later(self, apply: Callable[[], None]) -> None:
+        """Bring the ledger in line with the settings while the bot already watches rooms."""
+        try:
+            await self._call(apply)
+        except RacebotError as error:
+            self._fatal = self._fatal or error
+            self._stop.set()
 
     def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs, *, read_all: bool) -> None:
         settings = self._settings
@@ -167,6 +188,7 @@ class Worker:
     def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
         settings = self._settings
         jobs.every(RETENTION_EVERY, self._guarded(partial(self._clear_away, ledger)), "retention")
+        jobs.every(SWEEP_EVERY, self._guarded(self._calls.sweep), "leftovers of rebuilds")
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)
@@ -221,6 +243,9 @@ class Worker:
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         jobs.stop()
+        self._calls.stop()
+        if self._applying is not None:
+            self._applying.cancel()
         try:
             async with asyncio.timeout(SHUTDOWN_WITHIN):
                 await asyncio.gather(*(category.close() for category in categories))

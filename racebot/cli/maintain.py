@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,8 @@ from racebot.cli.common import Database, apply_plans, chosen_boards, console, lo
 from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE
 from racebot.ledger.store import Ledger
-from racebot.standings import queries, verify as verification
+from racebot.standings import prepare, queries, verify as verification
+from racebot.standings.prepare import Preparation
 from racebot.standings.replay import sources_first
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
@@ -61,10 +63,12 @@ def rebuild(
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         settler = Settler(ledger, settings.plans())
-        apply_plans(settler)
+        prepare.run(Preparation(settler), partial(apply_plans, settler))
         for board in sources_first(chosen_boards(ledger, name)):
             with _progress(board.name, ledger.rated_count(board)) as advance:
-                races = settler.replay.rebuild(board, advance)
+                races = prepare.run(
+                    Preparation(settler, progress=advance), partial(settler.replay.rebuild, board, advance)
+                )
             tell(f"{board.name}: {races} races rated again")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, print_json, tell
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings import orders
+from racebot.standings import orders, prepare
+from racebot.standings.prepare import Preparation
 from racebot.standings.settle import Settler
 from racebot.text.safe import printable
 
@@ -77,7 +79,8 @@ def exclude(
     """
     with _settler(database) as settler:
         stored = settler.ledger.find_race(race)
-        rated = orders.exclude(settler, stored, reason, utc_now())
+        give = partial(orders.exclude, settler, stored, reason, utc_now())
+        rated = prepare.run(Preparation(settler), give)
         tell(f"{stored.result.name} is excluded")
         _tell_rated(settler.ledger, rated)
 
@@ -90,7 +93,8 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
     """
     with _settler(database) as settler:
         stored = settler.ledger.find_race(race)
-        rated = orders.include(settler, stored, reason, utc_now())
+        give = partial(orders.include, settler, stored, reason, utc_now())
+        rated = prepare.run(Preparation(settler), give)
         tell(f"{stored.result.name} counts again")
         _tell_rated(settler.ledger, rated)
 
@@ -109,7 +113,8 @@ def merge(
     with _settler(database) as settler:
         players = settler.ledger.players
         given_up, kept = players.find_exactly(old), players.find_exactly(new)
-        rated = orders.merge(settler, given_up, kept, reason, utc_now())
+        give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
+        rated = prepare.run(Preparation(settler), give)
         tell(f"the races of {given_up.shown} ({given_up.id}) are now those of {kept.shown} ({kept.id})")
         _tell_rated(settler.ledger, rated)
 

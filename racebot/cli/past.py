@@ -21,8 +21,9 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
-from racebot.standings import backfill as past, queries
+from racebot.standings import backfill as past, prepare, queries
 from racebot.standings.plan import require_sources, unknown_sources
+from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
 
 
@@ -62,7 +63,7 @@ def rate_past_races(
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     settler = Settler(ledger, settings.plans())
     if not unknown_sources(settler.plans, ledger.leaderboards()):
-        settler.apply_plans()
+        prepare.run(Preparation(settler), settler.apply_plans)
     for slug in slugs:
         # A later category may bring the leaderboard that another one carries over from.
         check = apply_plans if slug == slugs[-1] else None
@@ -133,10 +134,15 @@ def import_file(
     results = past.read_races(file, category=category or "".join(settings.slugs()), goal=goal)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
-        with ledger.transaction():
-            settler.apply_plans()
-            report = settler.merge(results, "import")
-            require_sources(settler.plans, ledger.leaderboards())
+
+        def rate() -> MergeReport:
+            with ledger.transaction():
+                settler.apply_plans()
+                report = settler.merge(results, "import")
+                require_sources(settler.plans, ledger.leaderboards())
+            return report
+
+        report = prepare.run(Preparation(settler), rate)
         _tell_merge(report)
         for board in report.leaderboards:
             show_best(ledger, board, settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,9 @@ from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
+from racebot.standings import prepare
 from racebot.standings.plan import Proposal, proposals
+from racebot.standings.prepare import Preparation
 from racebot.standings.refit import preview
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
@@ -54,8 +57,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
             tables.print_proposal(console, proposal, preview(settler, proposal))
             if _agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
                 _back_up(settings, ledger)
-                with ledger.transaction():
-                    races = settler.rebuild(ledger.save_leaderboard(proposal.proposed))
+                races = prepare.run(Preparation(settler), partial(_rebuild, settler, proposal))
                 tell(f"{proposal.stored.name}: {races} races rated again")
 
 
@@ -121,8 +123,14 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
 
     _back_up(settings, ledger)
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
-    Settler(ledger, load(database=settings.database).plans()).apply_plans()
+    fitted = Settler(ledger, load(database=settings.database).plans())
+    prepare.run(Preparation(fitted), fitted.apply_plans)
     tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
+
+
+def _rebuild(settler: Settler, proposal: Proposal) -> int:
+    with settler.ledger.transaction():
+        return settler.rebuild(settler.ledger.save_leaderboard(proposal.proposed))
 
 
 def in_words(name: str, found: Fit) -> str:

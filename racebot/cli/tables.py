@@ -141,6 +141,10 @@ def print_status(console: Console, report: Status) -> None:
             for each in report.outbox
         ],
         "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
+        "Rebuilds": [
+            f"{printable(each.leaderboard)}: {each.races} of {each.total} races rated"
+            for each in report.rebuilds
+        ],
     }
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")

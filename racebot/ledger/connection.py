@@ -7,14 +7,30 @@ Every statement of the ledger goes through `Connection`, so that SQLite's errors
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from sqlite_utils.db import Database
 
 from racebot.ledger.database import translated
+
+SLICE = 1000
+"""Number of rows written between two questions whether to go on: a few milliseconds."""
+
+Interrupted = Callable[[], bool]
+"""Returns whether a long write should be undone, because other work is waiting for the ledger."""
+
+
+def never() -> bool:
+    """Let a write finish."""
+    return False
+
+
+class WriteInterrupted(Exception):  # noqa: N818 - not an error: the caller tries again
+    """A long write was undone to let other work go first. Nothing was written."""
 
 
 class Connection:
@@ -30,6 +46,8 @@ class Connection:
         self.path = path
         self.ratings_written = 0
         """Number of times that this connection has written ratings."""
+        self.races_written: set[str] = set()
+        """Names of the races stored, replaced or deleted in the open transaction."""
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """Run a query and return all of its rows."""
@@ -54,10 +72,18 @@ class Connection:
         with translated(self.path):
             return int(self.db.execute(sql, values).rowcount)
 
-    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run one statement for each tuple of values, in one transaction."""
+    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]], interrupted: Interrupted = never) -> None:
+        """Run one statement for each tuple of values, in one transaction.
+
+        Raises:
+            WriteInterrupted: `interrupted`, asked every `SLICE` rows, returned True.
+        """
+        remaining = iter(rows)
         with self.transaction():
-            self.db.conn.executemany(sql, rows)
+            while batch := list(islice(remaining, SLICE)):
+                if interrupted():
+                    raise WriteInterrupted
+                self.db.conn.executemany(sql, batch)
 
     @contextmanager
     def transaction(self, *, lasting: bool = True) -> Generator[None]:
@@ -78,6 +104,7 @@ class Connection:
                 self.db.conn.execute("PRAGMA synchronous = NORMAL")
             try:
                 self.db.conn.execute("BEGIN IMMEDIATE")
+                self.races_written.clear()
                 yield
                 self.db.conn.execute("COMMIT")
             except BaseException:

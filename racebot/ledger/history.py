@@ -319,7 +319,9 @@ class PageQueries:
     def players(self) -> list[NamedPlayer]:
         """Return all players with a rating, by id."""
         rows = self._all(
-            "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings) ORDER BY id"
+            "SELECT id, name FROM shown_players WHERE id IN ("
+            "  SELECT player FROM standings JOIN leaderboards ON leaderboards.id = leaderboard"
+            "  WHERE shadow_of IS NULL) ORDER BY id"
         )
         return [NamedPlayer(*row) for row in rows]
 

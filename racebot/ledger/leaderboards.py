@@ -22,11 +22,14 @@ class Leaderboards(Connection):
 
     def leaderboards(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
-        return list(map(leaderboard_of, self.rows("SELECT * FROM leaderboards ORDER BY category, name")))
+        rows = self.rows("SELECT * FROM leaderboards WHERE shadow_of IS NULL ORDER BY category, name")
+        return list(map(leaderboard_of, rows))
 
     def leaderboard(self, category: str, name: str) -> Leaderboard | None:
         """Return the leaderboard with a name, or None."""
-        row = self.row("SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name)
+        row = self.row(
+            "SELECT * FROM leaderboards WHERE category = ? AND name = ? AND shadow_of IS NULL", category, name
+        )
         return None if row is None else leaderboard_of(row)
 
     def save_leaderboard(self, board: Leaderboard) -> Leaderboard:

@@ -149,6 +149,7 @@ class Orders:
                 raise damaged_race(name, "cannot be read") from None
             amended = self.amended(result)
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
+            self._connection.races_written.add(name)
             self._connection.write(
                 "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?",
                 amended.to_json(),
@@ -185,7 +186,13 @@ class Orders:
         return {row[0] for row in rows}
 
     def remove_player(self, player: str) -> None:
-        """Delete a player. No other row may refer to this player."""
+        """Delete a player. No race or live leaderboard may refer to this player."""
+        for table in ("changes", "standings", "carried"):
+            self._connection.write(
+                f"DELETE FROM {table} WHERE player = ? AND leaderboard IN"  # noqa: S608 - ours
+                " (SELECT id FROM leaderboards WHERE shadow_of NOT NULL)",
+                player,
+            )
         Profiles(self._connection).remove(player)
         self._connection.write("DELETE FROM players WHERE id = ?", player)
 

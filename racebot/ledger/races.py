@@ -8,7 +8,17 @@ from datetime import datetime
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.players import Players
-from racebot.ledger.rows import START, Leaderboard, Position, StoredRace, as_text, moment_of, race_of, text_of
+from racebot.ledger.rows import (
+    START,
+    Leaderboard,
+    Position,
+    StoredRace,
+    as_int,
+    as_text,
+    moment_of,
+    race_of,
+    text_of,
+)
 from racebot.races.result import RaceResult
 
 
@@ -42,20 +52,44 @@ class Races(Connection):
         row = self.row("SELECT counted_at FROM races WHERE name = ?", name)
         return None if row is None else Position(moment_of(row["counted_at"]), name)
 
-    def races_of(self, board: Leaderboard, after: Position = START) -> Iterator[StoredRace]:
-        """Yield the races of a leaderboard's goals after a position, in the order in which they count."""
+    def races_of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
+        """Yield the races of a leaderboard's goals after a position, in the order in which they count.
+
+        At most `limit` races; -1 means no limit.
+        """
         marks = ", ".join("?" for _ in board.goals)
         moment = "" if after == START else text_of(after.counted_at)
         rows = self.stream(
             f"SELECT * FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608 - only marks
-            " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name",
+            " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name LIMIT ?",
             board.category,
             *board.goals,
             moment,
             moment,
             after.race,
+            limit,
         )
         return map(race_of, rows)
+
+    def count_between(
+        self, board: Leaderboard, after: Position, until: Position | None = None, limit: int = -1
+    ) -> int:
+        """Count the races of a leaderboard's goals after one position and up to another, at most `limit`."""
+        marks = ", ".join("?" for _ in board.goals)
+        first = "" if after == START else text_of(after.counted_at)
+        last = ("9999", "") if until is None else (text_of(until.counted_at), until.race)
+        rows = self.rows(
+            f"SELECT count(*) FROM (SELECT 1 FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
+            " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?) LIMIT ?)",
+            board.category,
+            *board.goals,
+            first,
+            first,
+            after.race,
+            *last,
+            limit,
+        )
+        return as_int(rows[0][0])
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
@@ -106,6 +140,7 @@ class Races(Connection):
     def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
         """Store a recorded race. If it is already stored, replace its result and keep its position."""
         with self.transaction():
+            self.races_written.add(result.name)
             self.write(
                 "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
@@ -124,5 +159,11 @@ class Races(Connection):
 
     def remove_race(self, name: str) -> None:
         """Delete a race. In the same transaction, the caller must rerate the leaderboards that hold it."""
+        self.races_written.add(name)
         self.write("PRAGMA defer_foreign_keys = ON")
+        self.write(
+            "DELETE FROM rated WHERE race = ? AND leaderboard IN"
+            " (SELECT id FROM leaderboards WHERE shadow_of NOT NULL)",
+            name,
+        )
         self.write("DELETE FROM races WHERE name = ?", name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -13,25 +12,24 @@ from typing import Any, NamedTuple
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import (
-    REBUILD,
     START,
     Leaderboard,
     Position,
     RatedRow,
-    Standing,
     StoredRace,
     as_int,
     as_text,
     change_of,
     moment_of,
     race_of,
-    readable,
-    standing_of,
     state_text,
     states_of,
     text_of,
 )
 from racebot.races.change import Change, State
+
+_LAST = 2**63 - 1
+"""No sequence number is larger."""
 
 
 class StoredRow(NamedTuple):
@@ -71,22 +69,35 @@ class Ratings(Connection):
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
         """Return the number in a leaderboard's sequence for a race at a position.
 
-        The time it takes grows with the number of races after the position.
-
         Returns:
             One more than the number of the last rated race before the position, and that race's own
             position, `START` if there is none.
         """
-        rows = self.stream(
+        row = None if position == START else self._rated_until(board, _LAST)
+        if row is None:
+            return 1, START
+        if row[1] < position:  # a new race comes last
+            return row[0] + 1, row[1]
+        first, last, earlier = 0, row[0] - 1, START
+        while first < last:
+            row = self._rated_until(board, (first + last + 1) // 2)
+            if row is not None and row[0] > first and row[1] < position:
+                first, earlier = row
+            else:
+                last = (first + last + 1) // 2 - 1
+        return first + 1, earlier
+
+    def _rated_until(self, board: Leaderboard, sequence: int) -> tuple[int, Position] | None:
+        """Return the number and position of a leaderboard's last rated race up to a sequence number."""
+        row = self.row(
             "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
-            " WHERE leaderboard = ? ORDER BY sequence DESC",
+            " WHERE leaderboard = ? AND sequence <= ? ORDER BY sequence DESC LIMIT 1",
             board.key,
+            sequence,
         )
-        for row in rows if position != START else ():
-            earlier = Position(moment_of(row["counted_at"]), as_text(row["race"]))
-            if earlier < position:
-                return as_int(row["sequence"]) + 1, earlier
-        return 1, START
+        if row is None:
+            return None
+        return as_int(row["sequence"]), Position(moment_of(row["counted_at"]), as_text(row["race"]))
 
     def last_counted(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard's sequence counted, None if there is none."""
@@ -100,6 +111,15 @@ class Ratings(Connection):
     def rated_count(self, board: Leaderboard) -> int:
         """Return the number of races that count on a leaderboard."""
         return as_int(self.rows("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key)[0][0])
+
+    def races_after(self, board: Leaderboard, sequence: int) -> list[str]:
+        """Return the names of a leaderboard's rated races after a sequence number, in order."""
+        rows = self.rows(
+            "SELECT race FROM rated WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
+            board.key,
+            sequence,
+        )
+        return [as_text(row["race"]) for row in rows]
 
     def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
@@ -150,8 +170,22 @@ class Ratings(Connection):
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         self.ratings_written += 1
-        for table in ("changes", "rated", "rated_on"):
-            self.write(f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?", board.key, sequence)  # noqa: S608
+        with self.transaction():
+            deleted = [
+                self.write(
+                    f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?",  # noqa: S608 - ours
+                    board.key,
+                    sequence,
+                )
+                for table in ("changes", "rated", "rated_on")
+            ]
+            if any(deleted):
+                self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+
+    def revision_of(self, board: Leaderboard) -> int:
+        """Return a number that changes when rated races of a leaderboard are changed or deleted."""
+        row = self.row("SELECT revision FROM leaderboards WHERE id = ?", board.key)
+        return -1 if row is None else as_int(row["revision"])
 
     def platforms(self, board: Leaderboard) -> list[str]:
         """Return the platforms that rated a leaderboard's races, in order.
@@ -235,146 +269,3 @@ class Ratings(Connection):
             )
         states = states_of([row["state"] for row in rows])
         return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}
-
-    # Standings
-
-    def standings(self, board: Leaderboard) -> list[Standing]:
-        """Return all standings with names, best first, then by name."""
-        rows = self.rows(
-            "SELECT standings.*, players.name AS name,"
-            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
-            " JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
-            board.key,
-        )
-        states = states_of([row["state"] for row in rows])
-        return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
-
-    def standing(self, board: Leaderboard, player: str) -> Standing | None:
-        """Return a player's standing, or None."""
-        row = self.row(
-            "SELECT standings.*, players.name AS name,"
-            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
-            " JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? AND player = ?",
-            board.key,
-            player,
-        )
-        return None if row is None else standing_of(row)
-
-    def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
-        """Return the best players with at least `finishes` finishes and a race since `since`, best first."""
-        rows = self.rows(
-            "SELECT standings.*, players.name AS name, 0 AS hidden"
-            " FROM standings INDEXED BY standings_by_rating"
-            " CROSS JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-            " AND player NOT IN (SELECT player FROM hidden_players)"
-            " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
-            board.key,
-            finishes,
-            text_of(since) if since else "",
-            limit,
-        )
-        return list(map(standing_of, rows))
-
-    def listed(
-        self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("inf")
-    ) -> tuple[int, int]:
-        """Count players with at least `finishes` finishes and a race since `since`.
-
-        Returns:
-            The number of them rated above `rating`, and the number of all.
-        """
-        row = self.rows(
-            "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
-            " FROM standings INDEXED BY standings_by_rating"
-            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-            " AND player NOT IN (SELECT player FROM hidden_players)",
-            above,
-            board.key,
-            finishes,
-            text_of(since) if since else "",
-        )[0]
-        return as_int(row["above"]), as_int(row["listed"])
-
-    def latest_race(self, board: Leaderboard) -> datetime | None:
-        """Return when the last race of a leaderboard ended, None if there is none."""
-        at = self.rows("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)[0][0]
-        return moment_of(at) if at else None
-
-    def standings_before(self, board: Leaderboard, sequence: int) -> list[Standing]:
-        """Return the standings before a sequence number, for the players who have raced since.
-
-        `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
-        on the leaderboard comes later have zero races.
-        """
-        rows = self.rows(
-            "SELECT player, state_before, points_before, races_before, min(sequence),"
-            " standings.finishes - sum(place IS NOT NULL) AS finishes,"
-            " standings.wins - sum(place IS 1) AS wins,"
-            " last_race_at FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            " WHERE leaderboard = ? AND sequence >= ? GROUP BY player",
-            board.key,
-            sequence,
-        )
-        states = states_of([row["state_before"] for row in rows])
-        return [_standing_before(row, state) for row, state in zip(rows, states, strict=True)]
-
-    def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
-        """Return when a player's last race before a sequence number ended."""
-        row = self.rows(
-            "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
-            " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? AND player = ? AND sequence < ?",
-            board.key,
-            player,
-            sequence,
-        )[0]
-        return moment_of(row[0])
-
-    def replace_standings(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
-        """Replace players' standings. A player without races loses the standing."""
-        self.ratings_written += 1
-        with self.transaction():
-            self.write_many(
-                "DELETE FROM standings WHERE leaderboard = ? AND player = ?",
-                [(board.key, s.player) for s in standings if not s.races],
-            )
-            self.write_many(
-                "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        board.key,
-                        s.player,
-                        state_text(s.state),
-                        s.rating,
-                        s.points,
-                        s.races,
-                        s.finishes,
-                        s.wins,
-                        text_of(s.last_race_at),
-                    )
-                    for s in standings
-                    if s.races
-                ],
-            )
-
-    def remove_standings(self, board: Leaderboard) -> None:
-        """Delete all standings of a leaderboard."""
-        self.ratings_written += 1
-        self.write("DELETE FROM standings WHERE leaderboard = ?", board.key)
-
-
-@readable("standing", REBUILD)
-def _standing_before(row: sqlite3.Row, state: State) -> Standing:
-    return Standing(
-        player=as_text(row["player"]),
-        state=state,
-        rating=0.0,
-        points=as_int(row["points_before"]),
-        races=as_int(row["races_before"]),
-        finishes=as_int(row["finishes"]),
-        wins=as_int(row["wins"]),
-        last_race_at=moment_of(row["last_race_at"]),
-    )

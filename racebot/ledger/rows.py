@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import wraps
 from math import isfinite
@@ -37,7 +37,10 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A leaderboard and how it is rated. `id` is None until it is stored."""
+    """A leaderboard and how it is rated.
+
+    `id` is None until the leaderboard is stored, and a rebuild changes it; `number` stays the same.
+    """
 
     category: str
     name: str
@@ -47,6 +50,7 @@ class Leaderboard:
     teams: str
     carry: Carry | None = None
     id: int | None = None
+    number: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> int:
@@ -208,6 +212,7 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
         teams=as_text(row["teams"]),
         carry=_carry_of(json.loads(as_text(row["carry"]))),
         id=as_int(row["id"]),
+        number=as_int(row["id"] if row["number"] is None else row["number"]),
     )
 
 

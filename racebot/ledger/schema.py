@@ -288,6 +288,20 @@ def m009_profiles(db: Database) -> None:
     )
 
 
+def m010_rebuilds(db: Database) -> None:
+    """Leaderboards rebuilt beside the live one, and a number that changes when past races are rated again.
+
+    `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names the
+    live one; an empty text marks one that is no longer needed. `number` stays the same after a rebuild.
+    """
+    _run(
+        db,
+        "ALTER TABLE leaderboards ADD COLUMN shadow_of TEXT",
+        "ALTER TABLE leaderboards ADD COLUMN revision INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE leaderboards ADD COLUMN number INTEGER",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -298,6 +312,7 @@ _STEPS = (
     m007_replays,
     m008_full_reads,
     m009_profiles,
+    m010_rebuilds,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

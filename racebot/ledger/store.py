@@ -19,10 +19,12 @@ from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.races import Races
-from racebot.ledger.ratings import Ratings
+from racebot.ledger.rewriting import Rewriting
+from racebot.ledger.shadows import Shadows
+from racebot.ledger.standings import Standings
 
 
-class Ledger(Leaderboards, Races, Ratings):
+class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
     """Reads and writes the database. Use `Ledger.open`; close it, or use it as a context manager."""
 
     def __init__(self, db: Database, path: Path) -> None:
@@ -45,6 +47,17 @@ class Ledger(Leaderboards, Races, Ratings):
                 written by a newer version.
         """
         return cls(connect(path, create=create), path)
+
+    @classmethod
+    def open_for_shadows(cls, path: Path) -> Ledger:
+        """Open the ledger at `path` to rate shadow leaderboards, whose races may not be stored yet.
+
+        Raises:
+            LedgerError: as for `open`.
+        """
+        ledger = cls.open(path, create=False)
+        ledger.write("PRAGMA foreign_keys = OFF")
+        return ledger
 
     @classmethod
     def open_to_read(cls, path: Path) -> Ledger:

@@ -16,6 +16,8 @@ from racebot.races.archive import is_archive, read_archive
 from racebot.races.csv_file import read_csv
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
+from racebot.standings import prepare
+from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.parse import read_json
 
@@ -85,13 +87,17 @@ async def backfill(
         oldest = min((result.ended_at for result in results), default=None)
         if selection.since and oldest and oldest < selection.since:
             break
-    with ledger.transaction():
-        wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
-        report = settler.merge(wanted, "backfill")
-        ledger.staging.clear(category)
-        if before_commit is not None:
-            before_commit(settler)
-    return report
+
+    def rate() -> MergeReport:
+        with ledger.transaction():
+            wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
+            report = settler.merge(wanted, "backfill")
+            ledger.staging.clear(category)
+            if before_commit is not None:
+                before_commit(settler)
+        return report
+
+    return prepare.run(Preparation(settler), rate)
 
 
 def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 
@@ -79,9 +80,16 @@ class Rater:
             return self._carried.get(player, self._initial), False
         return standing.state, True
 
-    def standings(self) -> list[Standing]:
-        """Return all current standings, sorted by player."""
-        return [self._standings[player] for player in sorted(self._standings)]
+    def standings(self, players: Iterable[str] | None = None) -> list[Standing]:
+        """Return current standings sorted by player: all of them, or those of the given players."""
+        chosen = self._standings if players is None else self._standings.keys() & set(players)
+        return [self._standings[player] for player in sorted(chosen)]
+
+    def copy(self) -> Rater:
+        """Return a copy that can go on independently."""
+        other = copy(self)
+        other._standings = dict(self._standings)
+        return other
 
     def _rate(self, result: RaceResult) -> tuple[list[Change], str | None]:
         """Return the changes of a race by player, or the reason for having none."""

@@ -9,14 +9,15 @@ source's races that count before its own first race.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import islice
+from datetime import datetime
+from typing import Protocol
 
 import numpy as np
 
 from racebot.errors import ModelError
+from racebot.ledger.connection import Interrupted, never
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace, damaged_race
 from racebot.ledger.store import Ledger
 from racebot.races.change import State
@@ -24,15 +25,24 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
+from racebot.standings.rerating import Prepared, Progress, RatingsDeferred, Rerating, Rerun
 
 log = logging.getLogger(__name__)
 
-BATCH = 500
-"""Number of races written at a time, which limits memory."""
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-Progress = Callable[[int], None]
-"""Called after each batch with the number of races rated so far."""
+class Preparer(Protocol):
+    """Holds prepared ratings (`racebot.standings.prepare`).
+
+    Attributes:
+        at_once: most races to rate again inside a transaction. More must be prepared.
+        prepares_new: whether to prepare leaderboards that have no rated race yet.
+    """
+
+    at_once: int
+    prepares_new: bool
+
+    def find(self, ledger: Ledger, rerating: Rerating) -> Prepared | None:
+        """Return the prepared ratings for exactly this re-rating, None if there are none."""
 
 
 class Replay:
@@ -44,34 +54,48 @@ class Replay:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self.preparer: Preparer | None = None
+        """Prepares long re-ratings. Without it, they run inside their transaction."""
+        self.interrupted: Interrupted = never
+        """Asked during long writes: whether to undo them, because other work is waiting."""
 
     def update(
-        self, since: Mapping[int, Position], *, wanted: str | None = None, progress: Progress | None = None
+        self,
+        since: Mapping[int, Position],
+        *,
+        wanted: str | None = None,
+        progress: Progress | None = None,
+        at_once: bool = False,
     ) -> dict[int, RatedRow]:
         """Rate leaderboards again from given positions on, sources before their dependants.
 
-        A leaderboard is rebuilt if the states that its players carry over have changed.
+        A leaderboard is rebuilt if the states that its players carry over have changed. Long re-ratings may
+        give a leaderboard another id.
 
         Args:
             since: the position of the first new, changed or removed race, by the key of the leaderboard.
             wanted: the name of a race whose rows to return.
             progress: called while races are rated.
+            at_once: rate inside this transaction, however long it takes.
 
         Returns:
-            The rows of the `wanted` race by the key of their leaderboard.
+            The rows of the `wanted` race by the key that their leaderboard had before.
 
         Raises:
             DamagedRaceError: a stored result that must be rated is damaged.
             ModelError: a leaderboard carries over from one of another model, or its model cannot carry over.
+            RatingsDeferred: there is a preparer, and it must first prepare ratings.
+            WriteInterrupted: `interrupted` returned True.
         """
-        starts = dict(since)
         rows = {}
         with self._ledger.transaction():
-            for board in sources_first(self._ledger.leaderboards()):
+            boards = self._ledger.leaderboards()
+            starts = {_name(board): since[board.key] for board in boards if board.key in since}
+            for board in sources_first(boards):
                 start = self._start(board, starts)
                 if start is not None:
-                    starts[board.key] = start
-                    row = self._rate_from(board, start, wanted, progress)
+                    starts[_name(board)] = start
+                    row = self._rate_from(board, start, wanted, progress, at_once)
                     if row is not None:
                         rows[board.key] = row
         return rows
@@ -85,8 +109,10 @@ class Replay:
         Raises:
             DamagedRaceError, ModelError: as for `update`.
         """
-        self.update({board.key: START}, progress=progress)
-        return self._ledger.rated_count(board)
+        with self._ledger.transaction():
+            self.update({board.key: START}, progress=progress)
+            rebuilt = self._ledger.leaderboard(board.category, board.name)
+            return 0 if rebuilt is None else self._ledger.rated_count(rebuilt)
 
     def rater(self, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
         """Return a rater with these players' current standings, for a race that would count at `moment`."""
@@ -100,9 +126,8 @@ class Replay:
     def standings(self, board: Leaderboard) -> list[Standing]:
         """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
         rater = Rater(board, self.brought_now(board), excluded=self._ledger.orders.excluded())
-        for batch in _batches(self._ledger.races_of(board)):
-            for stored in batch:
-                rater.add(stored.result)
+        for stored in _intact(self._ledger.races_of(board)):
+            rater.add(stored.result)
         return rater.standings()
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
@@ -137,14 +162,13 @@ class Replay:
         first = None if board.carry is None else self._ledger.first_position(board)
         return {} if first is None else self.brought(board, first.counted_at)
 
-    def _start(self, board: Leaderboard, starts: Mapping[int, Position]) -> Position | None:
+    def _start(self, board: Leaderboard, starts: Mapping[tuple[str, str], Position]) -> Position | None:
         """Return where to start rating a leaderboard, None if nothing that it depends on has changed."""
-        start = starts.get(board.key)
+        start = starts.get(_name(board))
         if board.carry is None:
             return start
         first = self._ledger.first_position(board)
-        source = self._ledger.leaderboard(board.category, board.carry.source)
-        changed = None if source is None else starts.get(source.key)
+        changed = starts.get((board.category, board.carry.source))
         source_changed = changed is not None and first is not None and changed < first
         begins = start is not None and (first is None or start <= first)
         if not (source_changed or begins):
@@ -162,86 +186,107 @@ class Replay:
         return START
 
     def _rate_from(
-        self, board: Leaderboard, start: Position, wanted: str | None, progress: Progress | None
+        self,
+        board: Leaderboard,
+        start: Position,
+        wanted: str | None,
+        progress: Progress | None,
+        at_once: bool,
     ) -> RatedRow | None:
         """Rate a leaderboard's races from a position on. Return the row of the `wanted` race, if any."""
         ledger = self._ledger
         sequence, after = ledger.sequence_at(board, start)
-        earlier = ledger.standings_before(board, sequence) if sequence > 1 else []
-        rater = Rater(
-            board, self.carried(board), next_sequence=sequence, excluded=self._ledger.orders.excluded()
+        carried, excluded = self.carried(board), ledger.orders.excluded()
+        preparer = None if at_once else self.preparer
+        is_new = preparer is not None and ledger.last_counted(board) is None
+        if (
+            preparer is None
+            or ledger.count_between(board, after) <= preparer.at_once
+            or (is_new and not preparer.prepares_new)
+        ):
+            return self._rate_now(
+                Rerun(ledger, Rerating(board, sequence, after, carried, excluded)), wanted, progress
+            )
+        rerating = Rerating(
+            replace(board, id=None) if is_new else board,  # only this transaction may have stored a new one
+            sequence,
+            after,
+            carried,
+            excluded,
+            ledger.revision_of(board),
+            edits={name: ledger.race(name) for name in ledger.races_written},
         )
-        rater.load(_as_before(rater, earlier))
-        known = {standing.player for standing in earlier}
-        ledger.truncate(board, sequence)
-        found, rated = None, 0
-        for batch in _batches(ledger.races_of(board, after)):
-            if sequence > 1:
-                players = {e.user_id for stored in batch for e in stored.result.entrants if e.user_id} - known
-                rater.load(self._standings(board, sorted(players)))
-                known |= players
-            rows = [rater.add(stored.result) for stored in batch]
-            ledger.append(board, rows, this_platform())
+        prepared = preparer.find(ledger, rerating)
+        if prepared is None:
+            raise RatingsDeferred(rerating)
+        return self._apply(prepared, board, wanted)
+
+    def _rate_now(self, rerun: Rerun, wanted: str | None, progress: Progress | None) -> RatedRow | None:
+        """Rate and write a leaderboard's remaining races. Return the row of the `wanted` race, if any."""
+        ledger, board = self._ledger, rerun.board
+        found = None
+        while rows := rerun.rate(ledger):
+            ledger.apply(board, ledger.difference(board, rows), this_platform())
             found = next((row for row in rows if row.race == wanted), found)
-            rated += len(rows)
             if progress is not None:
-                progress(rated)
-        if sequence == 1:
+                progress(rerun.races)
+        ledger.truncate(board, rerun.next_sequence)
+        if rerun.sequence == 1:
             ledger.remove_standings(board)
-        ledger.replace_standings(board, self._moved(board, sequence, earlier, rater.standings()))
+        ledger.replace_standings(board, rerun.standings(ledger))
         return found
 
-    def _moved(
-        self, board: Leaderboard, sequence: int, earlier: Sequence[Standing], standings: Sequence[Standing]
-    ) -> list[Standing]:
-        """Return the standings to store after rating again from a sequence number on."""
-        last_race = {standing.player: standing.last_race_at for standing in earlier if standing.races}
-        moved = []
-        for standing in standings:
-            if standing.last_race_at < last_race.get(standing.player, _LONG_AGO):
-                # A race that was removed may have been the player's last.
-                before = self._ledger.last_race_before(board, standing.player, sequence)
-                standing = replace(standing, last_race_at=max(before, standing.last_race_at))  # noqa: PLW2901
-            moved.append(standing)
-        present = {standing.player for standing in standings}
-        return moved + [standing for standing in earlier if standing.player not in present]
+    def _apply(self, prepared: Prepared, board: Leaderboard, wanted: str | None) -> RatedRow | None:
+        """Write prepared ratings, and rate the races that were settled meanwhile."""
+        ledger, rerun = self._ledger, prepared.rerun.copy()
+        players, target = set(prepared.players), prepared.shadow or board
+        since: list[RatedRow] = []
+        while rows := rerun.rate(ledger):  # reads live rows, so before anything is written
+            since += rows
+        if prepared.difference is not None:
+            ledger.apply(board, prepared.difference, this_platform(), self.interrupted)
+        if since:
+            difference = ledger.difference(target, since)
+            players |= {change.player for row in since for change in row.changes}
+            ledger.apply(target, difference, this_platform(), self.interrupted)
+        if prepared.shadow is None:
+            ledger.truncate(board, rerun.next_sequence)
+        moved = rerun.standings(ledger, players)
+        kept = [] if prepared.shadow else [standing for standing in moved if rerun.kept_last_race(standing)]
+        ledger.move_standings(target, kept, self.interrupted)
+        others = moved if prepared.shadow else [each for each in moved if not rerun.kept_last_race(each)]
+        ledger.replace_standings(target, others, self.interrupted)
+        if prepared.shadow is not None:
+            target = ledger.take_over(board, prepared.shadow)
+        return None if wanted is None else ledger.rated_race(target, wanted)
 
     def _standings(self, board: Leaderboard, players: Iterable[str]) -> list[Standing]:
         return [s for player in players if (s := self._ledger.standing(board, player)) is not None]
 
 
+def _name(board: Leaderboard) -> tuple[str, str]:
+    return board.category, board.name
+
+
 def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
     """Sort leaderboards so that each comes after the one that it carries over from."""
-    named = {(board.category, board.name): board for board in boards}
+    named = {_name(board): board for board in boards}
     ordered: dict[tuple[str, str], Leaderboard] = {}
 
     def add(board: Leaderboard, above: frozenset[str]) -> None:
         source = None if board.carry is None else named.get((board.category, board.carry.source))
         if source is not None and source.name not in above:
             add(source, above | {source.name})
-        ordered.setdefault((board.category, board.name), board)
+        ordered.setdefault(_name(board), board)
 
     for board in named.values():
         add(board, frozenset({board.name}))
     return list(ordered.values())
 
 
-def _as_before(rater: Rater, earlier: Sequence[Standing]) -> list[Standing]:
-    """Return earlier standings with ratings, for players without a race since."""
-    raced = [standing for standing in earlier if standing.races]
-    if not raced:
-        return []
-    ratings = rater.model.rating(np.array([standing.state for standing in raced])).tolist()
-    return [
-        replace(standing, rating=rating, last_race_at=_LONG_AGO)
-        for standing, rating in zip(raced, ratings, strict=True)
-    ]
-
-
-def _batches(races: Iterator[StoredRace]) -> Iterator[list[StoredRace]]:
-    """Yield races in batches, checking each against its fingerprint."""
-    while batch := list(islice(races, BATCH)):
-        for stored in batch:
-            if not stored.intact:
-                raise damaged_race(stored.result.name)
-        yield batch
+def _intact(races: Iterable[StoredRace]) -> Iterator[StoredRace]:
+    """Yield races, checking each against its fingerprint."""
+    for stored in races:
+        if not stored.intact:
+            raise damaged_race(stored.result.name)
+        yield stored

@@ -141,17 +141,22 @@ class Settler:
                 if is_known:
                     self.ledger.pending.remove(result.name)  # a backfill may have settled it
                     return None
-                log.warning("%s: the recorded result changed; rating again from this race on", result.name)
-            boards = self._boards(result)
+            boards, is_changed = self._boards(result), position is not None
             if position is None:
                 position = Position(self._next_moment(boards, result), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             self.ledger.save_race(result, counted_at=position.counted_at, source="live")
             rows = self.replay.update(dict.fromkeys(touched, position), wanted=result.name)
-            rated = [Rated(b, result, rows[b.key].changes, rows[b.key].note) for b in boards]
+            rated = [
+                Rated(self._current(board), result, row.changes, row.note)
+                for board in boards
+                if (row := rows.get(board.key)) is not None
+            ]
             for message in messages(rated):
                 self.ledger.outbox.put(message, now)
             self.ledger.pending.remove(result.name)
+        if is_changed:
+            log.warning("%s: the recorded result changed; rated again from this race on", result.name)
         return rated
 
     def withdraw(self, name: str) -> None:
@@ -160,10 +165,10 @@ class Settler:
             position = self.ledger.position(name)
             if position is None:
                 return
-            log.warning("%s: no longer recorded; rating again without it", name)
             boards = self.holding(name)
             self.ledger.remove_race(name)
             self.replay.update({board.key: position for board in boards})
+        log.warning("%s: no longer recorded; rated again without it", name)
 
     def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
@@ -199,13 +204,14 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             self.replay.update(since)
-        return MergeReport(new, changed, known, skipped, tuple(boards.values()))
+            rated = tuple(map(self._current, boards.values()))
+        return MergeReport(new, changed, known, skipped, rated)
 
     def rate_again(self, boards: Iterable[Leaderboard], since: Position = START) -> list[Leaderboard]:
         """Rate leaderboards again from a position on, after an operator's order, and return them."""
         rated = list(boards)
         self.replay.update({board.key: since for board in rated})
-        return rated
+        return [self._current(board) for board in rated]
 
     def replayed(self, board: Leaderboard) -> list[Standing]:
         """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
@@ -240,6 +246,11 @@ class Settler:
         with self.ledger.transaction():
             named = {plan.name for plan in self.plans.named}
             since: dict[int, Position] = {}
+            first = {
+                board.key: self.ledger.first_position(board)
+                for board in self.ledger.leaderboards()
+                if board.category == category
+            }
             self.ledger.rename_goal(category, earlier, goal)
             for board in self.ledger.leaderboards():
                 if board.category != category or earlier not in board.goals:
@@ -248,15 +259,15 @@ class Settler:
                 other = self.ledger.leaderboard(category, name)
                 if other is not None and other.key != board.key:
                     # Races were rated under the new name before the rename was detected.
+                    since[board.key] = first[other.key] or START
                     self.ledger.remove_leaderboard(other)
-                    since[board.key] = START
                 goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
                 self.ledger.rename_leaderboard(board, name, list(goals))
             for board in self.ledger.leaderboards():
                 carry = board.carry if board.category == category else None
                 if carry and carry.source == earlier and earlier not in named:
                     self.ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
-            self.replay.update(since)
+            self.replay.update(since, at_once=True)
             self.plans = self._renamed_plans()
 
     def _renamed_plans(self) -> Plans:
@@ -283,7 +294,7 @@ class Settler:
             changed += self._missing_boards()
             since = {board.key: START for board in changed}
             self.replay.update(since | {board.key: START for board in self._outdated_seasons(since)})
-        return changed
+            return [self._current(board) for board in changed]
 
     def _changed_boards(self) -> list[Leaderboard]:
         """Store changed settings, drop leaderboards without settings, and return the changed ones."""
@@ -301,6 +312,10 @@ class Settler:
                 log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
                 changed.append(self.ledger.save_leaderboard(planned))
         return changed
+
+    def _current(self, board: Leaderboard) -> Leaderboard:
+        """Return a leaderboard as it is stored now: a re-rating may have changed its id."""
+        return self.ledger.leaderboard(board.category, board.name) or board
 
     def _missing_boards(self) -> list[Leaderboard]:
         """Store the missing leaderboards of stored races, sources first, and return them."""

@@ -13,7 +13,8 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
-from racebot.standings.replay import BATCH, Progress, Replay
+from racebot.standings.replay import Replay
+from racebot.standings.rerating import BATCH, Progress
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
 LAST_BITS = 1e-6

@@ -237,9 +237,9 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
     taken: set[str] = set()
     addresses = []
     for board in boards:
-        stem = f"{segment(board.category or '-')}/{_slug(board.name) or f'leaderboard-{board.key}'}"
+        stem = f"{segment(board.category or '-')}/{_slug(board.name) or f'leaderboard-{board.number}'}"
         if stem in taken:
-            stem = f"{stem}-{board.key}"
+            stem = f"{stem}-{board.number}"
         taken.add(stem)
         addresses.append(BoardAddress(stem))
     return addresses

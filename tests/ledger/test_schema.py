@@ -244,6 +244,23 @@ def read_m009(ledger: Ledger) -> None:
     assert ledger.profiles.category("orb") == CategoryProfile("Orb Racing")
 
 
+def fill_m010(database: Database) -> None:
+    """Insert data of the tenth migration: a leaderboard that was being rebuilt."""
+    database.execute(
+        "INSERT INTO leaderboards VALUES"
+        " (11, 'orb', 'abc', '[]', 'elo-ffa', '{}', 'ignore', 'null', 'Any Orb', 0, NULL)"
+    )
+    database.execute("UPDATE leaderboards SET number = 5, revision = 2 WHERE id = 7")
+
+
+def read_m010(ledger: Ledger) -> None:
+    board = ledger.leaderboard("orb", "Any Orb")
+    assert board is not None
+    assert (board.number, ledger.revision_of(board)) == (5, 2)
+    assert ledger.leftovers() == [11]
+    assert 11 not in {each.id for each in ledger.leaderboards()}
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -263,6 +280,7 @@ DATA = {
     "m007_replays": (fill_m007, read_m007),
     "m008_full_reads": (fill_m008, read_m008),
     "m009_profiles": (fill_m009, read_m009),
+    "m010_rebuilds": (fill_m010, read_m010),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

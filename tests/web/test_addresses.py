@@ -37,7 +37,7 @@ def test_ids_and_race_names_of_the_site_stay_readable() -> None:
 
 
 def board(name: str, key: int, category: str = "smr") -> Leaderboard:
-    return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key)
+    return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key, number=key)
 
 
 def test_leaderboards_are_called_by_their_names_and_none_like_another() -> None:

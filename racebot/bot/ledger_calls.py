@@ -1,0 +1,99 @@
+"""Runs the worker's ledger work, and prepares long re-ratings beside the ledger thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from racebot.ledger.connection import WriteInterrupted, never
+from racebot.ledger.thread import LedgerThread
+from racebot.standings.prepare import ATTEMPTS, Preparation, sweep
+from racebot.standings.rerating import RatingsDeferred
+from racebot.standings.settle import Settler
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+INTERRUPTIONS = 5
+"""How often a long write lets other work go first before it is finished."""
+LONGEST_PAUSE = 0.05
+"""Seconds that a preparation waits for the ledger thread before it goes on."""
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The worker stops; what was being prepared is not needed."""
+
+
+class LedgerCalls:
+    """Runs work on the ledger thread. Work that needs a long re-rating is run again once it is prepared.
+
+    Other work goes on meanwhile. Only one re-rating is prepared at a time.
+
+    Args:
+        thread: the ledger thread.
+    """
+
+    def __init__(self, thread: LedgerThread) -> None:
+        self._thread = thread
+        self._preparing = asyncio.Lock()
+        self._stopped = False
+        self._settler: Settler | None = None
+        self._preparation: Preparation | None = None
+
+    def prepare_for(self, settler: Settler) -> None:
+        """Prepare the long re-ratings of this settler. Its transactions may then be run more than once."""
+        self._settler = settler
+        self._preparation = Preparation(settler, pause=self._pause)
+        self._preparation.__enter__()
+
+    async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function on the ledger thread and return what it returns."""
+        try:
+            return await self._thread.run(work, *args, **kwargs)
+        except RatingsDeferred:
+            return await self._run_prepared(work, *args, **kwargs)
+
+    def stop(self) -> None:
+        """Give up what is being prepared."""
+        self._stopped = True
+
+    async def sweep(self) -> None:
+        """Delete what rebuilds left behind."""
+        assert self._settler is not None  # noqa: S101
+        ledger = self._settler.ledger
+        leftovers = await self._thread.run(ledger.leftovers)
+        if leftovers:
+            await asyncio.to_thread(sweep, ledger.path, self._pause)
+
+    async def _run_prepared(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        settler, preparation = self._settler, self._preparation
+        assert settler is not None and preparation is not None  # noqa: S101 - only a preparation defers work
+        async with self._preparing:
+            interruptions = attempts = 0
+            try:
+                while True:
+                    wait = interruptions < INTERRUPTIONS
+                    settler.replay.interrupted = self._thread.is_wanted if wait else never
+                    settler.replay.preparer = preparation if attempts < ATTEMPTS else None
+                    try:
+                        return await self._thread.run(work, *args, **kwargs)
+                    except WriteInterrupted:
+                        interruptions += 1
+                    except RatingsDeferred as deferred:
+                        attempts += 1
+                        await asyncio.to_thread(preparation.prepare, deferred.rerating)
+            except Stopped:
+                raise asyncio.CancelledError from None
+            finally:
+                settler.replay.preparer = preparation
+                preparation.release()
+
+    def _pause(self) -> None:
+        """Let the ledger thread go first, since Python runs one thread at a time."""
+        until = time.monotonic() + LONGEST_PAUSE
+        while self._thread.is_busy() and time.monotonic() < until:
+            time.sleep(0.001)
+        if self._stopped:
+            raise Stopped

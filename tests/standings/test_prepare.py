@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CATEGORY, NOON, entrant, result
+from hypothesis import Phase, given, settings, strategies as st
+
+from racebot.bot.status import status
+from racebot.ledger.connection import WriteInterrupted
+from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.shadows import Pause
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings import orders, prepare
+from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.prepare import Preparation, no_pause
+from racebot.standings.rerating import RatingsDeferred
+from racebot.standings.settle import Settler
+
+NOW = NOON + timedelta(days=30)
+PLAYERS = ("ann", "bo", "cy", "di", "ed")
+MODELS = ["thurstone-hurdle", "plackett-luce"]
+MEMORY = {"in memory": 1000, "in a shadow": 0}
+
+
+def plans(model: str = "thurstone-hurdle") -> Plans:
+    """Two seasons, the second of which carries over from the first."""
+    second = LeaderboardPlan(model, name="S2", goals=("S2",), carry=Carry("S1", 0.8))
+    return Plans(LeaderboardPlan(model), (second, LeaderboardPlan(model, name="S1", goals=("S1",))))
+
+
+@contextmanager
+def fresh(given_plans: Plans) -> Iterator[Settler]:
+    """A settler with its own ledger."""
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        yield Settler(ledger, given_plans)
+
+
+def prepared(settler: Settler, work: Callable[[], Any], *, memory: int = 0, pause: Pause = no_pause) -> None:
+    """Do the work with every re-rating prepared, however short."""
+    prepare.run(Preparation(settler, at_once=0, memory=memory, pause=pause, prepares_new=True), work)
+
+
+def settle(settler: Settler, race: RaceResult) -> Any:
+    return settler.settle(race, lambda _: (), NOW)
+
+
+def stored(settler: Settler) -> Mapping[str, tuple[Any, ...]]:
+    """Everything that is rated, to the last bit."""
+    ledger = settler.ledger
+    return {
+        board.name: (
+            board.model,
+            list(ledger.stored_rows(board)),
+            ledger.standings(board),
+            sorted(ledger.carried(board).items()),
+            ledger.platforms(board),
+        )
+        for board in ledger.leaderboards()
+    }
+
+
+def assert_right(settler: Settler) -> None:
+    """The ratings equal a plain rebuild of the stored results, and nothing is left over."""
+    ledger = settler.ledger
+    assert ledger.check() == []
+    for board in ledger.leaderboards():
+        assert settler.verify(board) == []
+    before = stored(settler)
+    for board in ledger.leaderboards():
+        settler.rebuild(board)
+    assert stored(settler) == before
+    assert ledger.leftovers() == []
+    counted = ledger.rows(
+        "SELECT count(*) FROM changes WHERE leaderboard NOT IN (SELECT id FROM leaderboards)"
+    )
+    assert counted[0][0] == 0
+
+
+@st.composite
+def history(draw: st.DrawFn) -> list[RaceResult]:
+    """Races of two seasons, in any order of time."""
+    made = []
+    for index in range(draw(st.integers(3, 9))):
+        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=4, unique=True))
+        entrants = tuple(
+            entrant(name, status, draw(st.integers(1, 4)) if status == "done" else None)
+            for name in names
+            for status in [draw(st.sampled_from(["done", "done", "dnf"]))]
+        )
+        season = draw(st.sampled_from(["S1", "S2"]))
+        after = draw(st.integers(0, 8)) + 4 * (season == "S2")
+        made.append(result(f"r{index}", entrants=entrants, after=after, goal=season))
+    return made
+
+
+@given(history(), st.data(), st.sampled_from(MODELS), st.sampled_from(list(MEMORY.values())))
+@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
+def test_prepared_ratings_equal_a_rebuild_whatever_is_settled_meanwhile(
+    races: list[RaceResult], data: st.DataObject, model: str, memory: int
+) -> None:
+    with fresh(plans(model)) as opened, Ledger.open(opened.ledger.path) as other_ledger:
+        settler = opened
+
+        def another() -> RaceResult:
+            race = data.draw(st.sampled_from(races))
+            return replace(race, entrants=data.draw(st.sampled_from(races)).entrants)
+
+        settler.merge(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
+        for _ in range(data.draw(st.integers(1, 4))):
+            other = Settler(other_ledger, settler.plans)
+
+            def pause(other: Settler = other) -> None:
+                match data.draw(st.integers(0, 19)):
+                    case 0:
+                        settle(other, another())
+                    case 1:
+                        other.withdraw(another().name)
+
+            race = another()
+            match data.draw(st.sampled_from(["settle", "withdraw", "merge", "rebuild", "new model"])):
+                case "settle":
+                    work: Callable[[], Any] = partial(settle, settler, race)
+                case "withdraw":
+                    work = partial(settler.withdraw, race.name)
+                case "merge":
+                    work = partial(settler.merge, races, "import")
+                case "rebuild":
+                    work = partial(rebuild_all, settler)
+                case _:
+                    new_model = data.draw(st.sampled_from([*MODELS, "trueskill"]))
+                    settler = Settler(opened.ledger, plans(new_model))
+                    work = settler.apply_plans
+            prepared(settler, work, memory=memory, pause=pause)
+            assert_right(settler)
+
+
+def rebuild_all(settler: Settler) -> None:
+    for board in settler.ledger.leaderboards():
+        settler.rebuild(board)
+
+
+RACES = [result(f"r{n}", "ann bo" if n % 2 else "bo cy ann", after=n, goal="S1") for n in range(6)]
+CHANGED = replace(RACES[2], entrants=result("x", "cy ann").entrants)
+
+
+@pytest.fixture
+def settler() -> Iterator[Settler]:
+    with fresh(plans()) as made:
+        made.merge(RACES, "import")
+        yield made
+
+
+def board_of(settler: Settler, name: str = "S1") -> Leaderboard:
+    board = settler.ledger.leaderboard(CATEGORY, name)
+    assert board is not None
+    return board
+
+
+@pytest.mark.parametrize("memory", MEMORY.values(), ids=MEMORY)
+def test_nothing_of_a_change_shows_before_its_transaction(settler: Settler, memory: int) -> None:
+    before = stored(settler)
+    seen = []
+    with Ledger.open_to_read(settler.ledger.path) as reader:
+        reading = Settler(reader, settler.plans)
+
+        def watch() -> None:
+            seen.append(stored(reading))
+
+        prepared(
+            settler,
+            partial(settle, settler, CHANGED),
+            memory=memory,
+            pause=watch,
+        )
+    assert seen and all(each == before for each in seen)
+    assert stored(settler) != before
+    assert_right(settler)
+
+
+@pytest.mark.parametrize("memory", MEMORY.values(), ids=MEMORY)
+def test_an_interrupted_write_changes_nothing_and_can_be_repeated(settler: Settler, memory: int) -> None:
+    before = stored(settler)
+    work = partial(settle, settler, CHANGED)
+    with Preparation(settler, at_once=0, memory=memory) as preparation:
+        with pytest.raises(RatingsDeferred) as deferred:
+            work()
+        preparation.prepare(deferred.value.rerating)
+        if memory:
+            settler.replay.interrupted = lambda: True
+            with pytest.raises(WriteInterrupted):
+                work()
+            assert stored(settler) == before
+            settler.replay.interrupted = lambda: False
+        (rated,) = work()
+        assert rated.leaderboard == board_of(settler)
+    prepare.sweep(settler.ledger.path)
+    assert_right(settler)
+
+
+def test_a_rebuild_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) -> None:
+    class Killed(BaseException):
+        pass
+
+    before = stored(settler)
+    for stop in range(20):
+        steps = iter(range(stop))
+
+        def pause(steps: Iterator[int] = steps) -> None:
+            if next(steps, None) is None:
+                raise Killed
+
+        with Preparation(settler, at_once=0, pause=pause) as preparation:
+            with pytest.raises(RatingsDeferred) as deferred:
+                settler.rebuild(board_of(settler))
+            with suppress(Killed):  # the last times, everything is prepared
+                preparation.prepare(deferred.value.rerating)
+        with Ledger.open(settler.ledger.path) as restarted:
+            again = Settler(restarted, settler.plans)
+            assert stored(again) == before
+            assert restarted.leftovers()
+            prepare.sweep(settler.ledger.path)
+            assert_right(again)
+
+
+def test_a_rebuild_shows_its_progress(settler: Settler) -> None:
+    seen: list[tuple[str, int, int]] = []
+    with Ledger.open_to_read(settler.ledger.path) as reader:
+
+        def pause() -> None:
+            report = status(reader, [CATEGORY], rooms_every=10, now=NOW)
+            seen.extend((each.leaderboard, each.races, each.total) for each in report.rebuilds)
+
+        prepared(settler, partial(rebuild_all, settler), pause=pause)
+        assert status(reader, [CATEGORY], rooms_every=10, now=NOW).rebuilds == []
+    assert seen[0] == ("S1", 0, len(RACES))
+    assert seen[-1] == ("S1", len(RACES), len(RACES))
+
+
+def test_a_rebuilt_leaderboard_keeps_its_number(settler: Settler) -> None:
+    before = board_of(settler)
+    prepared(settler, partial(rebuild_all, settler))
+    after = board_of(settler)
+    assert after.id != before.id
+    assert after.number == before.number
+
+
+@pytest.mark.parametrize("memory", MEMORY.values(), ids=MEMORY)
+def test_orders_are_prepared_like_results(settler: Settler, memory: int) -> None:
+    race = settler.ledger.race(RACES[1].name)
+    assert race is not None
+    prepared(settler, partial(orders.exclude, settler, race, "wrong seed", NOW), memory=memory)
+    assert_right(settler)
+    settler.merge([result("new", "zed bo", after=20, goal="S1")], "import")
+    zed, cy = (settler.ledger.players.find_exactly(each) for each in ("id-zed", "id-cy"))
+    prepared(settler, partial(orders.merge, settler, zed, cy, "one person", NOW), memory=memory)
+    assert settler.ledger.players.get(zed.id) is None
+    assert_right(settler)
+
+
+def test_only_one_process_rebuilds_a_database_at_a_time(settler: Settler) -> None:
+    with Preparation(settler, at_once=0) as preparation:
+        with pytest.raises(RatingsDeferred) as deferred:
+            rebuild_all(settler)
+        preparation.prepare(deferred.value.rerating)
+        prepare.sweep(settler.ledger.path)
+        assert settler.ledger.leftovers(), "another process must not delete a shadow that is still needed"
+        rebuild_all(settler)
+    prepare.sweep(settler.ledger.path)
+    assert_right(settler)
