@@ -35,7 +35,10 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 
+from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.cli.demo import PAST_RACES, RACERS, demo
+from racebot.ledger.pictures import Pictures, folder_beside
+from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.sandbox import scenario
@@ -151,7 +154,7 @@ def write_chat(lines: Sequence[str]) -> None:
 
 # ── pages ──
 
-WIDTH, HEIGHT, GAP = 620, 570, 20
+WIDTH, HEIGHT, GAP = 700, 640, 20
 """Size of each of the two pages, in CSS pixels, and the gap between them."""
 SCALE = 1.5
 
@@ -169,13 +172,20 @@ async def rate_season(database: Path) -> None:
             settler.apply_plans()
             async with Site(address, interval=0.0) as client:
                 await backfill(client, CATEGORY, settler, Selection(), lambda: NOW, lambda *_: None)
+                category = await client.category(CATEGORY)
+            ledger.profiles.see_category(CATEGORY, CategoryProfile(category.name, category.image))
+
+            async def wanted() -> list[str]:
+                return ledger.profiles.pictures()
+
+            await PictureFetcher(address, Pictures(folder_beside(database)), wanted, pause=0.0).fetch()
 
 
 @contextmanager
 def served(database: Path) -> Iterator[str]:
     """Serve the pages as `racebot web` does, and yield their address."""
     settings = Settings(database=database)
-    publication = Publication(settings.listing, settings.provisional_races)
+    publication = Publication(settings.listing, settings.provisional_races, pictures=folder_beside(database))
     server = uvicorn.Server(uvicorn.Config(application(database, publication), log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
@@ -196,6 +206,7 @@ def photograph(browser: Browser, address: str, scheme: str) -> bytes:
     page = context.new_page()
     page.goto(address)
     page.goto(f"{address}leaderboards/sandbox/sandbox-100")
+    page.locator(".tabs").scroll_into_view_if_needed()
     shots = [page.screenshot()]
     page.goto(page.locator("table a[href*='players/']").nth(1).evaluate("link => link.href"))
     shots.append(page.screenshot())

@@ -1,0 +1,130 @@
+"""Make the pictures of docs/pages.md: `python docs/make_pages.py`.
+
+A sandbox with simulated racers plays a season, as for README.md; nobody in the pictures exists. The script
+needs the extra `dev`, and Chromium.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from make_pictures import CHROMIUM, IMAGES, LARGEST, link_fonts
+from make_readme import rate_season, served
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+BOARD = "leaderboards/sandbox/sandbox-100"
+DESKTOP, PHONE = (1180, 820), (390, 820)
+GAP = 24
+"""Pixels between two phones."""
+
+
+def opened(browser: Browser, size: tuple[int, int], scheme: str, scale: float = 1.0) -> Page:
+    """Return an empty page of a size and color scheme."""
+    width, height = size
+    context = browser.new_context(
+        color_scheme="dark" if scheme == "dark" else "light",
+        viewport={"width": width, "height": height},
+        device_scale_factor=scale,
+    )
+    return context.new_page()
+
+
+def player_of(page: Page, address: str, number: int) -> str:
+    """Return the address of a leaderboard's player by place, from 0."""
+    page.goto(f"{address}{BOARD}")
+    return str(page.locator("table a[href*='players/']").nth(number).evaluate("link => link.href"))
+
+
+def leaderboard(browser: Browser, address: str) -> Image.Image:
+    page = opened(browser, DESKTOP, "dark")
+    page.goto(f"{address}{BOARD}")
+    return shot(page)
+
+
+def player(browser: Browser, address: str) -> Image.Image:
+    page = opened(browser, DESKTOP, "light")
+    page.goto(player_of(page, address, 1))
+    graph = page.get_by_role("slider").bounding_box()
+    assert graph is not None  # noqa: S101 - each player of the season has a graph
+    page.mouse.move(graph["x"] + graph["width"] * 0.7, graph["y"] + 60)
+    return shot(page)
+
+
+def comparison(browser: Browser, address: str) -> Image.Image:
+    page = opened(browser, DESKTOP, "light")
+    page.goto(player_of(page, address, 0))
+    page.get_by_role("link", name="Compare with").nth(1).click()
+    page.get_by_role("slider").wait_for()
+    return shot(page)
+
+
+def phones(browser: Browser, address: str) -> Image.Image:
+    """Return a leaderboard, a player and a race on phones, side by side."""
+    shots = []
+    for scheme in ("light", "dark", "light"):
+        page = opened(browser, PHONE, scheme)
+        target = player_of(page, address, 2)
+        if len(shots) == 1:
+            page.goto(target)
+        if len(shots) == 2:
+            page.goto(f"{address}{BOARD}/races")
+            page.locator("table a[href*='races/']").first.click()
+            page.locator("table.race").wait_for()
+        shots.append(shot(page))
+    width, height = PHONE
+    wall = Image.new("RGB", (len(shots) * (width + GAP) - GAP, height), "white")
+    for number, each in enumerate(shots):
+        wall.paste(each, (number * (width + GAP), 0))
+    return wall
+
+
+def shot(page: Page) -> Image.Image:
+    page.wait_for_timeout(300)
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+PICTURES: dict[str, Callable[[Browser, str], Image.Image]] = {
+    "page-leaderboard": leaderboard,
+    "page-player": player,
+    "page-comparison": comparison,
+    "page-phones": phones,
+}
+
+
+def main() -> None:
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "season.db"
+        asyncio.run(rate_season(database))
+        take_all(database, Path(folder))
+
+
+def take_all(database: Path, folder: Path) -> None:
+    """Take all pictures of a rated season. `folder` receives links to fonts."""
+    with sync_playwright() as playwright:
+        link_fonts(folder / "fonts")
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ, "XDG_DATA_HOME": str(folder)}
+        )
+        with served(database) as address:
+            for name, take in PICTURES.items():
+                path = IMAGES / f"{name}.png"
+                take(browser, address).quantize(256, method=Image.Quantize.FASTOCTREE).save(
+                    path, optimize=True
+                )
+                size = path.stat().st_size
+                print(f"{path}: {size:,} bytes")
+                if size > LARGEST:
+                    raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
