@@ -208,8 +208,8 @@ SITUATIONS = (
         [Race(["Gus"], ["Ada", "Cleo", "Ivo", "Juno"])],
         ["Gus", "Ada", "Cleo", "Ivo", "Juno"],
         "On racetime.gg, Juno gains more by a forfeit than Gus by the win. Plackett–Luce takes the race for "
-        "four victories and lifts Gus far. For racebot a lone finish is a finish and no more: nobody was "
-        "there to be faster than.",
+        "four victories and lifts Gus far. To racebot, Gus finished, but had nobody to beat: the gain "
+        "is small.",
         claims=(
             ("racetime.gg", "Juno", ">"),
             ("racetime.gg", "Ivo", ">"),
@@ -284,8 +284,8 @@ SITUATIONS = (
         "Juno finishes behind four much stronger racers, and nobody forfeits.",
         [Race(["Ada", "Bo", "Cleo", "Dag", "Juno"])],
         ["Ada", "Bo", "Cleo", "Dag", "Juno"],
-        "This result surprises nobody, so it should cost next to nothing. Plackett–Luce still takes a good "
-        "part of Juno's rating. With racebot the last racer cannot gain, and here does not lose either.",
+        "This result surprises nobody, so it should cost next to nothing. Plackett–Luce still takes 51 "
+        "points. With racebot the last racer cannot gain, and here does not lose either.",
         claims=(("Plackett–Luce", "Juno", "<"), ("racebot", "Juno", "=")),
     ),
     Situation(
@@ -302,8 +302,8 @@ SITUATIONS = (
         "The same race, but Nova forfeits.",
         [Race(REGULARS, ["Nova"])],
         [*REGULARS, "Nova"],
-        "For the other systems a forfeit and a last place are one and the same. racebot tells them apart: "
-        "Nova kept all points by finishing last, and loses some by not finishing.",
+        "To the other systems, a forfeit and a last place are the same. racebot tells them apart: Nova loses "
+        "nothing by finishing last, and something by not finishing.",
         claims=(("racetime.gg", "Nova", "<"), ("racebot", "Nova", "<")),
     ),
     Situation(
@@ -335,8 +335,8 @@ SITUATIONS = (
         "Ada forfeits, and Juno finishes.",
         [Race(["Juno"], ["Ada"])],
         ["Ada", "Juno"],
-        "The other systems see a sensation: Juno beat the best racer. Plackett–Luce nearly doubles Juno's "
-        "rating. For racebot Juno finished, no more, and Ada pays for the forfeit.",
+        "To the other systems, Juno beat the best racer. Plackett–Luce raises Juno's rating by two thirds. "
+        "To racebot, Juno finished and Ada forfeited: Juno gains a little, and Ada pays.",
         claims=(("Plackett–Luce", "Juno", ">"), ("racebot", "Juno", ">"), ("racebot", "Ada", "<")),
     ),
     Situation(
@@ -344,7 +344,7 @@ SITUATIONS = (
         "Bo races Juno 50 times, one against one, and always wins.",
         [Race(["Bo", "Juno"])] * 50,
         ["Bo", "Juno"],
-        "Plackett–Luce can be farmed: it never tires of an expected win. In TrueSkill, 50 wins cost Bo "
+        "Plackett–Luce can be farmed: every expected win gains points. In TrueSkill, 50 wins cost Bo "
         "points. racebot adds about one point a win, for finishing. Any other 50 finishes would have brought "
         "about as much.",
         claims=(
@@ -359,8 +359,8 @@ SITUATIONS = (
         "Hana races Nova, who forfeits every time, 50 times.",
         [Race(["Hana"], ["Nova"])] * 50,
         ["Hana", "Nova"],
-        "The cheapest farm, since it takes no skill. Plackett–Luce nearly doubles Hana's rating. racebot "
-        "gives points for finishing only, and fewer of them as the rating rises.",
+        "This is the cheapest farm, since it takes no skill. Plackett–Luce nearly doubles Hana's rating. "
+        "racebot gives points for finishing only, and fewer of them as the rating rises.",
         claims=(("Plackett–Luce", "Hana", ">"), ("racebot", "Hana", ">"), ("racebot", "Nova", "<")),
     ),
     Situation(
