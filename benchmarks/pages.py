@@ -4,7 +4,9 @@
 
 Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice: after
 a change to the ledger, and again from the cache. --export also exports all pages, and again after one more
-race. --database keeps the ledger for the next run.
+race. --readers lets that many readers click at once, each every two seconds: half the time on a page that
+others read as well, half the time on any player or race. --browser prints what a first visit costs in
+Chromium: bytes, requests, first paint and layout shift. --database keeps the ledger for the next run.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import web_clients
 from invented import CATEGORY, GOAL, people, race
 
 from racebot.ledger.store import Ledger
@@ -30,6 +33,8 @@ from racebot.web.view import Publication
 
 BUSY = "player-00000"
 BUSY_RACES = 2000
+READING = 20.0
+"""Seconds for which readers click."""
 
 
 def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
@@ -80,6 +85,8 @@ def main() -> None:
     parser.add_argument("--players", type=int, default=5000)
     parser.add_argument("--races", type=int, default=6 * BUSY_RACES)
     parser.add_argument("--database", type=Path)
+    parser.add_argument("--readers", type=int, help="measure with this many readers at once instead")
+    parser.add_argument("--browser", action="store_true", help="measure first visits in Chromium instead")
     parser.add_argument("--export", action="store_true", help="time the export as well")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -96,6 +103,9 @@ def main() -> None:
             assert busy is not None
             print(f"{len(ledger.standings(board))} players, {races} races; the busy one has {busy.races}")
         stem = f"{CATEGORY}/{GOAL.lower()}"
+        if given.readers or given.browser:
+            by_clients(database.absolute(), stem, races, given.readers)
+            return
         asyncio.run(
             asked(
                 database,
@@ -124,6 +134,30 @@ def main() -> None:
                     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
                     settler.merge(one_more(number, given.players), "import")
                 exported("after one race", database, public)
+
+
+def by_clients(database: Path, stem: str, races: int, readers: int | None) -> None:
+    """Serve the ledger in a process of its own, to readers or, if there are none, to a browser."""
+    pages = {
+        "front page": "/",
+        "leaderboard": f"/leaderboards/{stem}",
+        "races": f"/leaderboards/{stem}/races",
+        "how it works": f"/leaderboards/{stem}/explained",
+        "player": f"/players/{BUSY}/{stem}",
+        "race": f"/races/{CATEGORY}/race-{races - 1:06d}",
+        "live": "/live",
+        "embedded leaderboard": f"/embed/{stem}",
+    }
+    with Ledger.open_to_read(database) as ledger:
+        (board,) = ledger.leaderboards()
+        players = [standing.player for standing in ledger.standings(board)]
+    others = [f"/players/{player}/{stem}" for player in players]
+    others += [f"/races/{CATEGORY}/race-{number:06d}" for number in range(races)]
+    with web_clients.served(database) as address:
+        if readers:
+            asyncio.run(web_clients.crowd(address, readers, READING, list(pages.values()), others))
+        else:
+            web_clients.visits(address, pages)
 
 
 def one_more(number: int, players: int) -> list[RaceResult]:
