@@ -61,7 +61,8 @@ def _live_part(asked: Asked) -> Content:
     if rooms is None:
         return None
     path = addresses.LIVE.path()  # links are followed from the live page
-    return Document(templating.render("live_rooms.html", path, live=rooms, site=asked.view.publication.site))
+    site, face = asked.view.publication.site, asked.view.face
+    return Document(templating.render("live_rooms.html", path, live=rooms, site=site, face=face))
 
 
 def _live_data(asked: Asked) -> Content:

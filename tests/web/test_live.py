@@ -133,13 +133,13 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(OPEN)
     shown = words(live.get("/live"))
     assert "live-1 open" in shown
-    assert "Ann 1190 75% 73%" in shown
-    assert "Zoe first race 1000 75% 27%" in shown
+    assert "A Ann 1190 75% 73%" in shown
+    assert "Z Zoe first race 1000 75% 27%" in shown
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
-    assert "1 Zoe 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
-    assert "DNF Ann 1190 → 1180 ▼ − 10" in shown
+    assert "1 Z Zoe 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
+    assert "DNF A Ann 1190 → 1180 ▼ − 10" in shown
 
 
 def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
