@@ -110,7 +110,7 @@ def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         quick = settings(
-            max_examples=15,
+            max_examples=10,
             deadline=None,
             derandomize=True,
             suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],

@@ -226,7 +226,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
 }
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [12, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", HURDLES)
 @pytest.mark.parametrize("theorem", THEOREMS)
 def test_the_guarantee_holds_for_any_states(theorem: str, name: str, examples: int) -> None:
