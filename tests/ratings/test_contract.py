@@ -42,10 +42,6 @@ DOUBT = {
     "last": "any result takes doubt away, which raises a rating that subtracts it",
 }
 
-HURDLE = {
-    "better": "without the floor, a favorite's bad place can cost more than giving up",
-}
-
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
     ("elo-ffa", "tie"): DRAWS,
     ("glicko-ffa", "tie"): DRAWS,
@@ -58,9 +54,6 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
         "last": "any rank in a small race is better than a bad one in a large race",
         "sweep": "there are no numbers to vary",
     },
-    ("plackett-luce-hurdle", ""): HURDLE,
-    ("thurstone-filter", ""): HURDLE,
-    ("thurstone-hurdle", ""): HURDLE,
     ("trueskill", ""): DOUBT,
     ("trueskill", "tie"): {
         **DOUBT,

@@ -135,26 +135,26 @@ class PlackettLuceHurdle(StepwiseKernelModel, SingleParameterModel):
 
     key: ClassVar[str] = "plackett-luce-hurdle"
 
-    initial_rating: Number = inherited("initial_rating", 0.466)
+    initial_rating: Number = inherited("initial_rating", 0.869)
     dummy: None = field(default=None, init=False)
     knots: tuple[Number, ...] = inherited("knots", (0.0, 1.0, 2.0))
-    rates: tuple[Number, ...] = inherited("rates", (0.756, 0.328, 0.129))
+    rates: tuple[Number, ...] = inherited("rates", (0.554, 0.599, 0.16))
     floor: Number | None = inherited("floor", 0.0)
     level: Number = parameter(
-        1.49, help="a of the hurdle: the rating at which half of the players finish", search=(-4.0, 5.0)
+        1.87, help="a of the hurdle: the rating at which half of the players finish", search=(-4.0, 5.0)
     )
     width: Number = parameter(
-        1.37,
+        1.33,
         help="b of the hurdle: the larger, the less a finish or a DNF counts",
         positive=True,
         search=(0.3, 5.0),
     )
-    spare_finishers: bool = parameter(False, help="whether a finisher never loses more than for a forfeit")
+    spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     finish_level: Number = parameter(
-        -0.66, help="rating at which a finish is forecast at 50 %", search=(-6.0, 5.0)
+        -0.3, help="rating at which a finish is forecast at 50 %", search=(-6.0, 5.0)
     )
     finish_width: Number = parameter(
-        1.59,
+        1.67,
         help="width of the finish forecast: the larger, the less the rating matters",
         positive=True,
         search=(0.3, 6.0),

@@ -109,22 +109,25 @@ class ThurstoneFilter(GaussianHurdleModel):
     kernel_parameters: ClassVar[tuple[str, ...]] = FilterParameters._fields
 
     newcomer_spread: Number = parameter(
-        4.01, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
+        4.2, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
     )
     race_drift: Number = parameter(
-        0.0071, help="τ: uncertainty added before each race", minimum=0.0, search=(0.0, 0.3)
+        0.024, help="τ: uncertainty added before each race", minimum=0.0, search=(0.0, 0.3)
     )
     daily_drift: Number = parameter(
-        0.0416, help="τ_day: uncertainty added for each day of absence", minimum=0.0, search=(0.0, 0.3)
+        0.065, help="τ_day: uncertainty added for each day of absence", minimum=0.0, search=(0.0, 0.3)
     )
     conservative: Number = parameter(
-        1.31, help="k of the rating μ - k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 3.0)
+        1.36, help="k of the rating μ - k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 3.0)
     )
-    level: Number = inherited_from(GaussianHurdleModel, "level", -5.28, search=(-12.0, 4.0))
-    width: Number = inherited_from(GaussianHurdleModel, "width", 2.01)
-    lapse: Number = inherited_from(GaussianHurdleModel, "lapse", 0.0744)
-    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -8.71, search=(-24.0, 6.0))
-    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 5.92)
+    level: Number = inherited_from(GaussianHurdleModel, "level", 0.18, search=(-12.0, 4.0))
+    width: Number = inherited_from(GaussianHurdleModel, "width", 2.7)
+    lapse: Number = inherited_from(GaussianHurdleModel, "lapse", 0.027)
+    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -5.94, search=(-24.0, 6.0))
+    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 7.19)
+    odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 0.9)
+    odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 7.67)
+    spare_finishers: bool = inherited_from(GaussianHurdleModel, "spare_finishers", True)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 100.0)
 
     @property

@@ -24,15 +24,28 @@ from racebot.ratings.parameters import defaults
 from racebot.ratings.ranking import Groups
 from racebot.ratings.registry import WITHOUT_FLOOR, create
 
+FILTER_WITHOUT_FLOOR: dict[str, Any] = {
+    "newcomer_spread": 4.01,
+    "race_drift": 0.0071,
+    "daily_drift": 0.0416,
+    "conservative": 1.31,
+    "level": -5.28,
+    "width": 2.01,
+    "lapse": 0.0744,
+    "odds_scale": 1.0,
+    "odds_doubt": 1.0,
+    "spare_finishers": False,
+}
+"""Parameters of `thurstone-filter` tuned without the floor."""
 HURDLES: dict[str, dict[str, Any]] = {
     "thurstone-hurdle": {},
     "thurstone-hurdle, without a floor": dict(WITHOUT_FLOOR),
     "thurstone-hurdle, with drift": {"yearly_drift": 0.8},
     "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},
     "thurstone-filter": {},
-    "thurstone-filter, with a floor": {"spare_finishers": True},
+    "thurstone-filter, without a floor": FILTER_WITHOUT_FLOOR,
     "plackett-luce-hurdle": {},
-    "plackett-luce-hurdle, with a floor": {"spare_finishers": True},
+    "plackett-luce-hurdle, without a floor": {"spare_finishers": False},
     "plackett-luce-hurdle, unbounded": {"floor": None, "rates": (0.4,)},
 }
 
@@ -354,7 +367,9 @@ def test_odds_are_scaled_by_kappa_and_lambda(made: type[ThurstoneHurdle | Thurst
     assert NormalDist().cdf((mean[0] - mean[1]) / math.hypot(*spread)) == pytest.approx(expected, abs=1e-12)
     sweep = made(odds_scale=np.array([1.0, 1.4]), odds_doubt=np.array([1.0, 2.5]))
     chances = sweep.win_probability(np.stack([a, a]), np.stack([b, b]))
-    assert chances == pytest.approx([made().win_probability(a, b), expected], abs=1e-12)
+    assert chances == pytest.approx(
+        [made(odds_scale=1.0, odds_doubt=1.0).win_probability(a, b), expected], abs=1e-12
+    )
 
 
 def test_lambda_of_the_odds_is_bounded() -> None:
@@ -364,7 +379,7 @@ def test_lambda_of_the_odds_is_bounded() -> None:
 
 def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
     """The winner was away for ten days, the second is a newcomer, and a player back after years gives up."""
-    model = ThurstoneFilter()
+    model = ThurstoneFilter(**FILTER_WITHOUT_FLOOR)
     states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
     day = 1010.0
     grown = [
@@ -399,7 +414,7 @@ def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
 
 
 def test_time_cannot_run_backwards_for_a_filter() -> None:
-    model = ThurstoneFilter()
+    model = ThurstoneFilter(**FILTER_WITHOUT_FLOOR)
     states = np.array([[0.0, 1.0, 500.0], [0.5, 1.0, 500.0]])
     earlier = model.rate(states, Outcome.of([1, 2], day=400.0))
     same = model.rate(states, Outcome.of([1, 2], day=500.0))
@@ -408,7 +423,7 @@ def test_time_cannot_run_backwards_for_a_filter() -> None:
 
 def log_likelihood(ratings: FloatArray, group: list[int], unfinished: list[bool]) -> float:
     """Of `plackett-luce-hurdle`: a product over eliminations, and over the hurdle."""
-    finish = expit((ratings - 1.49) / 1.37)
+    finish = expit((ratings - 1.87) / 1.33)
     total = float(np.log(np.where(unfinished, 1 - finish, finish)).sum())
     rates = np.exp(-ratings)
     remaining = [i for i, out in enumerate(unfinished) if not out]
@@ -423,7 +438,7 @@ def log_likelihood(ratings: FloatArray, group: list[int], unfinished: list[bool]
     [([1, 0, 2], [False] * 3), ([2, 0, 1, 3, 3], [False] * 3 + [True] * 2), ([0, 1], [False, True])],
 )
 def test_plackett_luce_follows_the_gradient(group: list[int], unfinished: list[bool]) -> None:
-    model = PlackettLuceHurdle(rates=(1e-6,), floor=None)
+    model = PlackettLuceHurdle(rates=(1e-6,), floor=None, spare_finishers=False)
     ratings = np.array([0.3, 1.4, -0.2, 2.5, 0.8])[: len(group)]
     step = 1e-5
     expected = [
@@ -442,7 +457,7 @@ def test_plackett_luce_follows_the_gradient(group: list[int], unfinished: list[b
 
 
 def test_plackett_luce_with_equal_times_sums_over_their_orders() -> None:
-    model = PlackettLuceHurdle(rates=(1e-6,), floor=None)
+    model = PlackettLuceHurdle(rates=(1e-6,), floor=None, spare_finishers=False)
     ratings = np.array([0.3, 1.4, -0.2, 0.9])
     step = 1e-5
 
