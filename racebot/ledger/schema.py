@@ -302,6 +302,23 @@ def m010_rebuilds(db: Database) -> None:
     )
 
 
+def m011_parameters(db: Database) -> None:
+    """Parameters that older hurdle models did not have, with the values that leave them as they were.
+
+    The defaults of new leaderboards differ.
+    """
+    neutral = '{"odds_scale": 1.0, "odds_doubt": 1.0, "spare_finishers": false}'
+    db.execute(
+        "UPDATE leaderboards SET parameters = json_patch(?, parameters)"
+        " WHERE model IN ('thurstone-hurdle', 'thurstone-filter')",
+        (neutral,),
+    )
+    db.execute(
+        "UPDATE leaderboards SET parameters = json_patch('{\"spare_finishers\": false}', parameters)"
+        " WHERE model = 'plackett-luce-hurdle'"
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -313,6 +330,7 @@ _STEPS = (
     m008_full_reads,
     m009_profiles,
     m010_rebuilds,
+    m011_parameters,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

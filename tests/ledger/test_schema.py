@@ -4,6 +4,7 @@ import json
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,6 +262,42 @@ def read_m010(ledger: Ledger) -> None:
     assert 11 not in {each.id for each in ledger.leaderboards()}
 
 
+def fill_m011(database: Database) -> None:
+    """Insert data of the eleventh migration: a leaderboard with all parameters of its model."""
+    parameters = {**as_json(registry.create("plackett-luce-hurdle")), "spare_finishers": False}
+    database.execute(
+        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry)"
+        " VALUES (8, 'orb', 'Duels', '[\"Duels\"]', ?, ?, 'ignore', 'null')",
+        ("plackett-luce-hurdle", json.dumps(parameters)),
+    )
+
+
+def read_m011(ledger: Ledger) -> None:
+    assert parameters_of(ledger, "Duels")["spare_finishers"] is False
+
+
+def parameters_of(ledger: Ledger, name: str) -> dict[str, Any]:
+    """Return the stored parameters of a leaderboard."""
+    (board,) = (board for board in ledger.leaderboards() if board.name == name)
+    return board.parameters
+
+
+@pytest.mark.parametrize("model", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_a_leaderboard_from_before_the_floor_stays_without_it(tmp_path: Path, model: str) -> None:
+    database = Database(tmp_path / "old.db")
+    migrations.apply(database, stop_before="m011_parameters")
+    database.execute(
+        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry)"
+        " VALUES (8, 'orb', 'Duels', '[\"Duels\"]', ?, ?, 'ignore', 'null')",
+        (model, '{"level": 0.5}'),
+    )
+    database.close()
+    with Ledger.open(tmp_path / "old.db") as ledger:
+        found = parameters_of(ledger, "Duels")
+    odds = {} if model == "plackett-luce-hurdle" else {"odds_scale": 1.0, "odds_doubt": 1.0}
+    assert found == {"level": 0.5, "spare_finishers": False, **odds}
+
+
 RACE = result("r", "ann", dnf="bo")
 STORED_RESULT = (
     '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
@@ -281,6 +318,7 @@ DATA = {
     "m008_full_reads": (fill_m008, read_m008),
     "m009_profiles": (fill_m009, read_m009),
     "m010_rebuilds": (fill_m010, read_m010),
+    "m011_parameters": (fill_m011, read_m011),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
