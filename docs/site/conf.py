@@ -3,10 +3,12 @@
 The source folder is the repository's root, so that links between pages work here and on a forge alike.
 """
 
+import shutil
 import tomllib
 from pathlib import Path
 
 from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
 from sphinx.highlighting import lexers
 
 _ROOT = Path(__file__).parents[2]
@@ -30,3 +32,13 @@ html_theme = "furo"
 html_title = f"racebot {version}"
 html_copy_source = False
 html_show_sphinx = False
+
+
+def _copy_images(app: Sphinx, error: Exception | None) -> None:
+    """Copy the pictures of README.md, which Sphinx does not find in its HTML."""
+    if error is None and app.builder.format == "html":
+        shutil.copytree(_ROOT / "docs" / "images", Path(app.outdir) / "docs" / "images", dirs_exist_ok=True)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", _copy_images)
