@@ -57,6 +57,8 @@ from racebot.text.parse import parse_duration, parse_time, read_json
 
 ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
 """Translation that removes the isolates around right-to-left names."""
+ADDED = ISOLATES | {ord("\N{WORD JOINER}"): None}
+"""Translation that also removes the joiners that hold entries together."""
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Categories of invisible characters: control, format, private, unassigned, surrogate, break."""
 SECRET = "hush-hush-1234"
@@ -342,7 +344,7 @@ def chat(data: bytes) -> None:
             if said is not None:
                 text = said.draft()
                 assert len(text) <= messages.MESSAGE_LIMIT
-                assert not {unicodedata.category(char) for char in text.translate(ISOLATES)} & HIDDEN
+                assert not {unicodedata.category(char) for char in text.translate(ADDED)} & HIDDEN
                 assert "@" not in text and "://" not in text
         raise _RollBack
 
