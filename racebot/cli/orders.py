@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,8 @@ from rich.table import Table
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, print_json, tell
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.players import Player
+from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.standings import orders, prepare
 from racebot.standings.prepare import Preparation
@@ -37,10 +39,7 @@ def forget(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
     Example: racebot forget "Ann#0007" --reason "asked by mail"
     """
-    with _settler(database) as settler:
-        found = settler.ledger.players.find_exactly(player)
-        orders.forget(settler, found, reason, utc_now())
-        tell(f"{found.id}: the name is erased")
+    _order_player(orders.forget, player, reason, database, "{id}: the name is erased")
 
 
 @app.command()
@@ -49,10 +48,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
     Example: racebot hide "Ann#0007"
     """
-    with _settler(database) as settler:
-        found = settler.ledger.players.find_exactly(player)
-        orders.hide(settler, found, reason, utc_now())
-        tell(f"{found.shown} ({found.id}) is hidden")
+    _order_player(orders.hide, player, reason, database, "{player} is hidden")
 
 
 @app.command()
@@ -61,10 +57,7 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
     Example: racebot unhide "Ann#0007"
     """
-    with _settler(database) as settler:
-        found = settler.ledger.players.find_exactly(player)
-        orders.unhide(settler, found, reason, utc_now())
-        tell(f"{found.shown} ({found.id}) is listed again")
+    _order_player(orders.unhide, player, reason, database, "{player} is listed again")
 
 
 @app.command()
@@ -77,12 +70,7 @@ def exclude(
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
-    with _settler(database) as settler:
-        stored = settler.ledger.find_race(race)
-        give = partial(orders.exclude, settler, stored, reason, utc_now())
-        rated = prepare.run(Preparation(settler), give)
-        tell(f"{stored.result.name} is excluded")
-        _tell_rated(settler.ledger, rated)
+    _order_race(orders.exclude, race, reason, database, "{} is excluded")
 
 
 @app.command()
@@ -91,17 +79,12 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot include smr/curious-midfast-0534
     """
-    with _settler(database) as settler:
-        stored = settler.ledger.find_race(race)
-        give = partial(orders.include, settler, stored, reason, utc_now())
-        rated = prepare.run(Preparation(settler), give)
-        tell(f"{stored.result.name} counts again")
-        _tell_rated(settler.ledger, rated)
+    _order_race(orders.include, race, reason, database, "{} counts again")
 
 
 @app.command()
 def merge(
-    old: Annotated[str, typer.Argument(help="The account to give up: its id, or name#1234.")],
+    old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
     new: Annotated[str, typer.Argument(help="The account to keep: its id, or name#1234.")],
     reason: Reason = "",
     database: Database = None,
@@ -143,6 +126,33 @@ def audit(database: Database = None, as_json: AsJson = False) -> None:
         cells = (f"{each.given_at:%Y-%m-%d %H:%M}", each.order, subject + target, each.reason)
         table.add_row(*(escape(printable(cell)) for cell in cells))
     console.print(table)
+
+
+def _order_player(
+    order: Callable[[Settler, Player, str, datetime], None],
+    player: str,
+    reason: str,
+    database: Path | None,
+    done: str,
+) -> None:
+    with _settler(database) as settler:
+        found = settler.ledger.players.find_exactly(player)
+        order(settler, found, reason, utc_now())
+    tell(done.format(id=found.id, player=f"{found.shown} ({found.id})"))
+
+
+def _order_race(
+    order: Callable[[Settler, StoredRace, str, datetime], list[Leaderboard]],
+    race: str,
+    reason: str,
+    database: Path | None,
+    done: str,
+) -> None:
+    with _settler(database) as settler:
+        stored = settler.ledger.find_race(race)
+        rated = prepare.run(Preparation(settler), partial(order, settler, stored, reason, utc_now()))
+        tell(done.format(stored.result.name))
+        _tell_rated(settler.ledger, rated)
 
 
 @contextmanager

@@ -137,18 +137,6 @@ class Ratings(Connection):
         """Return whether a race counts on a leaderboard."""
         return self.row("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race) is not None
 
-    def rated_rows(self, board: Leaderboard) -> Iterator[RatedRow]:
-        """Yield all races of a leaderboard's sequence with their changes, in order."""
-        for row in self.rows("SELECT * FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key):
-            changes = self.rows(
-                "SELECT * FROM changes WHERE leaderboard = ? AND sequence = ? ORDER BY player",
-                board.key,
-                row["sequence"],
-            )
-            yield RatedRow(
-                as_int(row["sequence"]), as_text(row["race"]), tuple(map(change_of, changes)), row["note"]
-            )
-
     def stored_rows(self, board: Leaderboard) -> Iterator[StoredRow]:
         """Yield all races of a leaderboard's sequence as raw columns, in order."""
         changes = self.stream(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 from racebot.errors import ModelError
@@ -53,21 +52,6 @@ OFFLINE = {
     "use `racebot iterate`"
 }
 """Models that cannot rate races one by one, with the reason."""
-
-
-WITHOUT_FLOOR: Mapping[str, float | bool] = MappingProxyType(
-    {
-        "newcomer_spread": 1.8,
-        "lasting_spread": 0.0711,
-        "settling": 0.772,
-        "level": 1.95,
-        "width": 2.48,
-        "spare_finishers": False,
-        "finish_level": -1.23,
-        "finish_width": 3.18,
-    }
-)
-"""Parameters of `thurstone-hurdle` tuned without the floor: the defaults of racebot 0.1."""
 
 
 def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel:

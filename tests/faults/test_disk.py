@@ -19,6 +19,9 @@ from racebot.settings.sources import load
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
 
+DISK_FULL = "free space on the disk"
+"""Part of the error that names the remedy."""
+
 
 @pytest.fixture
 async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
@@ -65,7 +68,7 @@ async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
         size = write_ahead_log(sandbox).stat().st_size
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         room.record()
-        await until(lambda: "free space on the disk; the unfinished write was undone" in worker.output)
+        await until(lambda: DISK_FULL in worker.output)
         assert not in_ledger(sandbox, room)
         assert sandbox.racebot("verify").returncode == 0
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
@@ -140,9 +143,7 @@ async def test_settle_survives_a_full_disk(sandbox: Bench, small_disk: Path) -> 
         room = await announced(sandbox)
         filler = fill(small_disk)
         room.record()
-        await until(
-            lambda: "free space on the disk; the unfinished write was undone" in worker.output, seconds=30
-        )
+        await until(lambda: DISK_FULL in worker.output, seconds=30)
         await asyncio.sleep(3)
         assert not in_ledger(sandbox, room)
         filler.unlink()

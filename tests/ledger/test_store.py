@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, result
+from builders import CATEGORY, GOAL, NOON, entrant, rated_rows, result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
@@ -232,7 +232,7 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) 
             with Ledger.open(path) as ledger:
                 for board in ledger.leaderboards():
                     list(ledger.races_of(board))
-                    list(ledger.rated_rows(board))
+                    list(ledger.stored_rows(board))
                     ledger.standings(board)
                 ledger.check()
         except LedgerError as error:
@@ -485,7 +485,7 @@ def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.last_counted(board) is None
     write(ledger, board, [A, B], [])
     write(ledger, board, [C], [])
-    assert list(ledger.rated_rows(board)) == [A, B, C]
+    assert rated_rows(ledger, board) == [A, B, C]
     assert [ledger.rated_race(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
     assert ledger.rated_count(board) == 3
     assert ledger.last_counted(board) == NOON + timedelta(hours=2)
@@ -495,7 +495,7 @@ def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard)
     write(ledger, board, [A], [])
     with pytest.raises(LedgerError):
         write(ledger, board, [replace(A, sequence=2)], [])
-    assert list(ledger.rated_rows(board)) == [A]
+    assert rated_rows(ledger, board) == [A]
 
 
 def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> None:
@@ -506,7 +506,7 @@ def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> N
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=3), st.floats(-1e6, 1e6)
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 def test_states_read_back_to_the_last_bit(
     ledger: Ledger, board: Leaderboard, state: list[float], rating: float
 ) -> None:
@@ -514,7 +514,7 @@ def test_states_read_back_to_the_last_bit(
     place = Standing("id-ann", tuple(state), rating, 5, 1, 1, 0, NOON, "Ann")
     ledger.truncate(board, 1)
     write(ledger, board, [RatedRow(1, "orb/a", (written,))], [place])
-    (row,) = ledger.rated_rows(board)
+    (row,) = rated_rows(ledger, board)
     assert repr(row.changes[0]) == repr(written)
     read_back = ledger.standing(board, "id-ann")
     assert read_back == place
@@ -540,9 +540,9 @@ def test_sequence_is_rewritten_from_a_number_on(ledger: Ledger, board: Leaderboa
     write(ledger, other, [A], [standing("ann", 0.125)])
     ledger.truncate(board, 2)
     write(ledger, board, [replace(C, sequence=2)], [standing("cy"), replace(standing("bo"), races=0)])
-    assert list(ledger.rated_rows(board)) == [A, replace(C, sequence=2)]
+    assert rated_rows(ledger, board) == [A, replace(C, sequence=2)]
     assert {s.player for s in ledger.standings(board)} == {"id-ann", "id-cy"}
-    assert list(ledger.rated_rows(other)) == [A]
+    assert rated_rows(ledger, other) == [A]
     assert ledger.standings(other) == [standing("ann", 0.125)]
 
 
@@ -555,7 +555,7 @@ def test_race_is_removed_if_its_leaderboards_are_rewritten(ledger: Ledger, board
         ledger.truncate(board, 1)
         write(ledger, board, [C])
     assert ledger.race("orb/a") is None
-    assert list(ledger.rated_rows(board)) == [C]
+    assert rated_rows(ledger, board) == [C]
     assert ledger.check() == []
 
 
@@ -613,13 +613,13 @@ def test_name_with_invalid_unicode_is_refused(ledger: Ledger, name: str) -> None
     """Arguments of a command line that are no UTF-8 come so."""
     with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.players.find(name)
-    with pytest.raises(PayloadError, match="SQLite cannot store a value"):
+    with pytest.raises(PayloadError):
         ledger.find_race(name)
 
 
 def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
-    with pytest.raises(PayloadError, match="SQLite cannot store a value"):
+    with pytest.raises(PayloadError):
         ledger.history(board, "id-ann", 2**63)
 
 

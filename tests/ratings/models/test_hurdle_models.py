@@ -22,7 +22,19 @@ from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import defaults
 from racebot.ratings.ranking import Groups
-from racebot.ratings.registry import WITHOUT_FLOOR, create
+from racebot.ratings.registry import create
+
+WITHOUT_FLOOR = {
+    "newcomer_spread": 1.8,
+    "lasting_spread": 0.0711,
+    "settling": 0.772,
+    "level": 1.95,
+    "width": 2.48,
+    "spare_finishers": False,
+    "finish_level": -1.23,
+    "finish_width": 3.18,
+}
+"""Parameters of `thurstone-hurdle` that were tuned without a floor."""
 
 FILTER_WITHOUT_FLOOR: dict[str, Any] = {
     "newcomer_spread": 4.01,
@@ -39,7 +51,7 @@ FILTER_WITHOUT_FLOOR: dict[str, Any] = {
 """Parameters of `thurstone-filter` tuned without the floor."""
 HURDLES: dict[str, dict[str, Any]] = {
     "thurstone-hurdle": {},
-    "thurstone-hurdle, without a floor": dict(WITHOUT_FLOOR),
+    "thurstone-hurdle, without a floor": WITHOUT_FLOOR,
     "thurstone-hurdle, with drift": {"yearly_drift": 0.8},
     "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},
     "thurstone-filter": {},
