@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sqlite3
-from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
+from racebot.ledger.copying import STAMP, copy_to, folder_of
 from racebot.ledger.store import Ledger
 
-_STAMP = "%Y%m%dT%H%M%SZ"
-
-
-def folder_of(database: Path) -> Path:
-    """Return the folder that holds the backups of a database."""
-    return database.parent / "backups"
+__all__ = ["back_up", "backups", "folder_of", "overdue"]
 
 
 def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
     """Copy the ledger with SQLite's online backup, then delete all but the newest copies.
-
-    The copy gets its final name only once it is complete and passes SQLite's integrity check.
 
     Args:
         ledger: the ledger to copy; it may be in use.
@@ -38,25 +29,12 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
         LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
     """
     stem = ledger.path.stem
-    target = folder / f"{stem}-{now.astimezone(UTC).strftime(_STAMP)}.db"
-    partial = target.with_suffix(".part")
+    target = copy_to(folder, ledger.db.conn, stem, now)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
-        with closing(sqlite3.connect(partial)) as copy:
-            ledger.db.conn.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            (found,) = copy.execute("PRAGMA integrity_check").fetchone()
-        if found != "ok":
-            raise LedgerUnavailable(f"backup {target}: not intact ({found}): run `racebot verify`")
-        partial.replace(target)
         for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
             old.unlink()
-    except (OSError, sqlite3.Error) as error:
-        raise LedgerUnavailable(f"backup {target}: {error}: free space, or let racebot write there") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink()
+    except OSError as error:
+        raise LedgerUnavailable(f"backup {target}: {error}: let racebot delete old copies there") from None
     return target
 
 
@@ -70,7 +48,7 @@ def overdue(database: Path, now: datetime) -> bool:
     newest = next(iter(backups(folder_of(database), database.stem)), None)
     if newest is None:
         return True
-    made_at = datetime.strptime(newest.stem.rpartition("-")[2], _STAMP).replace(tzinfo=UTC)
+    made_at = datetime.strptime(newest.stem.rpartition("-")[2], STAMP).replace(tzinfo=UTC)
     return now - made_at > timedelta(days=1)
 
 

@@ -5,22 +5,30 @@ The file is in WAL mode with full synchronisation.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
+from racebot.ledger.copying import copy_to, folder_of
 from racebot.ledger.schema import migrations, unknown
+
+log = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, create: bool) -> Database:
     """Open the database at `path` and bring its schema up to date. Only the owner can read a new file.
 
+    An older ledger is backed up first.
+
     Raises:
+        LedgerUnavailable: the backup cannot be written.
         LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
             written by a newer version.
     """
@@ -47,12 +55,22 @@ def connect(path: Path, *, create: bool) -> Database:
             if migrations.pending(db):
                 # Lock first: another process may be about to create or migrate the same file.
                 connection.execute("BEGIN IMMEDIATE")
+                if migrations.applied(db) and migrations.pending(db):
+                    _back_up(path)
                 migrations.apply(db)
                 connection.commit()
         except BaseException:
             connection.close()
             raise
     return db
+
+
+def _back_up(path: Path) -> None:
+    """Copy an older ledger before its schema changes: an older racebot can only go back to this copy."""
+    # SQLite cannot copy through a connection that holds the write lock.
+    with closing(sqlite3.connect(path)) as reader:
+        made = copy_to(folder_of(path), reader, path.stem, datetime.now(UTC))
+    log.info("backed up to %s before the database is brought up to date", made)
 
 
 def connect_to_read(path: Path) -> Database:

@@ -12,7 +12,8 @@ from builders import NOON, result
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
-from racebot.errors import LedgerError
+from racebot.errors import LedgerError, LedgerUnavailable
+from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.schema import NAMES, migrations
@@ -398,6 +399,25 @@ def test_stored_ledger_of_every_schema_opens_with_its_data(tmp_path: Path, last:
             DATA[name][1](ledger)
         assert ledger.check() == []
     assert schema(path) == schema(tmp_path / "new.db")
+
+
+def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> None:
+    path = loaded(tmp_path / "ledger.db", NAMES[0])
+    before = schema(path)
+    Ledger.open(path).close()
+    Ledger.open(path).close()
+    (copy,) = backups(folder_of(path), "ledger")
+    assert schema(copy) == before
+    assert schema(path) != before
+
+
+def test_ledger_that_cannot_be_backed_up_keeps_its_schema(tmp_path: Path) -> None:
+    path = loaded(tmp_path / "ledger.db", NAMES[0])
+    before = schema(path)
+    (tmp_path / "backups").touch()  # no folder
+    with pytest.raises(LedgerUnavailable, match="backup"):
+        Ledger.open(path)
+    assert schema(path) == before
 
 
 @pytest.mark.parametrize("last", NAMES)

@@ -1,0 +1,56 @@
+"""Copies a database with SQLite's online backup, while it is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from racebot.errors import LedgerUnavailable
+
+STAMP = "%Y%m%dT%H%M%SZ"
+"""Format of the time in a copy's name."""
+
+
+def folder_of(database: Path) -> Path:
+    """Return the folder that holds the backups of a database."""
+    return database.parent / "backups"
+
+
+def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: datetime) -> Path:
+    """Copy a database, under a name with the current time.
+
+    The copy gets its final name only once it is complete and passes SQLite's integrity check.
+
+    Args:
+        folder: the folder for the copy; created if missing.
+        connection: an open connection to the database.
+        stem: what the copy's name begins with.
+        now: the current time.
+
+    Returns:
+        The path of the copy.
+
+    Raises:
+        LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
+    """
+    target = folder / f"{stem}-{now.astimezone(UTC).strftime(STAMP)}.db"
+    partial = target.with_suffix(".part")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(partial)) as copy:
+            connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            (found,) = copy.execute("PRAGMA integrity_check").fetchone()
+        if found != "ok":
+            raise LedgerUnavailable(f"backup {target}: not intact ({found}): run `racebot verify`")
+        partial.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerUnavailable(f"backup {target}: {error}: free space, or let racebot write there") from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+    return target
