@@ -13,6 +13,7 @@ from racebot.errors import CredentialsError, LedgerError, NotFoundError, Setting
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
+from racebot.settings.sources import secret_files
 from racebot.standings.plan import proposals, unknown_sources
 from racebot.web import missing
 
@@ -28,7 +29,7 @@ class Finding:
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
     yield Finding(True, f"settings: valid; model {settings.model}")
-    for path in (Path(".env"), settings.config, settings.database):
+    for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
         if _open_to_all(path):
             yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)

@@ -1,4 +1,4 @@
-"""Accounts of this system and what they may read. POSIX only."""
+"""Accounts of this system, and their access to files. POSIX only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def numbers_of(path: Path) -> tuple[int, int]:
 
 
 def give(folder: Path, account: str) -> None:
-    """Create a folder, and give it with all files in it to an account; to the present one if it is empty."""
+    """Create a folder, and give it and all files in it to an account; an empty name changes no owner."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if account:
         import pwd  # noqa: PLC0415 - not on Windows

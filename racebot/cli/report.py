@@ -42,7 +42,7 @@ LONGEST_LOG_LINE = 2_000
 TEXT_FILE = 1_000_000
 """Most bytes to read at the end of a log."""
 SHOWN = {"client_id": "set", "client_secret": "set"}
-"""What the bundle says in place of a value."""
+"""Text in place of a value, by setting."""
 
 
 @app.command()

@@ -32,7 +32,7 @@ CONTAINER_USER = 10001
 
 
 class Action(StrEnum):
-    """What to do with the service."""
+    """The actions of `racebot service`."""
 
     INSTALL = "install"
     UNINSTALL = "uninstall"
@@ -42,9 +42,7 @@ class Action(StrEnum):
 @app.command()
 def service(
     action: Annotated[Action, typer.Argument(help="What to do.")],
-    user: Annotated[
-        bool, typer.Option("--user", help="A service of your own account; needs no root rights.")
-    ] = False,
+    user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
     account: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +94,7 @@ def install(
     if not user and not print_only and os.geteuid() != 0:
         raise SettingsError(
             f"a system service needs root rights: run `sudo {sys.argv[0]} service install`, or install one "
-            "of your own with `racebot service install --user`"
+            "for your account with `racebot service install --user`"
         )
     account = "" if user else account or accounts.owner_for_service(folder)
     place = place_of(folder, settings, account)
@@ -197,12 +195,12 @@ def place_of(folder: Path, settings: Settings, account: str) -> Place:
 
 
 def settings_have_secret(folder: Path) -> bool:
-    """Return whether the secret itself is in `.env`, not in a file of its own."""
+    """Return whether `.env` has the secret itself, not the path of a separate file."""
     return bool(_in_env(folder).get(f"{PREFIX}CLIENT_SECRET"))
 
 
 def move_secret(folder: Path, settings: Settings) -> None:
-    """Move the client secret from `.env` into a file of its own, which `.env` then names."""
+    """Move the client secret from `.env` into a separate file, which `.env` then names."""
     assert settings.client_secret is not None  # noqa: S101 - checked by `required_categories`
     _write(folder / SECRET, settings.client_secret.get_secret_value() + "\n", 0o600)
     write_env(folder / ".env", {f"{PREFIX}CLIENT_SECRET": None, f"{PREFIX}CLIENT_SECRET_FILE": SECRET})
@@ -228,7 +226,7 @@ def _uninstall(name: str, *, user: bool, print_only: bool) -> None:
     do(f"stop {name}, and do not start it again", lambda: _systemctl("disable", "--now", name, user=user))
     do(f"delete {unit_file}", unit_file.unlink)
     do("let systemd forget it", lambda: _systemctl("daemon-reload", user=user))
-    tell("Settings and ratings stay where they are.")
+    tell("Settings and ratings are kept.")
 
 
 class _Steps:

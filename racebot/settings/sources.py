@@ -34,7 +34,7 @@ from racebot.standings.plan import LeaderboardPlan, carry_problems
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret")
-"""Settings that a file of their own can hold, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
+"""Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
@@ -98,6 +98,18 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     return settings
 
 
+def secret_files(directory: Path) -> list[Path]:
+    """Return the separate files that the settings in a folder name for secrets.
+
+    Raises:
+        SettingsError: `.env` cannot be read.
+    """
+    in_file, in_environment = _written(directory / ".env")
+    written = in_file | in_environment
+    named = (written.get(f"{PREFIX}{setting.upper()}_FILE") for setting in KEPT_IN_FILES)
+    return [directory / path for path in named if path]
+
+
 def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables of `.env`, and those of the environment, each by upper-case name.
 
@@ -126,7 +138,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Read the settings that a variable such as RACEBOT_CLIENT_SECRET_FILE keeps in a file of their own.
+    """Read the settings that are in separate files, named by variables such as RACEBOT_CLIENT_SECRET_FILE.
 
     Args:
         directory: the folder that relative paths start from.

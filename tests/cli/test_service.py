@@ -89,7 +89,7 @@ def test_secret_moves_to_a_credential(folder: Path, monkeypatch: pytest.MonkeyPa
     assert (folder / ".env").read_text().startswith("# ours\n")
     written = (folder.parent / "config/systemd/user/racebot.service").read_text()
     assert f"\nLoadCredential=client_secret:{kept}\n" in written
-    # systemd hands the service a copy in a folder of its own.
+    # systemd gives the service a copy in its own folder.
     credentials = folder.parent / "credentials"
     credentials.mkdir()
     kept.rename(credentials / "client_secret")

@@ -21,7 +21,7 @@ from racebot.settings.write import replace_file, write_env
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the operator chose. `goals` is empty to rate all of them."""
+    """The operator's choices. `goals` is empty to rate all of them."""
 
     site: str
     category: str
@@ -89,7 +89,7 @@ def _goals(goals: tuple[str, ...] | list[str]) -> str:
 
 
 def _secret_files(env: Path) -> Mapping[str, str]:
-    """Return the paths of secrets that `.env` keeps in files of their own, by setting."""
+    """Return the paths of secrets that `.env` keeps in separate files, by setting."""
     written = dotenv_values(env, encoding="utf-8") if env.exists() else {}
     paths = {name: written.get(f"{PREFIX}{name.upper()}_FILE") for name in KEPT_IN_FILES}
     return {name: path for name, path in paths.items() if path}

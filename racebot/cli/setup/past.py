@@ -44,7 +44,7 @@ def rate(settings: Settings, *, interactive: bool, fit: bool) -> None:
         fit: without questions, whether to fit the model.
     """
     if interactive:
-        say("Fetching takes about a second for each hundred races. Nothing is said in any room.")
+        say("Fetching takes about a second for each hundred races. The bot stays silent.")
     with Ledger.open(settings.database) as ledger:
         rate_past_races(settings, ledger, settings.slugs(), Selection())
         boards = [board for board in ledger.leaderboards() if ledger.rated_count(board) >= ENOUGH_RACES]

@@ -42,7 +42,7 @@ def ask(
     hidden: bool = False,
     interactive: bool = True,
 ) -> T:
-    """Ask until `check` accepts the answer, and return what it makes of it.
+    """Ask until `check` accepts the answer, and return the value that it makes of the answer.
 
     Args:
         question: the question, without a question mark or colon at its end.
