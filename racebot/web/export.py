@@ -33,7 +33,7 @@ MANIFEST = ".racebot-pages"
 """Manifest of the last export: one line per file, with its path and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
-FEW = 4000
+FEW = 800
 """Up to this many files, one process is faster than the time it takes to start several."""
 AT_ONCE = 64
 """Number of files handed to a process at a time."""

@@ -16,6 +16,7 @@ from importlib.resources.abc import Traversable
 from racebot import __version__
 from racebot.ledger.history import RaceDigest
 from racebot.races.result import Profile
+from racebot.standings.queries import ListedPlayer
 from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
 from racebot.web.look import THEME
@@ -203,10 +204,8 @@ def _board_tokens(
 
 def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _BoardTokens) -> Iterator[File]:
     address = board.address
-    listed = len(view.report(board).players)
-    pages = [address.page(number + 1) for number in range(max(1, -(-listed // addresses.PAGE_SIZE)))]
     for path in (
-        *pages,
+        address.page(),
         address.races(),
         address.explained,
         address.fame,
@@ -218,6 +217,11 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         addresses.BOARD_CARD.path(board=address.stem),
     ):
         yield File(path, tokens.everything)
+    players = view.report(board).players
+    size = addresses.PAGE_SIZE
+    for number in range(2, -(-len(players) // size) + 1):
+        rows = (_row(view, player) for player in players[(number - 1) * size : number * size])
+        yield File(address.page(number), _token(tokens.settings, str(len(players)), *rows))
     log = ChangeLog(board, tokens.settings, digests)
     yield File(address.changes_sheet, log.token(), log)
     older = older_race_pages(len(digests))
@@ -225,6 +229,13 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         first, last = race_span(len(digests), number)
         values = (str(digest.value) for digest in digests[first - 1 : last])
         yield File(address.races(number), _token(tokens.settings, str(older), *values))
+
+
+def _row(view: View, player: ListedPlayer) -> str:
+    """Return all that a leaderboard shows of a player. The last results change only with the races."""
+    picture = view.pictures.get(player.id)
+    shown = (player.place, player.points, player.moved, player.races, player.finishes, player.wins)
+    return repr((player.id, player.name, picture, player.provisional, player.last_race_at, *shown))
 
 
 def _more_of_player(board: Board, player: str, tokens: _BoardTokens, token: str) -> Iterator[File]:

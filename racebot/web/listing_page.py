@@ -161,6 +161,8 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
         "leaderboard.html",
         board,
         report=report,
+        # In an export, the other pages are rendered again only when one of their rows changes.
+        with_totals=number == 1,
         choice=choice,
         columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
         players=shown,

@@ -24,6 +24,8 @@ from racebot.web.look import DEFAULT_LOOK, Look
 
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
+_REMEMBERED_RIVALS = 300
+"""Most opponents of a player to cache."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
 
@@ -116,6 +118,7 @@ class View:
         self._standing = lru_cache(_REMEMBERED)(self._read_standing)
         self._race = lru_cache(_REMEMBERED)(self._read_race)
         self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
+        self._rivals = lru_cache(_REMEMBERED)(self._read_rivals)
         self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
 
     @cached_property
@@ -223,8 +226,10 @@ class View:
 
     def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
         """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
-        records = self.opponents(board, player)[first:last]
-        return queries.rivals(self.ledger, board.stored, player, records)
+        records = self.opponents(board, player)
+        if len(records) <= _REMEMBERED_RIVALS:
+            return self._rivals(board.key, player)[first:last]
+        return queries.rivals(self.ledger, board.stored, player, records[first:last])
 
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
@@ -238,6 +243,10 @@ class View:
     def provisional(self, races: int) -> bool:
         """Return True if a rating after this many races is provisional."""
         return races < self.publication.provisional_races
+
+    def _read_rivals(self, key: int, player: str) -> list[Rival]:
+        board = next(board for board in self.boards if board.key == key)
+        return queries.rivals(self.ledger, board.stored, player, self.opponents(board, player))
 
     def _read_standing(self, key: int, player: str) -> PlayerStanding | None:
         board = next(board for board in self.boards if board.key == key)

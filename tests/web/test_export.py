@@ -321,3 +321,24 @@ def test_every_link_leads_to_a_file_of_the_export(filled: Ledger, folder: Path) 
             target = (page.parent / unquote(parts.path)).resolve()
             assert target.is_file(), f"{page.relative_to(folder)} links to {text}"
             assert target.is_relative_to(folder)
+
+
+def test_only_leaderboard_pages_whose_rows_changed_are_rendered(
+    ledger: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"p{number:03d}" for number in range(300)]
+    races = [result(f"r{n}", " ".join(names[n : n + 10])) for n in range(0, 300, 10)]
+    weeks_later = result("later", "p290 p299", after=1000)
+    Settler(ledger, Plans(SIMPLE)).merge([*races, weeks_later], "import")
+    run(ledger, folder)
+    Settler(ledger, Plans(SIMPLE)).merge([result("last", "p290 p299", after=1001)], "import")
+    paths = rendered(monkeypatch)
+    run(ledger, folder)
+    board = "leaderboards/orb/any-orb"
+    assert f"{board}.html" in paths
+    assert f"{board}/page-2.html" not in paths, "all of its players are above those who raced, or below"
+    whole = folder.parent / "whole"
+    run(ledger, whole)
+    for number in (2, 3, 4):
+        page = f"{board}/page-{number}.html"
+        assert (folder / page).read_bytes() == (whole / page).read_bytes()
