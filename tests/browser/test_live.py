@@ -1,0 +1,135 @@
+"""Live rooms, overlays and embedded leaderboards in a browser, with names that expect the worst."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, write_live
+from racebot.races.result import EntrantStatus
+from racebot.web.server import application
+from racebot.web.view import Publication
+
+from .conftest import NAMES, Open
+from .test_pages import MOST_SHIFT, SHIFT, watch
+
+ROOM = "overlay/room/orb/live-1"
+SERVED = (
+    "live",
+    "api/",
+    "embed/orb/any-orb",
+    f"{ROOM}?rows=5",
+    "overlay/player/id-r00",
+    "overlay/player/id-r04",
+)
+
+
+def entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
+    """Return an entrant of each name, who finish in this order."""
+    return tuple(
+        LiveEntrant(
+            id=f"id-r{number:02d}",
+            name=name,
+            status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
+            place=number + 1 if finished else None,
+            finish_time=3600.0 + number if finished else None,
+            points=1500 - number,
+            new=number == 1,
+            win_chance=1 / len(NAMES),
+            finish_chance=0.9,
+            after=1510 - 2 * number if finished else None,
+            change=10 - number if finished else None,
+        )
+        for number, name in enumerate(NAMES)
+    )
+
+
+def write(database: Path, *, finished: bool) -> None:
+    now = datetime.now(UTC)
+    board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
+    status = "finished" if finished else "open"
+    room = LiveRoom("orb/live-1", "orb", "Any Orb", status, now if finished else None, now, (board,))
+    write_live(live_path(database), now, [room])
+
+
+@pytest.fixture
+def served(database: Path) -> Iterator[str]:
+    """Return the address of a server with an open room, which ends its streams when it stops."""
+    write(database, finished=False)
+    server: uvicorn.Server | None = None
+    app = application(database, Publication(), lambda: server is not None and server.should_exit)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.parametrize("path", SERVED)
+def test_served_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        page = opened(scheme, width).new_page()
+        told: list[str] = []
+        asked: list[str] = []
+        watch(page, told, asked)
+        page.goto(f"{served}{path}")
+        assert page.evaluate(SHIFT) < MOST_SHIFT, (scheme, width)
+        assert told == []
+        assert all(url.startswith((served, "data:")) for url in asked)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if not path.startswith("overlay"):  # a stream has colors of its own behind an overlay
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}live")
+    expect(page.get_by_role("columnheader", name="Finishes")).to_be_visible()
+    page.get_by_role("searchbox").focus()
+    write(database, finished=True)
+    expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
+    expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+def test_overlay_follows_the_room_on_a_transparent_page(opened: Open, served: str, database: Path) -> None:
+    page = opened(width=400).new_page()
+    page.goto(f"{served}{ROOM}")
+    expect(page.get_by_text("Chance to win")).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
+    write(database, finished=True)
+    expect(page.get_by_text("Ratings if recorded")).to_be_visible()
+    assert page.locator("tbody tr").first.inner_text().split() == ["1", "Ann", "Orbit", "1510", "+10"]
+
+
+def test_overlay_grows_with_its_source_and_takes_colors(opened: Open, served: str) -> None:
+    def size(width: int, query: str = "") -> float:
+        page = opened(width=width).new_page()
+        page.goto(f"{served}{ROOM}{query}")
+        return float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('th')).fontSize)"))
+
+    assert size(800) == pytest.approx(2 * size(400))
+    assert size(400, "?size=200") == pytest.approx(2 * size(400))
+    page = opened().new_page()
+    page.goto(f"{served}{ROOM}?text=ff0000&background=00ff0080")
+    assert page.evaluate("getComputedStyle(document.querySelector('th')).color") == "rgb(255, 0, 0)"
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor").startswith(
+        "rgba(0, 255, 0, 0.5"
+    )
+
+
+def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -> None:
+    page = opened(scripts=False).new_page()
+    for path in ("live", ROOM):
+        page.goto(f"{served}{path}")
+        expect(page.get_by_text("Ann Orbit")).to_be_visible()
