@@ -125,7 +125,7 @@ class Stage:
 
 
 async def chat_light_12(stage: Stage, path: Path) -> None:
-    """Draw a race of 12: a favourite who finishes fifth, an outsider who wins, and a DNF."""
+    """Draw a race of 12: a favorite who finishes fifth, an outsider who wins, and a DNF."""
     best, second, third, *rest = stage.racers[:12]
     order = [rest[4], second, third, rest[0], best, *rest[1:4], *rest[5:]]
     room = await stage.race([racer.user for racer in order], dnf=1)

@@ -1,4 +1,4 @@
-"""Handles commands in a room: recognises them, checks permissions, and replies."""
+"""Handles commands in a room: recognizes them, checks permissions, and replies."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LEAST_ODDS = 0.01
 def odds_phrases(
     settler: Settler, board: Leaderboard, listing: Listing, race: Race, texts: Texts, most: int | None = None
 ) -> list[str]:
-    """List the entrants' chances to win, the favourite first. Ledger work.
+    """List the entrants' chances to win, the favorite first. Ledger work.
 
     Args:
         settler: reads the players' ratings.

@@ -16,7 +16,7 @@ LONGEST = 500
 LONGEST_LABEL = 40
 """Most characters on a button. The site refuses a message with a longer one."""
 OWN_LINE = 5
-"""Characters that `info` must begin with, so that the bot recognises its own line in the info box."""
+"""Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
 
 def _text(default: str, about: str, *fields: str) -> Any:
@@ -341,7 +341,7 @@ class Texts(BaseModel):
 
     @field_validator("info")
     @classmethod
-    def _recognisable(cls, value: str) -> str:
+    def _recognizable(cls, value: str) -> str:
         if value and len(value.partition("{")[0].strip()) < OWN_LINE:
             raise ValueError(
                 f"must begin with {OWN_LINE} characters before the first field, to mark our line"

@@ -1,6 +1,6 @@
 """Opens a ledger's database file, and translates SQLite's errors for the operator.
 
-The file is in WAL mode with full synchronisation.
+The file is in WAL mode with full synchronization.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ledger: results, changes and standings in one SQLite file, in WAL mode with full synchronisation.
+"""The ledger: results, changes and standings in one SQLite file, in WAL mode with full synchronization.
 
 Related writes share one `Ledger.transaction`, so that a crash leaves all of them or none.
 """

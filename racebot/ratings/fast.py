@@ -22,7 +22,7 @@ from racebot.ratings.model import FloatArray, RatingModel
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """True if Numba is installed."""
 _BLOCK = 64
-"""Number of races that compiled code rates at a time. Threads synchronise after each block."""
+"""Number of races that compiled code rates at a time. Threads synchronize after each block."""
 
 Kernel = Callable[..., None]
 

@@ -9,7 +9,7 @@ cumulative distribution function F_i. The win probability is an integral over th
 The win probabilities sum to the probability that at least one entrant finishes.
 
 Other models only give the probability P_ij that i is placed before j, DNFs included. The win probability is
-then approximated by 1 / (1 + Σ_(j≠i) P_ji / P_ij), normalised to sum to 1. This is exact for two entrants,
+then approximated by 1 / (1 + Σ_(j≠i) P_ji / P_ij), normalized to sum to 1. This is exact for two entrants,
 and for Bradley-Terry models, whose odds are ratios of strengths (https://doi.org/10.2307/2334029).
 """
 

@@ -130,15 +130,15 @@ async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
 
     Args:
         stage: where to play it.
-        racers: the entrants, the favourite first; at least `FIELD`.
+        racers: the entrants, the favorite first; at least `FIELD`.
     """
-    favourite, second, third, fourth, outsider, last = racers[:FIELD]
+    favorite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
     await stage.say(room, fourth, "!odds")
     await stage.wait(PAUSE)
-    await stage.run(room, [outsider, second, third, favourite, last], [fourth])
+    await stage.run(room, [outsider, second, third, favorite, last], [fourth])
     await stage.say(room, outsider, "finally!!")
-    await stage.say(room, favourite, "!why")
+    await stage.say(room, favorite, "!why")
     await stage.edit(room, lambda: room.disqualify(second.user))
     await stage.say(room, second, "fair, I skipped a gate")
     return await _record(stage, room)
@@ -151,17 +151,17 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
         stage: where to play it.
         racers: as for `upset`.
     """
-    favourite, second, third, fourth, outsider, last = racers[:FIELD]
+    favorite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
-    await stage.say(room, outsider, f"!vs {favourite.user.name}")
+    await stage.say(room, outsider, f"!vs {favorite.user.name}")
     await stage.wait(PAUSE)
-    await stage.run(room, [favourite, third, outsider, second, fourth, last])
+    await stage.run(room, [favorite, third, outsider, second, fourth, last])
     await stage.say(room, third, "my timer stopped late, the VOD shows it")
-    best = room.entrant(favourite.user).finish_time
-    assert best is not None  # noqa: S101 - the favourite finished
+    best = room.entrant(favorite.user).finish_time
+    assert best is not None  # noqa: S101 - the favorite finished
     await stage.edit(room, lambda: room.edit_time(third.user, best - timedelta(seconds=7)))
     await stage.say(room, third, "!why")
-    await stage.say(room, favourite, "!leaderboard")
+    await stage.say(room, favorite, "!leaderboard")
     return await _record(stage, room)
 
 

@@ -1,7 +1,7 @@
 """Measure calibration: events with a forecast of 70 % should happen about 70 % of the time.
 
-Each pair of entrants has a favourite, with a probability of ½ or more. Pairs are binned by this probability,
-and each bin compares the mean probability with the share of favourites placed better. The expected
+Each pair of entrants has a favorite, with a probability of ½ or more. Pairs are binned by this probability,
+and each bin compares the mean probability with the share of favorites placed better. The expected
 calibration error is the mean absolute difference of the two, weighted by the number of pairs.
 """
 

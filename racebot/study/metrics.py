@@ -212,7 +212,7 @@ class Figures:
         log_loss: mean log loss over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
         calibration_error: expected calibration error of the win probabilities (`calibration`).
-        pair_accuracy: share of pairs in which the favourite was placed better; even odds count half.
+        pair_accuracy: share of pairs in which the favorite was placed better; even odds count half.
         kendall: τ, concordant minus discordant pairs, divided by all pairs; equal ratings are neither.
         accuracy: share of exactly predicted ranks.
         mae: mean absolute error of ranks.

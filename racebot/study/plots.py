@@ -1,6 +1,6 @@
 """Plot ratings over time, misordered pairs over time, and reliability.
 
-Needs the extra `plots`. Backgrounds are transparent and colours have medium lightness, so that plots are
+Needs the extra `plots`. Backgrounds are transparent and colors have medium lightness, so that plots are
 legible on light and dark pages.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = ("#2f81f7", "#e5534b", "#2e9e5b", "#a371f7", "#c28a00", "#1898a8", "#d9488f", "#808893")
-"""Line colours, each with a contrast of at least 3:1 on white and on near-black."""
+"""Line colors, each with a contrast of at least 3:1 on white and on near-black."""
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)))
 _TEXT = "#7d8590"
 
@@ -138,14 +138,14 @@ def draw_misordered(
 
 
 def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "") -> Figure:
-    """Plot how often each model's favourites were placed better, against the forecast.
+    """Plot how often each model's favorites were placed better, against the forecast.
 
     Calibrated probabilities lie on the diagonal. The size of a point shows its number of pairs.
 
     Raises:
         RacebotError: matplotlib is not installed.
     """
-    figure, axes = _canvas(title or "Favourites: forecast and actual wins")
+    figure, axes = _canvas(title or "Favorites: forecast and actual wins")
     axes.plot([50, 100], [50, 100], color=_TEXT, linewidth=0.8)
     for number, (label, found) in enumerate(models):
         kept = found.weight > 0
@@ -158,8 +158,8 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "")
             s=200 * found.weight[kept] / found.weight.sum(),
             color=_style(number)["color"],
         )
-    axes.set_xlabel("% chance given to the favourite", color=_TEXT)
-    axes.set_ylabel("% of pairs that the favourite won", color=_TEXT)
+    axes.set_xlabel("% chance given to the favorite", color=_TEXT)
+    axes.set_ylabel("% of pairs that the favorite won", color=_TEXT)
     if models:
         _legend(axes)
     return figure
@@ -168,10 +168,10 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "")
 def spread_out(heights: FloatArray, gap: float) -> FloatArray:
     """Move heights so that any two are at least `gap` apart, keeping their order: shape [n].
 
-    Heights that would overlap are centred on their mean.
+    Heights that would overlap are centered on their mean.
     """
     order = np.argsort(heights, kind="stable")
-    # Runs of neighbours that touch, as (sum of wanted starts, members): a run's members stand gap by gap.
+    # Runs of neighbors that touch, as (sum of wanted starts, members): a run's members stand gap by gap.
     runs: list[list[float]] = []
     for wanted in heights[order].tolist():
         runs.append([wanted, 1])

@@ -1,4 +1,4 @@
-"""Draw charts as inline SVG. The style sheet sets colours and fonts, so charts follow light and dark mode.
+"""Draw charts as inline SVG. The style sheet sets colors and fonts, so charts follow light and dark mode.
 
 Coordinates are pixels in a drawing 760 pixels wide, which the page scales. The margins leave room for the
 larger labels that the style sheet sets on phones.
@@ -25,7 +25,7 @@ MOST_POINTS = 200
 MOST_DOTS = 50
 """With at most this many races, each gets a dot with its date and points."""
 MANY_DAYS = timedelta(days=75)
-"""Time spans from this length on are labelled with months instead of days."""
+"""Time spans from this length on are labeled with months instead of days."""
 MOST_LABELS = 8
 """Most labels below the bars."""
 _MARKS = 5

@@ -27,14 +27,14 @@ LEAST_SIZE, MOST_SIZE = 25, 400
 RECENT = timedelta(hours=3)
 """Age at which a player's overlay stops showing the change of their last race."""
 
-COLOURS = {
+COLORS = {
     "text": "ffffff",
     "background": "00000000",
     "accent": "9db4ff",
     "gain": "6fe3a1",
     "loss": "ff9d92",
 }
-"""Colours of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
+"""Colors of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
 _COLOUR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
 
@@ -89,8 +89,8 @@ def _overlay_player_part(asked: Asked, player: str) -> Content:
 
 
 def _overlay_style(asked: Asked) -> Content:
-    """Return the style sheet with the reader's colours. The content security policy forbids inline ones."""
-    chosen = {name: colour(asked.query, name) for name in COLOURS}
+    """Return the style sheet with the reader's colors. The content security policy forbids inline ones."""
+    chosen = {name: color(asked.query, name) for name in COLORS}
     size = whole_number(asked.query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
     rules = "".join(f"--{name}:#{value};" for name, value in chosen.items())
     style = f":root{{{rules}--size:{size / 100}}}\n".encode()
@@ -202,15 +202,15 @@ def _rooms(asked: Asked) -> LiveRooms | None:
     return NOTHING if asked.view.live is None else asked.view.live.rooms()
 
 
-def colour(query: Mapping[str, str], name: str) -> str:
-    """Return an overlay's colour from the query, or its default.
+def color(query: Mapping[str, str], name: str) -> str:
+    """Return an overlay's color from the query, or its default.
 
     Raises:
-        BadQueryError: it is not a colour.
+        BadQueryError: it is not a color.
     """
-    value = query.get(name, COLOURS[name]).removeprefix("#")
+    value = query.get(name, COLORS[name]).removeprefix("#")
     if not _COLOUR.fullmatch(value):
-        raise BadQueryError(f"{name}: must be a colour of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
+        raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
     return value
 
 

@@ -153,7 +153,7 @@ def _host(address: str) -> str:
 
 
 def _sign(number: int) -> str:
-    """Return the CSS class that colours a change. The sign carries the same meaning as the colour."""
+    """Return the CSS class that colors a change. The sign carries the same meaning as the color."""
     return "gain" if number > 0 else "loss" if number < 0 else "same"
 
 

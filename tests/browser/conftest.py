@@ -161,7 +161,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Open contexts of the browser with a colour scheme, a width, or without scripts."""
+    """Open contexts of the browser with a color scheme, a width, or without scripts."""
     contexts = []
 
     def made(scheme: str = "light", width: int = 1100, scripts: bool = True) -> BrowserContext:

@@ -201,7 +201,7 @@ def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> N
     assert "+" in winner
 
 
-def colours(page: Page) -> tuple[str, ...]:
+def colors(page: Page) -> tuple[str, ...]:
     return tuple(
         str(page.evaluate(f"getComputedStyle({element}).{what}"))
         for element, what in (
@@ -217,7 +217,7 @@ def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> No
     for scheme in ("light", "dark"):
         page = opened(scheme).new_page()
         page.goto(f"{served}{PLAYER}")
-        shown[scheme] = colours(page)
+        shown[scheme] = colors(page)
     assert all(light != dark for light, dark in zip(shown["light"], shown["dark"], strict=True))
 
 

@@ -56,7 +56,7 @@ class Bench:
     folder: Path
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """Return an environment without settings, programs or colours."""
+        """Return an environment without settings, programs or colors."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")}
         # Compiling the models' kernels would take longer than the few races here.
         kept |= {"NUMBA_DISABLE_JIT": "1", "TERM": "dumb", "COLUMNS": "80"}

@@ -388,7 +388,7 @@ def configuration(data: bytes) -> None:
         raw = value.replace("\0", "").encode("utf-8", "surrogatepass")
         environment[settings.PREFIX + name] = os.fsdecode(raw)
     spoilt = [_spoil(folder / ".env", ENV, source), _spoil(folder / "racebot.toml", TOML, source)]
-    # In two joined lines, the secret can't be told from its neighbours.
+    # In two joined lines, the secret can't be told from its neighbors.
     secret = "\0" if any(spoilt) else SECRET
     with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
         found = sources.load(folder)

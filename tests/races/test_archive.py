@@ -187,7 +187,7 @@ def test_arbitrary_json_raises_nothing_but_payload_errors(document: list[Any]) -
         ([{"slug": "x"}], False),
     ],
 )
-def test_archives_are_recognised_by_their_shape(document: object, archive: bool) -> None:
+def test_archives_are_recognized_by_their_shape(document: object, archive: bool) -> None:
     assert is_archive(document) is archive
 
 

@@ -317,8 +317,8 @@ def test_team_members_share_the_place_of_their_team() -> None:
         ("cy", "red", 40),
         ("di", "blue", 25),
         ("ed", "green", 30),
-        ("fay", "grey", 1),
-        ("gus", "grey", None),
+        ("fay", "gray", 1),
+        ("gus", "gray", None),
     )
     by_name = {e.name: place for e, place in places(race, TEAM).items()}
     assert by_name == {"Ann": 1, "Bo": 1, "Cy": 1, "Di": 1, "Ed": 3, "Fay": None, "Gus": None}
@@ -327,7 +327,7 @@ def test_team_members_share_the_place_of_their_team() -> None:
 
 
 def test_a_team_of_deleted_accounts_holds_its_place() -> None:
-    gone = entrant("gone", time=1, user_id=None, team="grey")
+    gone = entrant("gone", time=1, user_id=None, team="gray")
     race_ = race(gone, entrant("ann", time=2, team="red"))
     assert list(places(race_, TEAM).values()) == [1, 2]
 

@@ -181,9 +181,9 @@ async def test_errors_name_the_problem(control: Control) -> None:
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
     assert (await control.refused("spoil_frames", fault="nosuch"))[0] == 400
     assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404
-    assert await control.refused("open", colour="red") == (
+    assert await control.refused("open", color="red") == (
         400,
-        "done, but these arguments are unknown: colour",
+        "done, but these arguments are unknown: color",
     )
 
 

@@ -341,7 +341,7 @@ def test_a_race_of_teams(ledger: Ledger) -> None:
             entrant("ann", time=10, team="red"),
             entrant("bo", time=20, team="blue"),
             entrant("cy", time=40, team="red"),
-            entrant("di", "dq", 5, team="grey"),
+            entrant("di", "dq", 5, team="gray"),
         ),
     )
     merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
@@ -418,7 +418,7 @@ ODD = ["[bold]x[/bold]", "a\x1b[31mb", "[/red]", "back\\", ":warning:", "two\nli
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_names_neither_colour_nor_break_a_table(ledger: Ledger, name: str) -> None:
+def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> None:
     race = result("a", entrants=(entrant("ann", time=1), entrant("bo", time=2)))
     odd = RaceResult.from_json(race.to_json().replace('"Ann"', json.dumps(name)))
     board = merge(

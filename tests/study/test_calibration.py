@@ -40,8 +40,8 @@ def test_certain_and_even_predictions_have_a_bin() -> None:
 
 def test_only_overconfident_probabilities_have_a_calibration_error() -> None:
     random = np.random.default_rng(1)
-    favourite = random.uniform(0.5, 1.0, 200_000)
-    chance = np.where(random.random(favourite.size) < favourite, favourite, 1 - favourite)
+    favorite = random.uniform(0.5, 1.0, 200_000)
+    chance = np.where(random.random(favorite.size) < favorite, favorite, 1 - favorite)
     assert of_pairs(chance).error < 0.006
     boast = np.where(chance > 0.5, 1 - (1 - chance) ** 2, chance**2)
     assert of_pairs(boast).error > 0.08

@@ -26,7 +26,7 @@ UNFINISHED_HELP = (
 )
 
 
-def normalised_results(groups: Groups) -> FloatArray:
+def normalized_results(groups: Groups) -> FloatArray:
     """Return each entrant's share of the results, (N - rank) / C(N, 2), which sum to one.
 
     Entrants who share ranks get the mean of those ranks.
@@ -37,7 +37,7 @@ def normalised_results(groups: Groups) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class EloFfa(SingleParameterModel):
-    """Elo over all pairs, with results and expectations normalised to one (section III A).
+    """Elo over all pairs, with results and expectations normalized to one (section III A).
 
     `rates` is K in the source. Odds are powers of e, not of ten. The defaults are those of section V.
     """
@@ -55,7 +55,7 @@ class EloFfa(SingleParameterModel):
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         ties = self.unfinished == "tie"
-        return normalised_results(groups) - expected_scores(ratings, groups, self.spread, ties=ties)
+        return normalized_results(groups) - expected_scores(ratings, groups, self.spread, ties=ties)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
@@ -71,7 +71,7 @@ def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class GlickoFfa:
-    """Glicko over all pairs, with results and expectations normalised to one (section III B).
+    """Glicko over all pairs, with results and expectations normalized to one (section III B).
 
     The source multiplies the change by g(σ_j) without saying which opponent j is. This uses the mean over all
     opponents the player was compared with, which agrees with the source for two players.
@@ -107,7 +107,7 @@ class GlickoFfa:
         expected = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
         g = (compared * damping(q, variance)[..., np.newaxis, :]).sum(-1) / compared.sum(-1)
         precision = 1 / variance + (q * g) ** 2 * expected * (1 - expected)
-        moved = mean + q * g * (normalised_results(groups) - expected) / precision
+        moved = mean + q * g * (normalized_results(groups) - expected) / precision
         return np.stack([moved, precision**-0.5], -1)
 
     def rating(self, states: FloatArray) -> FloatArray:

@@ -98,7 +98,7 @@ def order_gradient(
         ratings: ratings of n entrants.
         groups: their groups.
         order: indices of the entrants to compare, in the order of their elimination: worst first, or best
-            first if `backwards`. Members of a group are neighbours.
+            first if `backwards`. Members of a group are neighbors.
         unfinished: how to treat groups of several members: `EXACT`, `INDEPENDENT` or `TIE`.
         backwards: True for the reversed orientation.
 
@@ -199,7 +199,7 @@ def integrated_losses(rates: list[float], mass: float) -> list[float]:
     """Return `unobserved_losses` by quadrature over the time t of the first clock among the rest.
 
     With M the sum of the rest's rates, P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0. A loss is the mean of
-    y / (e^y - 1) with y = tλ under the normalised integrand.
+    y / (e^y - 1) with y = tλ under the normalized integrand.
     """
     m = len(rates)
     low, step, points = time_axis(m)

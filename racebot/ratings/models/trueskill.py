@@ -13,7 +13,7 @@ compares members of the same group. An unfinished player, for example, loses to 
 nobody else. Together these comparisons state exactly the observed partial order. All members of a group are
 treated alike, so the listing order does not matter, and equal skills get equal changes.
 
-`tie` lists all entrants, best group first and as listed within a group, and compares neighbours; members of
+`tie` lists all entrants, best group first and as listed within a group, and compares neighbors; members of
 the same group draw. The `trueskill` package and racetime.gg do this. Unfinished players then pull each other
 together, and their results depend on the listing order.
 
@@ -269,11 +269,11 @@ class TrueSkill(KernelModel):
         certain = _aligned(self.beta, mean.ndim) ** 2 * membership.sum(axis=0)
         variance = certain + states[..., 1] ** 2 @ membership
         weight = 1.0 / variance
-        centre = np.sum(weight * mean, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
+        center = np.sum(weight * mean, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
         logarithm = (
             np.sum(np.log(certain / variance), axis=-1)
             + np.log(np.sum(1.0 / certain, axis=-1) / np.sum(weight, axis=-1))
-            - np.sum(weight * (mean - centre) ** 2, axis=-1)
+            - np.sum(weight * (mean - center) ** 2, axis=-1)
         )
         quality: FloatArray = np.exp(0.5 * logarithm)
         return quality

@@ -150,7 +150,7 @@ def through_layers(
     Args:
         means: m_i of the n units.
         variances: v_i > 0.
-        winners: the better unit of each of the n − 1 comparisons. Each unit is in at most two neighbouring
+        winners: the better unit of each of the n − 1 comparisons. Each unit is in at most two neighboring
             layers.
         losers: the other unit of each comparison.
         margins: margins of the comparisons, ≥ 0.

@@ -43,7 +43,7 @@ _C1, _C2, _C3, _C4 = 252769 / 3628800, -68119 / 3628800, 1469 / 403200, -2497 / 
 def order_moments(
     means: Sequence[float], scales: Sequence[float], last: Sequence[float], weights: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-    """Return the posterior moments of the standardised performances of one race.
+    """Return the posterior moments of the standardized performances of one race.
 
     Args:
         means: means of the n ≥ 1 performances whose order is known, worst first.

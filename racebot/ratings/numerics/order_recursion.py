@@ -30,7 +30,7 @@ from racebot.ratings.ranking import Groups
 
 
 class Moments(NamedTuple):
-    """Posterior moments of the standardised performances Z_i, each of shape [..., n]."""
+    """Posterior moments of the standardized performances Z_i, each of shape [..., n]."""
 
     mean: FloatArray
     variance: FloatArray
@@ -52,7 +52,7 @@ def score_means(
     Args:
         means: means of the performances, shape [..., n].
         groups: the observed order, with at least two groups.
-        density: density of the standardised performances.
+        density: density of the standardized performances.
         scales: standard deviations, greater than zero; broadcast with `means`; 1 by default.
         weights: exponents of the likelihood factors of the worst group's members; broadcast with `means`; 1
             by default. Values for other entrants are ignored.
@@ -97,14 +97,14 @@ class _Recursion:
         self.order = stages.order
         self.starts = np.unique(stages.start)
         self.groups = [slice(start, stages.stop[start]) for start in self.starts.tolist()]
-        centre = self._sorted(means)
-        self.scale = np.ones_like(centre) if scales is None else self._sorted(scales)
+        center = self._sorted(means)
+        self.scale = np.ones_like(center) if scales is None else self._sorted(scales)
         self.weight = None if weights is None else self._sorted(weights)[..., np.newaxis]
         between = any(group.stop - group.start > 1 for group in self.groups[1:-1])
-        grid = _Grid.over(centre, self.scale, stages.stop, density.reach, between=between, logs=logs)
+        grid = _Grid.over(center, self.scale, stages.stop, density.reach, between=between, logs=logs)
         self.step, self.logs = grid.step, grid.logs
         x = grid.low[:, np.newaxis] + grid.step * np.arange(grid.points)
-        self.z = (x - centre[..., np.newaxis]) / self.scale[..., np.newaxis]
+        self.z = (x - center[..., np.newaxis]) / self.scale[..., np.newaxis]
         self.log_value = density.log(self.z)
         self.value = self.log_value if self.logs else np.exp(self.log_value)
         self.level = np.empty((len(self.groups), 2, *x.shape))
@@ -165,7 +165,7 @@ class _Recursion:
         self.hazard[side] = hazard
 
     def _pass_between(self, g: int, group: slice, side: int) -> None:
-        """Pass a middle group, all of which lie between the performances of the neighbouring groups."""
+        """Pass a middle group, all of which lie between the performances of the neighboring groups."""
         z = _seen(self.z[group], side)
         rise = self.rise[g - 1, side] if self.logs else _log(self.rise[g - 1, side])
         level = np.empty_like(rise)

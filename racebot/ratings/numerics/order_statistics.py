@@ -2,7 +2,7 @@
 
 Performances X_i = m_i + s_i Z_i are independent and Gaussian, and their order is known. The density of X_i
 given the order is proportional to its prior density times P(all worse performances are in order and below x)
-times P(all better performances are in order and above x). Each of these functions follows from its neighbour
+times P(all better performances are in order and above x). Each of these functions follows from its neighbor
 by one integral,
 
     below_(i+1)(x) = ∫_(-∞)^x f_i(y) below_i(y) dy
@@ -40,7 +40,7 @@ STEP = 1.3
 """Step in units of the smallest standard deviation, times the square root of the number of entrants."""
 LARGEST_STEP = 0.7
 UPSET = 0.5
-"""Number of entrants that one standard deviation of upset (a favourite behind a weaker entrant) counts as.
+"""Number of entrants that one standard deviation of upset (a favorite behind a weaker entrant) counts as.
 
 With these three constants and the next two limits, the moments are within 2e-5, and nearly always within
 1e-6, of those on a grid of thousands of points, for 2 to 60 entrants in any order.
@@ -61,7 +61,7 @@ Rows = list[list[float]]
 def posterior_moments(
     means: list[float], scales: list[float], places: list[int]
 ) -> tuple[list[float], list[float], bool]:
-    """Return the posterior means and variances of the standardised performances Z_i of one race.
+    """Return the posterior means and variances of the standardized performances Z_i of one race.
 
     Args:
         means: means of the n ≥ 2 performances, worst placed entrant first.

@@ -17,8 +17,8 @@ def test_elo_of_three_players_by_hand() -> None:
     """Ratings 1500, 1600 and 1400, placed first, second and third; K 10, D 400.
 
     The chances are 1/(1 + e^.25) = .437823 (first over second), 1/(1 + e^-.25) = .562177 (first over
-    third) and 1/(1 + e^-.5) = .622459 (second over third). Of three pairs the normalised expectations are
-    1/3, .394879 and .271788, the normalised results 2/3, 1/3 and 0.
+    third) and 1/(1 + e^-.5) = .622459 (second over third). Of three pairs the normalized expectations are
+    1/3, .394879 and .271788, the normalized results 2/3, 1/3 and 0.
     """
     after = EloFfa().rate(np.array([[1500.0], [1600.0], [1400.0]]), THREE)
     assert after[:, 0] == pytest.approx([1503.33333, 1599.38455, 1397.28212], abs=1e-5)

@@ -150,15 +150,15 @@ def test_skills_are_those_of_the_exact_posterior(
     variances: list[float],
 ) -> None:
     """Of a Gaussian prior and any likelihood L of the mean: m + v L', v + v² L'' (L in logarithms)."""
-    centre, variance = np.array(means), np.array(variances)
+    center, variance = np.array(means), np.array(variances)
     scales = np.sqrt(1 + variance)
     step = 0.01
-    slope, bend = np.empty_like(centre), np.empty_like(centre)
+    slope, bend = np.empty_like(center), np.empty_like(center)
     for i, axis in enumerate(np.eye(len(means))):
-        low, at, high = (log_probability(centre + shift * step * axis, scales) for shift in (-1, 0, 1))
+        low, at, high = (log_probability(center + shift * step * axis, scales) for shift in (-1, 0, 1))
         slope[i], bend[i] = (high - low) / (2 * step), (high - 2 * at + low) / step**2
     found = after_places(means, variances, list(range(len(means))), [False] * len(means))
-    np.testing.assert_allclose(found[0], centre + variance * slope, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found[0], center + variance * slope, rtol=0, atol=1e-4)
     np.testing.assert_allclose(found[1], variance + variance**2 * bend, rtol=0, atol=3e-4)
 
 
