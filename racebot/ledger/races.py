@@ -124,6 +124,11 @@ class Races(Connection):
         row = self.row("SELECT goal FROM races WHERE name = ?", name)
         return None if row is None else as_text(row["goal"])
 
+    def goal_is_known(self, stored: StoredRace) -> bool:
+        """Return whether a stored race's goal is the recorded one or a later name of it."""
+        goal, recorded = stored.result.goal, stored.recorded_goal
+        return goal in {recorded, self.current_goal(stored.result.category, recorded)}
+
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
         """Rename a goal in all of its races, and remember the earlier name."""
         with self.transaction():

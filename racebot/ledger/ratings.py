@@ -137,17 +137,29 @@ class Ratings(Connection):
         """Return whether a race counts on a leaderboard."""
         return self.row("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race) is not None
 
-    def stored_rows(self, board: Leaderboard) -> Iterator[StoredRow]:
-        """Yield all races of a leaderboard's sequence as raw columns, in order."""
+    def position_of(self, board: Leaderboard, sequence: int) -> Position | None:
+        """Return the position of a leaderboard's rated race with a sequence number, None if there is none."""
+        found = self._rated_until(board, sequence)
+        return None if found is None or found[0] != sequence else found[1]
+
+    def stored_rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> Iterator[StoredRow]:
+        """Yield the races of a leaderboard's sequence as raw columns, in order, between two numbers."""
         changes = self.stream(
             "SELECT sequence, player, place, state_before, state_after, points_before, points_after,"
-            " races_before, parts FROM changes WHERE leaderboard = ? ORDER BY sequence, player",
+            " races_before, parts FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+            " ORDER BY sequence, player",
             board.key,
+            first,
+            last,
         )
         by_sequence = groupby(map(tuple, changes), key=itemgetter(0))
         sequence, group = next(by_sequence, (None, iter(())))
         for row in self.stream(
-            "SELECT sequence, race, note FROM rated WHERE leaderboard = ? ORDER BY sequence", board.key
+            "SELECT sequence, race, note FROM rated WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+            " ORDER BY sequence",
+            board.key,
+            first,
+            last,
         ):
             mine: tuple[tuple[Any, ...], ...] = ()
             if row["sequence"] == sequence:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.ratings import StoredRow, change_values
-from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, StoredRace
+from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
+from racebot.standings.agreement import RANGE, agrees
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
 from racebot.standings.replay import Replay
@@ -35,6 +36,9 @@ class Problem:
 def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None) -> list[Problem]:
     """Replay a leaderboard's stored results and compare with its stored ratings. Writes nothing.
 
+    A large leaderboard is replayed on all cores. Only if something differs, one process replays it in order,
+    to describe each difference.
+
     Args:
         ledger: the ledger.
         board: one of its leaderboards.
@@ -43,6 +47,11 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
     Returns:
         One problem for each difference; empty if there is none.
     """
+    try:
+        if ledger.rated_count(board) > RANGE and agrees(ledger, board, progress):
+            return []
+    except LedgerError:
+        pass  # the replay below names every problem
     return _Verification(ledger, board).run(progress)
 
 
@@ -92,7 +101,7 @@ class _Verification:
         waiting: dict[str, StoredRow] = {}  # at most one row, unless the ledger is damaged
         damaged = False
         for number, stored in enumerate(self.ledger.races_of(self.board), start=1):
-            if not stored.intact or not self._goal_is_known(stored):
+            if not stored.intact or not self.ledger.goal_is_known(stored):
                 damaged = True
                 name = stored.result.name
                 self._add(f"race {name}: the stored result does not match its fingerprint", REPAIR)
@@ -149,13 +158,6 @@ class _Verification:
                 self._add(f"player {standing.name}: the standing differs from a replay", REBUILD)
         for player in replayed:
             self._add(f"player {player}: has rated races but no standing", REBUILD)
-
-    def _goal_is_known(self, stored: StoredRace) -> bool:
-        """Return whether the goal's name is the recorded one or a later name of it."""
-        goal = stored.result.goal
-        return goal == stored.recorded_goal or goal == self.ledger.current_goal(
-            stored.result.category, stored.recorded_goal
-        )
 
     def _add(self, text: str, remedy: str | None) -> None:
         self.problems.append(Problem(text, remedy))
