@@ -4,29 +4,29 @@ RacebotError
 ├── SettingsError      a setting is missing, misspelt or unusable
 ├── MissingExtraError  an extra of the package is not installed
 ├── ModelError         an unknown rating model, or a parameter it cannot take
-├── PayloadError       foreign data that is not what the site sends
+├── PayloadError       a file or an answer that does not have the expected content
 ├── SiteError          the site refused or could not be reached
 │   ├── CredentialsError   client id, secret or token is refused
 │   ├── NotFoundError      no such category, race or page
 │   └── ConnectionLost     a room's socket closed, or could not be opened
 │       └── TokenRefused       the site refused an action because of the token
 ├── LedgerError        the database cannot be used as a ledger
-│   ├── LedgerUnavailable  … just now: the disk is full, read-only, or locked
+│   ├── LedgerUnavailable  … at the moment: the disk is full, read-only, or locked
 │   └── DamagedRaceError   a stored result was altered, or cannot be read
 ├── ExportError        the pages cannot be written as files
-├── OrderError         an operator's order that cannot be carried out
-└── NoSuchEntryError   a player, race or leaderboard that the ledger does not hold
+├── OrderError         an operator's order cannot be carried out
+└── NoSuchEntryError   the ledger has no such player, race or leaderboard
 """
 
 LONGEST_LINE = 1_000
-"""Characters. What is cut out of a longer text is its middle: the place is named first, the mend last."""
+"""Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
 
 class RacebotError(Exception):
-    """Base of all errors raised on purpose; its text is one line fit for an operator.
+    """Base of all errors raised on purpose. The message is one line for the operator.
 
-    Texts repeat what came from elsewhere, so they are shortened to `LONGEST_LINE`, and characters that a
-    terminal might obey are spelt out.
+    Messages may quote foreign text, so they are shortened to `LONGEST_LINE`, and control characters are
+    escaped.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -54,19 +54,19 @@ class ModelError(RacebotError):
 
 
 class PayloadError(RacebotError):
-    """Foreign data that is not what the site sends; names the place in it."""
+    """A file or an answer does not have the expected content. The message names the place in it."""
 
 
 class SiteError(RacebotError):
-    """The site refused a request, answered nonsense, or could not be reached."""
+    """The site refused a request, sent an unreadable answer, or could not be reached."""
 
 
 class CredentialsError(SiteError):
-    """The site does not accept the client id and secret, or the token made from them."""
+    """The site refused the client id and secret, or the access token."""
 
 
 class NotFoundError(SiteError):
-    """The site knows no such category, race or page."""
+    """The site has no such category, race or page."""
 
 
 class ConnectionLost(SiteError):  # noqa: N818 - an event to recover from
@@ -81,7 +81,7 @@ class LedgerError(RacebotError):
     """The database cannot be opened, is not a ledger, or fails its own checks."""
 
 
-class LedgerUnavailable(LedgerError):  # noqa: N818 - a state that passes
+class LedgerUnavailable(LedgerError):  # noqa: N818 - a temporary state
     """The database cannot be written at the moment. The unfinished write was undone; a retry may succeed."""
 
 
@@ -94,11 +94,11 @@ class ExportError(RacebotError):
 
 
 class NoSuchEntryError(RacebotError):
-    """A player, race or leaderboard that the ledger does not hold."""
+    """The ledger has no such player, race or leaderboard."""
 
 
 class OrderError(RacebotError):
-    """An operator's order that cannot be carried out; the ledger is as it was."""
+    """An operator's order cannot be carried out. The ledger is unchanged."""
 
 
 def _line(text: str) -> str:

@@ -25,7 +25,7 @@ SECOND = 1_000_000
 
 
 class Clock:
-    """A clock that stands still until told to go on."""
+    """A clock that only moves when a test advances it."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -65,7 +65,7 @@ def result(
     Args:
         slug: of the race.
         finishers: names, best first.
-        dnf: names of those who gave up.
+        dnf: names of the players who did not finish.
         dq: names of those who finished first of all and were disqualified.
         after: hours from `NOON` to the end of the race.
         facts: anything else of `RaceResult`.

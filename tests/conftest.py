@@ -1,4 +1,4 @@
-"""Fixtures for all tests. That this file is here also makes `builders` importable from every folder."""
+"""Fixtures for all tests."""
 
 from __future__ import annotations
 

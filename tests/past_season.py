@@ -1,4 +1,4 @@
-"""An invented season of a category with people in it, in the form in which the site lists past races."""
+"""An invented season of named players, in the format of the site's list of past races."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class WorkerProcess:
         return self._log.read_bytes()[self._begin :].decode()
 
     def strike(self) -> None:
-        """Send SIGKILL, as a power failure would stop it."""
+        """Send SIGKILL, which stops the process as a power failure would."""
         # Not by `Process.kill`: where the process is dead already, that takes its exit code from asyncio.
         if self._process.returncode is None and not self._struck:
             self._struck = True
@@ -174,7 +174,7 @@ async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
 
 
 def finish(room: FakeRoom, *minutes: int) -> None:
-    """Finish the entrants in the order of joining after these minutes. The others forfeit."""
+    """Finish entrants in the order in which they joined, after these minutes. The others forfeit."""
     for entrant, after in zip(list(room.entrants), minutes, strict=False):
         room.finish(entrant.user, timedelta(minutes=after))
     for entrant in list(room.entrants)[len(minutes) :]:

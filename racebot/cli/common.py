@@ -1,4 +1,4 @@
-"""What the commands share: consoles, options, settings and output."""
+"""Consoles, options, settings and output that the commands share."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, spe
 
 
 async def _show_rooms(site: FakeSite, console: Console) -> None:
-    """Print what is said in every new room."""
+    """Print the chat of every new room."""
     known = set(site.rooms)
     while True:
         for slug, room in list(site.rooms.items()):

@@ -32,7 +32,7 @@ def run(database: Database = None) -> None:
 
 
 def _on_stop_signal(stop: Callable[[], object]) -> None:
-    """Call a function when the process is asked to stop."""
+    """Call a function when the process receives a signal to stop."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         try:

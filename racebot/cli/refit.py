@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
@@ -172,7 +172,7 @@ def _search(settler: Settler, board: Leaderboard) -> Fit:
         ) as progress,
         cores(),
     ):
-        tasks: dict[str, Any] = {}
+        tasks: dict[str, TaskID] = {}
 
         def advance(part: str, generation: Generation) -> None:
             if part not in tasks:

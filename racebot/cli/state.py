@@ -1,4 +1,4 @@
-"""Commands that tell what the running bot is doing."""
+"""Commands that show the state of the running bot."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import (
     BaseModel,
@@ -119,7 +118,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     try:
         with env_file.open(encoding="utf-8") as file:
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
-        in_file = dotenv_values(env_file)
+        in_file = DotEnvSettingsSource(Settings, env_file).env_vars
     except FileNotFoundError:
         unread, in_file = [], {}
     except (UnicodeDecodeError, OSError) as error:

@@ -51,7 +51,7 @@ class Done:
 
     @property
     def complaints(self) -> list[str]:
-        """The lines of standard error, each of which must be one of racebot's."""
+        """Return the lines of standard error. Each must begin with `racebot: `."""
         lines = self.err.splitlines()
         assert all(line.startswith("racebot: ") for line in lines), self.err
         return [line.removeprefix("racebot: ") for line in lines]
@@ -62,7 +62,7 @@ Racebot = Callable[..., Done]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder to be in, a plain wide terminal, and no setting from outside."""
+    """Work in an empty folder, in a wide terminal without colors, and without settings from outside."""
     for name in list(os.environ):
         if name.upper().startswith("RACEBOT_"):
             monkeypatch.delenv(name)
@@ -83,7 +83,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def racebot(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Racebot:
-    """Runs a command in this process; an exception that is not an exit fails the test."""
+    """Run a command in this process. Any exception but an exit fails the test."""
 
     # The consoles read the width when they are made, which is before a test can set it.
     for console in (common.console, common.notices):

@@ -158,7 +158,7 @@ def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> Non
 
 
 def test_a_search_that_found_nothing_better_gives_nothing_to_paste(season: Path) -> None:
-    """Searched again from its own optimum."""
+    """A search that starts from its own optimum."""
     arguments = ("tune", "elo-ffa", season, "--candidates", 16)
     tuned = json.loads(run(*arguments, "--json"))
     given = [f"--param={name}={value}" for name, value in tuned["parameters"].items()]

@@ -1,4 +1,4 @@
-"""`racebot service`, with programs in place of systemd's that note how they are called."""
+"""`racebot service`, with fake systemd programs that log their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows: widths, colors, help and completion."""
+"""Output in a terminal: widths, colors, help and completion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERYBODY = Listing(0, 0)
 
 @pytest.fixture
 def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
-    """A player's report, and that of a race with a long name, gains and losses."""
+    """Return the reports of a player and of a race that has a long name, gains and losses."""
     races = [
         result("first", "ann bo cy di", after=0),
         result(RACE.partition("/")[2], "di cy bo ann", after=1),

@@ -1,4 +1,4 @@
-"""The site's client against a fake site behind httpx's transport interface."""
+"""The client against a fake site behind httpx's transport interface."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def site(fake: FakeSite) -> AsyncIterator[Site]:
 
 @pytest.fixture
 def quick() -> Iterator[None]:
-    """Attempts follow each other without a pause."""
+    """Retry without pauses."""
     with stamina.set_testing(True, attempts=100, cap=True):
         yield
 
@@ -214,7 +214,7 @@ async def test_a_token_of_another_category_is_refused_at_once(site: Site, fake: 
 
 @pytest.mark.usefixtures("quick")
 async def test_forbidden_public_page_is_not_a_credentials_error(site: Site, fake: FakeSite) -> None:
-    """A front proxy may refuse anybody; a worker must not give up its credentials for that."""
+    """A front proxy may refuse any request, so a 403 from it must not discard the credentials."""
     fake.failures = [httpx.Response(403, html=HTML)] * 5
     with pytest.raises(SiteError, match="403") as refused:
         await site.past_races("orb", 1)
@@ -272,7 +272,7 @@ async def test_a_token_answer_of_the_wrong_shape_is_refused(site: Site, fake: Fa
 async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
     site: Site, fake: FakeSite, number: str
 ) -> None:
-    """A token that expires then would never be renewed."""
+    """A token with such an expiry would never be renewed."""
     answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
     assert await pause_after(site, fake, answer) > 0
 
@@ -401,7 +401,7 @@ async def test_a_refusal_ends_the_retries(site: Site, fake: FakeSite) -> None:
 
 
 async def pause_after(site: Site, fake: FakeSite, failure: httpx.Response | Exception) -> float:
-    """How long the client means to wait after this failure, without waiting."""
+    """Return the pause that the client plans after this failure, without waiting."""
     planned: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 
     def note(details: stamina.instrumentation.RetryDetails) -> None:
@@ -485,7 +485,7 @@ async def test_the_first_request_does_not_wait(fake: FakeSite) -> None:
 
 
 class Hands:
-    """A clock that a test turns."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0

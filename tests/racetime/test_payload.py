@@ -128,7 +128,7 @@ def test_race_is_over_if_it_can_never_count(status: str, recordable: bool, over:
 
 
 def test_every_status_of_an_entrant() -> None:
-    """All words that the site has: only the last three are results."""
+    """All of the site's statuses: only the last three are results."""
     absent, racing = (
         ["requested", "invited", "declined", "partitioned"],
         ["not_ready", "ready", "in_progress"],

@@ -217,7 +217,7 @@ frames = st.one_of(
 
 @given(st.lists(st.tuples(frames, st.floats(0, 30)), max_size=12))
 def test_any_sequence_of_frames(sequence: list[tuple[Race, float]]) -> None:
-    """Nothing follows the record, and only final results stand, none of them twice in a row."""
+    """Nothing follows the record, only final results stand, and no result stands twice in a row."""
     room = Room("orb/r", quiet=QUIET)
     told: list[Notice] = []
     now = 0.0
@@ -283,7 +283,7 @@ def reads(room: Room, until: float) -> list[float]:
 
 @pytest.fixture
 def standing(room: Room) -> Room:
-    """A room whose first result stands, at the time 110."""
+    """Return a room whose first result stands at time 110."""
     room.on_frame(seen(FIRST, 19), 100)
     room.tick(110)
     return room
@@ -316,7 +316,7 @@ def test_messages_before_the_end_lead_to_no_read(room: Room, status: str) -> Non
 
 
 def test_an_edited_time_stands_although_a_frame_with_the_old_data_follows(standing: Room) -> None:
-    """A moderator's edit: the message, the old frame, the new data over HTTP alone (19 → 21)."""
+    """Apply a moderator's edit: a message, a frame with the old data, and new data over HTTP only."""
     standing.on_system_message(200)
     standing.on_frame(seen(FIRST, 19), 200)
     assert standing.on_read(seen(EDITED, 21), 201, asked_at=200.5) == []

@@ -1,4 +1,4 @@
-"""The room's socket over a real one on this machine."""
+"""The room's socket over a real connection on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Handler = Callable[[ServerConnection], Awaitable[None]]
 
 @asynccontextmanager
 async def room(handler: Handler) -> AsyncIterator[RoomSocket]:
-    """A socket joined to a server that does this with each connection."""
+    """Connect to a server that handles each connection with this function."""
     async with serve(handler, "127.0.0.1", 0, close_timeout=0.1) as server:
         port = server.sockets[0].getsockname()[1]
         async with asyncio.timeout(10):

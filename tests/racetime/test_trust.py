@@ -21,7 +21,7 @@ TOKEN = "token-of-the-bot-1"
 
 
 class Server:
-    """Answers every request with the same bytes, and keeps what it received."""
+    """Answers every request with the same bytes, and keeps the requests."""
 
     def __init__(self, answer: str = "") -> None:
         self.answer = answer
@@ -130,7 +130,7 @@ async def test_a_certificate_for_another_name_is_refused(
 async def test_a_good_certificate_is_accepted(
     authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which shows that the refusals above are for their reason and for nothing else."""
+    """So the refusals above have no other cause than the certificate."""
     known = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(known))
     monkeypatch.setenv("SSL_CERT_FILE", str(known))

@@ -25,12 +25,12 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 def secrets_of(sandbox: Bench) -> set[str]:
-    """The client secret, and every token that the site has given out."""
+    """Return the client secret and every token that the site has issued."""
     return {CLIENT_SECRET, *sandbox.site.issued_tokens}
 
 
 async def printed(sandbox: Bench, *arguments: str) -> str:
-    """All that Python prints when it is run so, beside the sandbox that this process serves."""
+    """Run Python with these arguments beside the sandbox, and return everything it prints."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
@@ -45,7 +45,7 @@ async def printed(sandbox: Bench, *arguments: str) -> str:
 
 
 def strange_frames(count: int) -> list[str | bytes]:
-    """Frames almost right, of another race, and such as only a broken server sends."""
+    """Return malformed frames: almost valid ones, those of another race, and garbage."""
     frames: list[str | bytes] = [
         "",
         "[]",
@@ -64,7 +64,7 @@ def strange_frames(count: int) -> list[str | bytes]:
 
 
 async def test_worker_survives_anything_a_room_sends(sandbox: Bench) -> None:
-    """Between strange frames a race is announced and settled as ever, and nothing unexpected is logged."""
+    """Between malformed frames, a race is announced and settled as usual, without unexpected errors."""
     async with sandbox.worker() as worker:
         sandbox.misbehaviour.interject(*strange_frames(300))
         room = sandbox.open_race(3)

@@ -23,7 +23,7 @@ SECRET = "hush-hush-1234"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and no variable of racebot's from outside."""
+    """Work in an empty folder, without racebot's variables from outside."""
     for name in list(os.environ):
         if name.upper().startswith("RACEBOT_"):
             monkeypatch.delenv(name)
@@ -41,7 +41,7 @@ def toml(folder: Path, text: str) -> None:
 
 
 def problems() -> tuple[str, ...]:
-    """What `load` complains of: one line each, and never a secret."""
+    """Return the problems that `load` reports, and check that none holds a secret."""
     with pytest.raises(SettingsError) as refused:
         load()
     found = refused.value.problems
@@ -497,7 +497,7 @@ def test_unknown_source_is_named_with_the_nearest_leaderboard(folder: Path) -> N
 
 
 def test_two_leaderboards_with_one_name_are_refused(folder: Path) -> None:
-    """They would take turns in overwriting each other."""
+    """They would overwrite each other in turn."""
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\n[[leaderboards]]\nname = 'X'\ngoals = ['h']\n")
     (problem,) = problems()
     assert "'X'" in problem
