@@ -191,6 +191,46 @@ async def test_ctrl_c_at_a_question_leaves_nothing(sandbox: Bench, question: int
     assert not list(sandbox.folder.iterdir())
 
 
+async def test_ctrl_d_is_like_ctrl_c(sandbox: Bench) -> None:
+    def end() -> str:
+        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        answer(terminal, QUESTIONS[0])
+        terminal.expect(r"Client id[^\r\n]*:\s$")
+        terminal.sendeof()
+        shown = rest(terminal)
+        assert terminal.exitstatus == 130, shown
+        return shown
+
+    assert "Traceback" not in await asyncio.to_thread(end)
+    assert not list(sandbox.folder.iterdir())
+
+
+@pytest.mark.parametrize("question", [r"Model[^\r\n]*:\s$", r"\[y/N\]:\s$"])
+async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path, question: str) -> None:
+    async with bench(tmp_path, 110) as sandbox:
+
+        def interrupt() -> str:
+            terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+            answer(terminal, *QUESTIONS)
+            if "Model" not in question:
+                answer(terminal, ("Model", ""))
+            terminal.expect(question)
+            terminal.sendintr()
+            shown = rest(terminal)
+            assert terminal.exitstatus == 130, shown
+            return shown
+
+        shown = await asyncio.to_thread(interrupt)
+        assert "Traceback" not in shown
+        assert "Your settings are saved" in shown
+        assert load(sandbox.folder).category == "smr"
+        assert not (sandbox.folder / "racebot.toml").exists()
+        with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
+            (board,) = ledger.leaderboards()
+            assert ledger.rated_count(board) == 110
+            assert ledger.check() == []
+
+
 async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(50, 500, path="/races/data")
 

@@ -87,10 +87,10 @@ def setup(
             heading(5, STEPS, "Past races")
         try:
             past.rate(settings, interactive=interactive, fit=fit)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):
             say()
             say("Stopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
-            raise
+            raise KeyboardInterrupt from None
     next_steps.show(settings, interactive=interactive)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.prompt import Confirm, Prompt
@@ -71,7 +72,8 @@ def ask(
 
 def agree(question: str, *, default: bool) -> bool:
     """Ask a question with yes or no as its answer."""
-    return Confirm.ask(Text(question), console=console, default=default)
+    with _ended_by_either_key():
+        return Confirm.ask(Text(question), console=console, default=default)
 
 
 def pick(question: str, count: int) -> list[int]:
@@ -106,7 +108,17 @@ def listed(items: Sequence[str]) -> None:
 def _typed(question: str, default: str, shown: str | None, *, hidden: bool) -> str:
     note = default if shown is None else shown
     prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
-    answer = Prompt.ask(
-        prompt, console=console, password=hidden, default=default, show_default=False, show_choices=False
-    )
+    with _ended_by_either_key():
+        answer = Prompt.ask(
+            prompt, console=console, password=hidden, default=default, show_default=False, show_choices=False
+        )
     return answer or default
+
+
+@contextmanager
+def _ended_by_either_key() -> Generator[None]:
+    """Treat Ctrl-D, which ends the input, like Ctrl-C."""
+    try:
+        yield
+    except EOFError:
+        raise KeyboardInterrupt from None
