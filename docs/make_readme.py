@@ -154,7 +154,7 @@ def write_chat(lines: Sequence[str]) -> None:
 
 # ── pages ──
 
-WIDTH, HEIGHT, GAP = 700, 640, 20
+WIDTH, HEIGHT, GAP = 700, 860, 20
 """Size of each of the two pages, in CSS pixels, and the gap between them."""
 SCALE = 1.5
 
@@ -190,9 +190,11 @@ def served(database: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as bound:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def photograph(browser: Browser, address: str, scheme: str) -> bytes:
@@ -203,6 +205,7 @@ def photograph(browser: Browser, address: str, scheme: str) -> bytes:
         device_scale_factor=SCALE,
         reduced_motion="reduce",
     )
+    context.clock.set_fixed_time(NOW)  # pages say how long ago the last race was
     page = context.new_page()
     page.goto(address)
     page.goto(f"{address}leaderboards/sandbox/sandbox-100")
@@ -219,9 +222,10 @@ def photograph(browser: Browser, address: str, scheme: str) -> bytes:
         for shot in shots
     )
     page.set_content(
-        f'<body style="margin: 0; display: flex; gap: {GAP}px; background: transparent">{images}</body>'
+        f'<body style="margin: 0; display: flex; gap: {GAP}px; background: {COLORS[scheme]["back"]}">'
+        f"{images}</body>"
     )
-    picture = page.screenshot(omit_background=True)
+    picture = page.screenshot()
     context.close()
     return picture
 
@@ -243,7 +247,9 @@ def write_pages() -> None:
             for scheme in SCHEMES:
                 file = IMAGES / f"pages-{scheme}.png"
                 with Image.open(io.BytesIO(photograph(browser, address, scheme))) as picture:
-                    picture.quantize(256, method=Image.Quantize.FASTOCTREE).save(file, optimize=True)
+                    picture.convert("RGB").quantize(
+                        256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
+                    ).save(file, optimize=True)
                 print(f"{file}: {file.stat().st_size / 1000:.0f} kB")
                 if file.stat().st_size >= LARGEST:
                     raise SystemExit(f"{file} is larger than {LARGEST // 1000} kB")

@@ -91,10 +91,12 @@ def _settings() -> Iterator[str]:
         text = [line.removeprefix("# ") for line in lines if not re.match(rf"(?:# )?{PREFIX}\w+=", line)]
         prose = re.sub(r"docs/([\w-]+\.md)", r"[\1](\1)", "\n".join(text))
         prose = re.sub(rf"(?<!`)({PREFIX}[A-Z_]+)", r"`\1`", prose).replace("*", r"\*")
-        if names:
-            yield f"### {', '.join(names)}\n\n{prose}\n\n{_defaults(names)}\n"
-        else:
+        if not names:
             yield f"## {prose.rstrip('.')}\n"
+        elif block.splitlines()[-1].startswith("#"):
+            yield f"### {', '.join(names)}\n\n{prose}\n\n{_defaults(names)}\n"
+        else:  # without a default
+            yield f"### {', '.join(names)}\n\n{prose}\n"
 
 
 def _defaults(names: list[str]) -> str:
