@@ -112,7 +112,7 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
     told = answers.answer(Asked(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
     assert told == f"Ann is new and starts at {points(ledger, ANN)}"
     assert points(ledger, ANN) != 1000
@@ -485,7 +485,7 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
         ],
         "import",
     )
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
     told = answers.answer(Asked(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
     assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
 
@@ -538,7 +538,7 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     )
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
     settler.apply_plans()
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
 
     def ask(command: Command, race: Race = OPEN) -> str:
         return answers.answer(Asked(command), race, ANN, moderator=False)
