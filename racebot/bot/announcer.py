@@ -26,7 +26,7 @@ class Announcer:
         outbox: the queue of messages.
         clock: returns the current time, with its offset.
         texts: the wording.
-        buttons: returns the buttons of a leaderboard's rating message.
+        buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
         pin: whether to pin the rating message that stands.
     """
 
@@ -35,7 +35,7 @@ class Announcer:
         outbox: Outbox,
         clock: Callable[[], datetime],
         texts: Texts,
-        buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]],
+        buttons: Callable[[Leaderboard, str], Mapping[str, Mapping[str, str]]],
         *,
         pin: bool = False,
     ) -> None:
@@ -80,7 +80,7 @@ class Announcer:
                 body["edits"] = list(edits)
             if changed and number == len(texts):
                 body["entries"] = messages.entries(changed, self._texts, marks)
-                if buttons := self._buttons(changed[0].leaderboard):
+                if buttons := self._buttons(changed[0].leaderboard, race):
                     body["buttons"] = buttons
                 if self._pin:
                     body["pin"] = True

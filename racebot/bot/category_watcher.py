@@ -14,6 +14,7 @@ from racebot.bot.greeter import Greeter
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers import Answers
+from racebot.chat.commands import Command
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.profiles import CategoryProfile
@@ -27,7 +28,7 @@ from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.web.addresses import RACE, board_addresses
+from racebot.web.addresses import RACE, SEARCH, board_addresses
 
 log = logging.getLogger(__name__)
 
@@ -285,6 +286,24 @@ def page(settings: Settings, ledger: Ledger, board: Leaderboard, *players: str) 
 def race_page(settings: Settings, race: str) -> str | None:
     """Return the address of a race's published page, None if no pages are published."""
     return None if settings.pages_url is None else f"{settings.pages_url}/{RACE.path(race=race)}"
+
+
+def rating_buttons(
+    settings: Settings, ledger: Ledger, board: Leaderboard, race: str
+) -> dict[str, dict[str, str]]:
+    """Return the buttons of a race's rating message on a leaderboard.
+
+    All readers share them, so with pages "My rating" opens the search for players.
+    """
+    if settings.pages_url is None:
+        return settings.buttons({})
+    return settings.buttons(
+        {
+            Command.RATING: f"{settings.pages_url}/{SEARCH.path()}",
+            Command.WHY: race_page(settings, race),
+            Command.LEADERBOARD: page(settings, ledger, board),
+        }
+    )
 
 
 def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:

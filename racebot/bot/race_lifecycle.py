@@ -51,7 +51,7 @@ class Lifecycle:
         clock: returns the current time, with its offset.
         announce: whether to write in chat at all.
         texts: the wording.
-        buttons: returns the buttons of a leaderboard's rating message.
+        buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
         listing: returns which players a leaderboard lists; None marks neither new places nor
             unranked players in messages.
         race_page: returns the address of a race's published page, or None.
@@ -65,7 +65,7 @@ class Lifecycle:
         *,
         announce: bool = True,
         texts: Texts = DEFAULT_TEXTS,
-        buttons: Callable[[Leaderboard], Mapping[str, Mapping[str, str]]] = lambda _: {},
+        buttons: Callable[[Leaderboard, str], Mapping[str, Mapping[str, str]]] = lambda *_: {},
         listing: Callable[[Leaderboard], Listing] | None = None,
         race_page: Callable[[str], str | None] = lambda _: None,
         pin: bool = False,

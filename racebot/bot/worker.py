@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from racebot.bot import picture_fetcher
-from racebot.bot.category_watcher import CategoryWorker, page, race_page
+from racebot.bot.category_watcher import CategoryWorker, race_page, rating_buttons
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.ledger_calls import LedgerCalls
@@ -132,7 +132,7 @@ class Worker:
             self._clock,
             announce=settings.announce,
             texts=settings.texts,
-            buttons=lambda board: settings.buttons(page(settings, settler.ledger, board)),
+            buttons=partial(rating_buttons, settings, settler.ledger),
             listing=settings.listing,
             race_page=partial(race_page, settings),
             pin=settings.pin,

@@ -6,6 +6,7 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -300,25 +301,26 @@ class Settings(BaseSettings):
         """Return the names of the chat commands."""
         return Words(self.command_prefix, {Command(key): name for key, name in self.command_names.items()})
 
-    def buttons(self, page: str | None) -> dict[str, dict[str, str]]:
+    def buttons(self, pages: Mapping[Command, str | None]) -> dict[str, dict[str, str]]:
         """Return the buttons of a rating message in the site's format.
 
+        A button opens a page if there is one, since it then works after the record, too.
+
         Args:
-            page: the address of the leaderboard's page, or None.
+            pages: the address of the page to open in place of sending a command.
         """
         words, texts = self.words(), self.texts
-        asking = {
-            texts.button_rating: Command.RATING,
-            texts.button_why: Command.WHY,
-            texts.button_leaderboard: Command.LEADERBOARD,
+        labels = {
+            Command.RATING: texts.button_rating,
+            Command.WHY: texts.button_why,
+            Command.LEADERBOARD: texts.button_leaderboard,
         }
-        buttons = {
-            label: {"message": words.line(command)}
-            for label, command in asking.items()
-            if label and self.commands and words.line(command)
-        }
-        if texts.button_leaderboard and page:
-            buttons[texts.button_leaderboard] = {"url": page}
+        buttons = {}
+        for command, label in labels.items():
+            if label and (address := pages.get(command)):
+                buttons[label] = {"url": address}
+            elif label and self.commands and words.line(command):
+                buttons[label] = {"message": words.line(command)}
         return buttons
 
     def listing(self, board: Leaderboard) -> Listing:

@@ -70,7 +70,7 @@ def _not_found(asked: Asked) -> Content:
     if asked.served:
         return None
     # A static host shows this page at any address, so its links cannot be relative.
-    return asked.page("error.html", root=asked.view.publication.url, text="Page not found.")
+    return asked.page("error.html", root=asked.view.publication.url, text="Page not found.", races=True)
 
 
 def _picture(asked: Asked, picture: str) -> Content:

@@ -58,6 +58,9 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+NO_RACE = "No page yet. A race's page appears once the race is recorded and rated."
+"""Text for a race without a page. Buttons in chat link the page before it exists."""
+
 Found = Rendered | Streamed | None
 
 
@@ -142,7 +145,9 @@ def application(
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            return problem(path, 404, "Page not found.")
+            matched = route_of(path)
+            missing_race = matched is not None and matched[0] is addresses.RACE
+            return problem(path, 404, NO_RACE if missing_race else "Page not found.")
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found.media_type)
         headers = framed if path.startswith("embed/") else HEADERS

@@ -110,7 +110,7 @@ async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Be
         assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
 
 
-async def test_chat_links_to_published_pages(sandbox: Bench) -> None:
+async def test_buttons_open_published_pages(sandbox: Bench) -> None:
     sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
     sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
     async with sandbox.worker():
@@ -124,7 +124,11 @@ async def test_chat_links_to_published_pages(sandbox: Bench) -> None:
         await until(lambda: said(room))
         page = "https://example.org/ratings/leaderboards/sandbox/sandbox-100.html"
         (message,) = [m for m in room.chat if m.bot]
-        assert message.actions["Leaderboard"] == {"url": page}
+        assert list(message.actions.values()) == [
+            {"url": "https://example.org/ratings/search.html"},
+            {"url": f"https://example.org/ratings/races/sandbox/{room.slug}.html"},
+            {"url": page},
+        ]
         answer = await answered(room, room.entrants[0].user, "!leaderboard 1")
         assert answer.endswith(f" · {page}")
 

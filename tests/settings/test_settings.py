@@ -666,7 +666,7 @@ def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.
         "?vs",
         "?ratings",
     ]
-    assert settings.buttons(None) == {
+    assert settings.buttons({}) == {
         "My rating": {"message": "?elo"},
         "Why?": {"message": "?why"},
         "Leaderboard": {"message": "?leaderboard"},
@@ -675,9 +675,9 @@ def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.
 
 def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_COMMANDS", "false")
-    assert load(folder).buttons(None) == {}
+    assert load(folder).buttons({}) == {}
     page = "https://example.org/any-orb.html"
-    assert load(folder).buttons(page) == {"Leaderboard": {"url": page}}
+    assert load(folder).buttons({Command.LEADERBOARD: page}) == {"Leaderboard": {"url": page}}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import socket
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
@@ -22,7 +23,7 @@ from racebot.web import protocol, server as server_module, sheets
 from racebot.web.document import Content, Document, Streamed
 from racebot.web.library import Cache, Library, Rendered, cache_key
 from racebot.web.pages import Pages
-from racebot.web.server import Desk, application, configuration
+from racebot.web.server import NO_RACE, Desk, application, configuration
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -117,6 +118,12 @@ def test_unknown_paths_get_an_error_page(get: Get) -> None:
     answer = get("/players/../nobody/x.html")
     assert answer.status_code == 404
     assert "Page not found" in answer.text
+
+
+def test_race_without_a_page_is_explained(get: Get) -> None:
+    answer = get("/races/orb/not-recorded-1.html")
+    assert answer.status_code == 404
+    assert NO_RACE in html.unescape(answer.text)
 
 
 @pytest.mark.parametrize(
