@@ -11,6 +11,7 @@ processes, so their time includes Python's start; the second figure is their pea
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import statistics
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -43,7 +45,9 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings.model import DEFAULT_MODEL
 from racebot.standings import queries
 from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.prepare import Preparation
 from racebot.standings.queries import Listing
+from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20
@@ -130,8 +134,35 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         )
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
+        if world.races > 1000:
+            yield from _corrections(settler, world)
         yield from _chat(settler, board, coming, world)
         yield from _reports(ledger, board, world, results[-1].name)
+
+
+def _corrections(settler: Settler, world: World) -> Iterator[tuple[str, str]]:
+    """Yield the processor time of results that change late, and how long each holds the ledger."""
+    for back in (1000, 500):
+        stored = settler.ledger.race(world.result(world.races - back).name)
+        assert stored is not None
+        first, second, *others = sorted(stored.result.entrants, key=lambda e: e.finish_time or math.inf)
+        swapped = (
+            replace(first, finish_time=second.finish_time),
+            replace(second, finish_time=first.finish_time),
+            *others,
+        )
+        work = partial(settler.settle, replace(stored.result, entrants=swapped), lambda _: (), utc_now())
+        with Preparation(settler) as preparation:
+            begin = time.process_time()
+            try:
+                work()
+            except RatingsDeferred as deferred:
+                preparation.prepare(deferred.rerating)
+            ready = time.process_time()
+            work()
+            end = time.process_time()
+        yield f"changing a result {back} races back, processor time", _duration(end - begin)
+        yield f"… holding the ledger, {back} races back", _duration(end - ready)
 
 
 def _chat(
