@@ -56,8 +56,8 @@ def setup(
 ) -> None:
     """Set up a bot for a category, question by question. Run it again to change an answer.
 
-    Nothing is written before the last question. For scripts, --no-input takes every answer from options, from
-    the environment and from the settings so far.
+    Nothing is saved before it fetches past races. For scripts, --no-input takes every answer from options,
+    from the environment and from the settings so far.
 
     Example: racebot setup
     """
@@ -114,7 +114,7 @@ def _welcome(before: Settings) -> None:
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
-        "Ctrl-C stops it; nothing is saved before the last question."
+        "Ctrl-C stops it; nothing is saved before step 5."
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
