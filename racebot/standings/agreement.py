@@ -19,7 +19,6 @@ from racebot.ledger.store import Ledger
 from racebot.standings.rater import Rater
 from racebot.standings.replay import Replay
 from racebot.standings.rerating import BATCH, Progress
-from racebot.study.cores import cores, spread
 
 RANGE = 2500
 """Number of races to replay in one process."""
@@ -66,6 +65,8 @@ def agrees(
     Raises:
         LedgerError: a stored row cannot be read.
     """
+    from racebot.study.cores import cores, spread  # noqa: PLC0415 - joblib takes long to import
+
     count = ledger.rated_count(board)
     if count != ledger.count_between(board, START):
         return False
