@@ -83,6 +83,11 @@ def replay(
         yield from _replay_block(model, kernel, block, table)
 
 
+def compiles(model: RatingModel) -> bool:
+    """Return True if replays of this model are compiled."""
+    return _kernel(model) is not None
+
+
 def _kernel(model: RatingModel) -> Kernel | None:
     if not AVAILABLE or not isinstance(model, Compilable) or not model.compilable:
         return None

@@ -9,7 +9,7 @@ at once, numeric parameters have shape [candidates] and broadcast against the le
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from racebot.races.outcome import Outcome
 
 FloatArray = NDArray[np.float64]
-Number = Any
+Number = float | FloatArray
 """A parameter: a float, or an array of shape [candidates] in a sweep over parameter sets."""
 
 

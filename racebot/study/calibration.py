@@ -2,7 +2,8 @@
 
 Each pair of entrants has a favorite, with a probability of ½ or more. Pairs are binned by this probability,
 and each bin compares the mean probability with the share of favorites placed better. The expected
-calibration error is the mean absolute difference of the two, weighted by the number of pairs.
+calibration error is the mean absolute difference of the two, weighted by the number of pairs (M. P. Naeini
+and others, https://doi.org/10.1609/aaai.v29i1.9602).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distribute independent calls over processor cores or a Dask cluster, with joblib.
+"""Distribute independent calls over processor cores or a Dask cluster, with joblib (https://joblib.readthedocs.io/).
 
 Work is divided the same way wherever it runs, so results do not depend on the number of cores.
 """

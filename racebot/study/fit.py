@@ -86,11 +86,7 @@ def fit(
     start = create(key, parameters)
     names = [f.name for f in declared(type(start)) if f.metadata["search"]]
     odds = [name for name in ODDS if name in names and name not in fixed]
-    moving = [
-        d
-        for d in dimensions(key, parameters)
-        if d.parameter not in {*ODDS, *FORECAST, *fixed} and d.parameter != "lapse"
-    ]
+    moving = [d for d in dimensions(key, parameters) if d.parameter not in {*ODDS, *FORECAST, *fixed}]
     if len(history) < EVERYTHING_FROM:
         moving = []
     if not (odds or moving):

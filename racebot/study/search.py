@@ -1,4 +1,7 @@
-"""Search a model's parameters by differential evolution over a history."""
+"""Search a model's parameters by differential evolution over a history.
+
+Source: R. Storn, K. Price, "Differential evolution", https://doi.org/10.1023/A:1008202821328.
+"""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ class GaussianHurdleModel(StepwiseKernelModel, ABC):
     )
     lapse: Number = parameter(
         0.0,
-        help="q of the hurdle: probability of a DNF regardless of skill; below 1",
+        help="q of the hurdle: probability of a DNF regardless of skill; below 1. With spare_finishers, any "
+        "q above 0 makes all ratings rise",
         minimum=0.0,
-        search=(0.0, 0.4),
     )
     finish_level: Number = parameter(
         0.0, help="rating at which a finish is forecast at 50 %", search=(-8.0, 6.0)

@@ -1,10 +1,11 @@
 """A hurdle model that tracks uncertainty: mean, variance and the day of the last race.
 
 A player's skill is N(μ, σ²). Before a race, σ² grows by τ², and by τ_day² for each day since the last race,
-for at most a year. The race updates both by the hurdle and by the order among finishers (see `hurdle`, which
-links the source). The rating is μ - k·σ, so it rises as uncertainty falls. Limits: players who did not
-finish, and those in last place if everyone finished, never gain rating or certainty, and winners never lose
-rating. docs/model.md derives the model.
+for at most a year. The race updates both by the hurdle (J. G. Cragg, https://doi.org/10.2307/1909582) and
+by the order among finishers (L. L. Thurstone, https://doi.org/10.1037/h0070288); see `hurdle`. The
+rating is μ - k·σ, so it rises as uncertainty falls. Limits: players who did not finish, and those in last
+place if everyone finished, never gain rating or certainty, winners never lose rating, and with
+`spare_finishers` no finisher ends below the rating that a forfeit would have given.
 """
 
 from __future__ import annotations
@@ -109,26 +110,25 @@ class ThurstoneFilter(GaussianHurdleModel):
     kernel_parameters: ClassVar[tuple[str, ...]] = FilterParameters._fields
 
     newcomer_spread: Number = parameter(
-        4.2, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
+        1.9, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
     )
     race_drift: Number = parameter(
-        0.024, help="τ: uncertainty added before each race", minimum=0.0, search=(0.0, 0.3)
+        0.0034, help="τ: uncertainty added before each race", minimum=0.0, search=(0.0, 0.3)
     )
     daily_drift: Number = parameter(
-        0.065, help="τ_day: uncertainty added for each day of absence", minimum=0.0, search=(0.0, 0.3)
+        0.0695, help="τ_day: uncertainty added for each day of absence", minimum=0.0, search=(0.0, 0.3)
     )
     conservative: Number = parameter(
-        1.36, help="k of the rating μ - k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 3.0)
+        1.1, help="k of the rating μ - k·σ; 0 ranks by μ alone", minimum=0.0, search=(0.0, 3.0)
     )
-    level: Number = inherited_from(GaussianHurdleModel, "level", 0.18, search=(-12.0, 4.0))
-    width: Number = inherited_from(GaussianHurdleModel, "width", 2.7)
-    lapse: Number = inherited_from(GaussianHurdleModel, "lapse", 0.027)
-    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -5.94, search=(-24.0, 6.0))
-    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 7.19)
-    odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 0.9)
-    odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 7.67)
+    level: Number = inherited_from(GaussianHurdleModel, "level", 0.655, search=(-12.0, 4.0))
+    width: Number = inherited_from(GaussianHurdleModel, "width", 2.66)
+    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -3.17, search=(-24.0, 6.0))
+    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 4.31)
+    odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 1.02)
+    odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 8.0)
     spare_finishers: bool = inherited_from(GaussianHurdleModel, "spare_finishers", True)
-    points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 100.0)
+    points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 200.0)
 
     @property
     def columns(self) -> tuple[str, ...]:

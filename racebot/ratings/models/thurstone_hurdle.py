@@ -5,8 +5,9 @@ with ω > 0, the days d since the last race,
 
     v = v∞² + (s₀² - v∞²) / (1 + n/c) + ω²·min(d, 365)/365
 
-A race updates the estimate by the hurdle, then by the order among finishers (see `hurdle`, which links the
-source). The new μ is kept, the new variance is discarded, and n grows by one.
+A race updates the estimate by the hurdle (J. G. Cragg, https://doi.org/10.2307/1909582), then by the order
+among finishers (L. L. Thurstone, https://doi.org/10.1037/h0070288); see `hurdle`. The new μ is kept, the
+new variance is discarded, and n grows by one.
 """
 
 from __future__ import annotations

@@ -564,4 +564,4 @@ def test_a_carried_rating_lies_between_the_old_one_and_a_newcomers(name: str) ->
     if isinstance(model, ThurstoneHurdle):
         assert half[:, 1].max() == 7.0
     if isinstance(model, ThurstoneFilter):
-        assert (half[:, 1] > np.minimum(states[:, 1], 16.0)).all()
+        assert (half[:, 1] > np.minimum(states[:, 1], 3.6)).all()
