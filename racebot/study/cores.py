@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import joblib
-
 from racebot.errors import MissingExtraError, SettingsError
 
 T = TypeVar("T")
@@ -27,6 +25,8 @@ def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
     Raises:
         SettingsError: Dask is not installed, or the scheduler does not answer.
     """
+    import joblib  # noqa: PLC0415 - takes 90 ms, and the worker does not need it
+
     if dask is None:
         with joblib.parallel_config(backend="loky", n_jobs=jobs):
             yield
@@ -46,6 +46,8 @@ def cores(jobs: int = -1, dask: str | None = None) -> Iterator[None]:
 
 def in_parallel() -> bool:
     """Return True if `spread` uses other processes in this context."""
+    import joblib  # noqa: PLC0415 - takes 90 ms, and the worker does not need it
+
     return bool(joblib.effective_n_jobs(joblib.Parallel().n_jobs) != 1)
 
 
@@ -59,6 +61,8 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
         calls: the positional arguments of each call.
     """
     if in_parallel() and len(calls) > 1:
+        import joblib  # noqa: PLC0415
+
         yield from joblib.Parallel(return_as="generator")(joblib.delayed(function)(*call) for call in calls)
     else:
         yield from (function(*call) for call in calls)

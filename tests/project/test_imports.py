@@ -50,6 +50,11 @@ def test_commands_that_only_read_the_ledger_load_nothing_heavy() -> None:
     assert loaded_by(code, HEAVY) == []
 
 
+def test_worker_loads_no_part_that_only_studies_and_pages_need() -> None:
+    code = "from racebot.cli.commands import load_command; load_command('run')"
+    assert loaded_by(code, (*EXTRAS, "joblib", "scipy.optimize", "scipy.stats")) == []
+
+
 def test_settings_of_the_default_model_load_nothing_heavy(tmp_path: Path) -> None:
     code = f"import pathlib, racebot.settings.sources as s; s.load(pathlib.Path({str(tmp_path)!r}))"
     assert loaded_by(code, HEAVY) == []
