@@ -17,7 +17,7 @@ from racebot.ratings.forecast import win_chances
 from racebot.standings.queries.records import extended
 
 RACES_COMPARED = 200
-"""Number of a player's last races to compare with what was expected of them."""
+"""Number of a player's last races to compare with the predictions."""
 LIKELY_UPSETS = 12
 """Number of wins whose exact chance is computed in search of the least likely."""
 
