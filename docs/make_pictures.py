@@ -77,12 +77,14 @@ class Stage:
         address: its address.
         racers: settled racers, the best first.
         browser: takes the pictures.
+        database: the worker's ledger.
     """
 
     site: FakeSite
     address: str
     racers: Sequence[Racer]
     browser: Browser
+    database: Path
 
     async def race(self, users: Sequence[User], dnf: int = 0) -> FakeRoom:
         """Run a race that users finish in this order; the last `dnf` of them forfeit."""
@@ -178,7 +180,7 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
                 env={**os.environ, "XDG_DATA_HOME": folder},
             )
             try:
-                yield Stage(site, address, ranked, browser)
+                yield Stage(site, address, ranked, browser, settings.database)
             finally:
                 await browser.close()
                 worker.stop()
