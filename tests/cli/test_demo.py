@@ -83,7 +83,7 @@ def test_every_command_of_the_story_is_answered(shown: Shown) -> None:
 
 
 def test_readme_shows_what_the_demo_says(shown: Shown) -> None:
-    """If this fails, run `python docs/make_readme.py` and look at the pictures."""
+    """If this fails, run `python docs/make_pictures.py` and look at the pictures."""
     (block,) = re.findall(r"```text\n(Race finished.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     said = {" ".join(line.split()) for line in re.sub(r"\n {4}", " ", shown.out).splitlines()}
     for line in re.sub(r"\n +", " ", block).splitlines():

@@ -1,4 +1,4 @@
-"""Make the pictures of what streamers and chat programs show: `python docs/make_sharing.py`.
+"""Make the pictures of what streamers and chat programs show: `python docs/pictures/sharing.py`.
 
 The overlays follow two races of a sandbox: one that is about to start and one that waits to be recorded. They
 lie over an invented game. The script needs the extra `dev`, and Chromium.
@@ -13,9 +13,9 @@ import random
 import re
 
 import httpx
-from make_pictures import IMAGES, LARGEST, Stage, staged
-from make_readme import served
 from PIL import Image, ImageDraw
+from readme import served
+from rooms import IMAGES, LARGEST, Stage, staged
 
 from racebot.sandbox.room import FakeRoom
 

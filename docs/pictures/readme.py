@@ -1,4 +1,4 @@
-"""Make the pictures of README.md, and its chat: `python docs/make_readme.py`.
+"""Make the pictures of README.md, and its chat: `python docs/pictures/readme.py`.
 
 A sandbox with simulated racers plays a season and a live race; nobody in the pictures exists. The script
 needs the extra `dev`, and Chromium. The same seed gives the same season and the same chat.
@@ -30,10 +30,10 @@ from pathlib import Path
 from textwrap import TextWrapper
 
 import uvicorn
-from make_pictures import CHROMIUM, IMAGES, LARGEST, link_fonts
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
+from rooms import CHROMIUM, IMAGES, LARGEST, link_fonts
 
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.cli.demo import PAST_RACES, RACERS, demo
@@ -56,8 +56,8 @@ SPEED = 20.0
 NOW = datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
 """The last past race ends shortly before this."""
 
-README = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- chat, by docs/make_readme.py -->\n", "<!-- end of chat -->"
+README = Path(__file__).parents[2] / "README.md"
+BEGIN, END = "<!-- chat, by docs/make_pictures.py -->\n", "<!-- end of chat -->"
 
 SCHEMES = ("light", "dark")
 

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/pages.md: `python docs/make_pages.py`.
+"""Make the pictures of docs/pages.md: `python docs/pictures/pages.py`.
 
 A sandbox with simulated racers plays a season, as for README.md; nobody in the pictures exists. The script
 needs the extra `dev`, and Chromium.
@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from make_pictures import CHROMIUM, IMAGES, LARGEST, link_fonts
-from make_readme import rate_season, served
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from readme import rate_season, served
+from rooms import CHROMIUM, IMAGES, LARGEST, link_fonts
 
 BOARD = "leaderboards/sandbox/sandbox-100"
 DESKTOP, PHONE = (1180, 820), (390, 820)

@@ -1,0 +1,229 @@
+"""Make the pictures of the documentation: the real worker beside a sandbox, seen in Chromium.
+
+    python docs/pictures/rooms.py [NAME …]
+
+NAME is a picture's file name without `.png`; without one, all pictures are made, in docs/images. They need
+`pip install -e '.[dev]'` and Chromium, whose path is in CHROMIUM (by default /usr/bin/chromium).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import resources
+from pathlib import Path
+
+from playwright.async_api import Browser, async_playwright
+from pydantic import SecretStr
+
+from racebot.bot.heartbeat import utc_now
+from racebot.bot.worker import Worker
+from racebot.ledger.store import Ledger
+from racebot.racetime.client import Site
+from racebot.sandbox import scenario
+from racebot.sandbox.people import User
+from racebot.sandbox.racers import Racer, recruit
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
+from racebot.settings.model import Settings
+from racebot.standings.backfill import Selection, backfill
+from racebot.standings.settle import Settler
+
+IMAGES = Path(__file__).parents[1] / "images"
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+GOAL = "Any%"
+NAMES = (
+    "Ann", "Bo", "quickthorn", "Мира", "dr.dashwood", "Ólöf", "Jeanne", "Comet", "σίγμα", "Zed", "Fern",
+    "n0_spaces", "Mr. T. Potts", "¡Olé!", "Bjørnar", "seven77", "Kestrel", "hexed", "Wanda", "Tolo", "ibex",
+    "Pim", "Łukasz", "Sable", "okapi", "Greta", "Vireo", "moss", "Dune", "Halcyon", "rook", "Yara", "Brisk",
+    "Oddny", "Fable", "crisp", "Juno", "Marlow", "tern", "Quill",
+)  # fmt: skip
+SEED = 11
+PAST_RACES = 400
+FONTS = (
+    ("justmytype_intl_cjk", "fonts/ofl/notosansjp/NotoSansJP[wght].ttf"),
+    ("justmytype_intl_cjk", "fonts/ofl/notosanskr/NotoSansKR[wght].ttf"),
+    ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf"),
+)
+"""Fonts for names in scripts that the machine may lack, by package."""
+PATIENCE = 30.0
+"""Seconds to wait for the bot."""
+LARGEST = 200_000
+"""Bytes of a picture."""
+
+_LAST_LINES = """count => {
+  const lines = [...document.querySelectorAll(".log p")];
+  lines.slice(0, -count).forEach(line => line.remove());
+  Object.assign(document.querySelector(".log").style, {maxHeight: "none", padding: "8px"});
+  document.querySelector("form").remove();
+}"""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A sandbox with a settled leaderboard, the worker, and a browser.
+
+    Attributes:
+        site: the sandbox's state.
+        address: its address.
+        racers: settled racers, the best first.
+        browser: takes the pictures.
+        database: the worker's ledger.
+    """
+
+    site: FakeSite
+    address: str
+    racers: Sequence[Racer]
+    browser: Browser
+    database: Path
+
+    async def race(self, users: Sequence[User], dnf: int = 0) -> FakeRoom:
+        """Run a race that users finish in this order; the last `dnf` of them forfeit."""
+        room = self.site.open_race()
+        for user in users:
+            room.enter(user)
+            room.ready(user)
+        await _until(lambda: room.listeners > 0)
+        room.count_down()
+        times = [timedelta(minutes=80, seconds=37 * n + 11) for n in range(len(users) - dnf)]
+        room.start(ago=times[-1])
+        for user in users[len(times) :]:
+            room.forfeit(user)
+        for user, time in zip(users, times, strict=False):
+            room.finish(user, time)
+        await self.spoken(room, "Ratings if recorded")
+        return room
+
+    async def spoken(self, room: FakeRoom, opening: str) -> None:
+        """Wait until the bot has written a message with this opening, and nothing more for a moment."""
+        await _until(lambda: any(line.bot and line.text.startswith(opening) for line in room.chat))
+        await asyncio.sleep(0.5)
+
+    async def ask(self, room: FakeRoom, user: User, line: str) -> None:
+        """Let a racer ask, and wait for the bot's answer."""
+        room.say(user, line)
+        await _until(lambda: room.chat[-1].bot is not None)
+
+    async def chat(self, room: FakeRoom, path: Path, *, lines: int, dark: bool = False) -> None:
+        """Take a picture of the last lines of a room's chat column."""
+        page = await self.browser.new_page(
+            viewport={"width": 1000, "height": 900},
+            color_scheme="dark" if dark else "light",
+            device_scale_factor=2,
+        )
+        await page.goto(f"{self.address}/{room.name}")
+        await page.evaluate(_LAST_LINES, lines)
+        await page.locator(".log").screenshot(path=path)
+        await page.close()
+
+
+async def chat_light_12(stage: Stage, path: Path) -> None:
+    """Draw a race of 12: a favorite who finishes fifth, an outsider who wins, and a DNF."""
+    best, second, third, *rest = stage.racers[:12]
+    order = [rest[4], second, third, rest[0], best, *rest[1:4], *rest[5:]]
+    room = await stage.race([racer.user for racer in order], dnf=1)
+    await stage.chat(room, path, lines=3)
+
+
+async def chat_dark_5(stage: Stage, path: Path) -> None:
+    """Draw a race of five, and a question about it."""
+    users = [stage.racers[n].user for n in (9, 2, 5, 14, 20)]
+    room = await stage.race(users)
+    await stage.ask(room, users[1], "!why")
+    await stage.chat(room, path, lines=4, dark=True)
+
+
+PICTURES: dict[str, Callable[[Stage, Path], Awaitable[None]]] = {
+    "chat-light-12": chat_light_12,
+    "chat-dark-5": chat_dark_5,
+}
+
+
+@contextlib.asynccontextmanager
+async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
+    """Set up a stage with racers of these names."""
+    site = FakeSite(goals=[GOAL], rng=random.Random(SEED))  # noqa: S311 - nothing to keep secret
+    rng = random.Random(f"races {SEED}")  # noqa: S311
+    racers = recruit(site, len(names), rng)
+    for racer, name in zip(racers, names, strict=True):
+        site.rename_user(racer.user, name)
+    scenario.play_past_races(site, racers, PAST_RACES, rng)
+    with tempfile.TemporaryDirectory() as folder:
+        link_fonts(Path(folder) / "fonts")
+        async with serve(site, list_cache=0.0, race_cache=0.0) as address, async_playwright() as playwright:
+            settings = Settings(
+                site=address,
+                category=CATEGORY,
+                client_id=CLIENT_ID,
+                client_secret=SecretStr(CLIENT_SECRET),
+                database=Path(folder) / "racebot.db",
+                quiet_seconds=0.3,
+                rooms_every=0.2,
+                request_interval=0.0,
+                backups=0,
+            )
+            ranked = await _rate_past_races(settings, racers)
+            worker = Worker(settings)
+            working = asyncio.create_task(worker.run())
+            browser = await playwright.chromium.launch(
+                executable_path=CHROMIUM,
+                args=["--no-sandbox"],
+                env={**os.environ, "XDG_DATA_HOME": folder},
+            )
+            try:
+                yield Stage(site, address, ranked, browser, settings.database)
+            finally:
+                await browser.close()
+                worker.stop()
+                await working
+
+
+def link_fonts(folder: Path) -> None:
+    """Put links to `FONTS` into a folder."""
+    folder.mkdir()
+    for package, name in FONTS:
+        with resources.as_file(resources.files(package) / name) as path:
+            (folder / path.name).symlink_to(path)
+
+
+async def _rate_past_races(settings: Settings, racers: Sequence[Racer]) -> list[Racer]:
+    """Backfill the past races, and return the racers by rating, the best first."""
+    with Ledger.open(settings.database) as ledger:
+        settler = Settler(ledger, settings.plans())
+        settler.apply_plans()
+        async with Site(settings.site, interval=0.0) as site:
+            await backfill(site, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
+        users = {racer.user.id: racer for racer in racers}
+        (board,) = ledger.leaderboards()
+        return [users[standing.player] for standing in ledger.standings(board)]
+
+
+async def _until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not happened():  # noqa: ASYNC110 - the worker makes it true
+            await asyncio.sleep(0.02)
+
+
+async def main(names: Sequence[str]) -> None:
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    for name in names or PICTURES:
+        async with staged() as stage:
+            path = IMAGES / f"{name}.png"
+            await PICTURES[name](stage, path)
+            size = path.stat().st_size
+            print(f"{path}: {size:,} bytes")
+            if size > LARGEST:
+                raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
