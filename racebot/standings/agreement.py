@@ -96,7 +96,7 @@ def agrees(
 
 
 def _joined(known: dict[str, Standing], replayed: _Replayed) -> bool:
-    """Add a range to the standings after the ranges before it. Return whether it starts where they end."""
+    """Add a range to the standings after earlier ranges. Return whether its first states equal them."""
     for before in replayed.before:
         earlier = known.get(before.player)
         if (earlier is None) != (not before.races):

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import filterfalse
 from typing import Protocol
 
 import numpy as np
@@ -252,10 +253,11 @@ class Replay:
         if prepared.shadow is None:
             ledger.truncate(board, rerun.next_sequence)
         moved = rerun.standings(ledger, players)
-        kept = [] if prepared.shadow else [standing for standing in moved if rerun.kept_last_race(standing)]
-        ledger.move_standings(target, kept, self.interrupted)
-        others = moved if prepared.shadow else [each for each in moved if not rerun.kept_last_race(each)]
-        ledger.replace_standings(target, others, self.interrupted)
+        if prepared.shadow is None:
+            kept = list(filter(rerun.kept_last_race, moved))
+            ledger.move_standings(target, kept, self.interrupted)
+            moved = list(filterfalse(rerun.kept_last_race, moved))
+        ledger.replace_standings(target, moved, self.interrupted)
         if prepared.shadow is not None:
             target = ledger.take_over(board, prepared.shadow)
         return None if wanted is None else ledger.rated_race(target, wanted)
