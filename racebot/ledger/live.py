@@ -105,7 +105,7 @@ def live_path(database: Path) -> Path:
 def write_live(path: Path, seen_at: datetime, rooms: Iterable[LiveRoom]) -> None:
     """Replace the content of the live file.
 
-    The file is opened anew each time, so that a deleted one comes back. A damaged one is replaced.
+    Each call opens the file, so that a deleted file comes back. A damaged file is replaced.
 
     Raises:
         LedgerUnavailable: the file cannot be written, or belongs to another program.

@@ -14,7 +14,7 @@ from racebot.text.format import signed
 
 
 class ReasonKind(StrEnum):
-    """What a reason is about."""
+    """The kinds of reasons."""
 
     UNCHANGED = "unchanged"
     """The rating stayed the same; `rule` says why."""

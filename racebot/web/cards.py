@@ -157,7 +157,7 @@ def name(text: str, otherwise: str = "?") -> str:
 
 
 def shortened(text: str, limit: float) -> str:
-    """Return a name that is at most `limit` pixels wide in a row."""
+    """Cut a name to `limit` pixels, in the style of a row."""
     return fonts.shortened(name(text), _ROW, limit)
 
 

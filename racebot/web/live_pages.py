@@ -35,7 +35,7 @@ COLORS = {
     "loss": "ff9d92",
 }
 """Colors of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
-_COLOUR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
+_COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _overlay(asked: Asked, part: str, body: bytes | None) -> Content:
         return None
     given = {name: value for name, value in asked.query.items() if name in OVERLAY_OPTIONS}
     query = f"?{urlencode(given)}" if given else ""
-    style = _overlay_style(asked)  # refuses unusable options on the page itself, where they can be seen
+    style = _overlay_style(asked)  # shows a problem with the options on the page itself
     assert isinstance(style, Document)  # noqa: S101
     page = templating.render("overlay.html", asked.path, part=part, query=query, body=body.decode())
     return Document(page)
@@ -209,7 +209,7 @@ def color(query: Mapping[str, str], name: str) -> str:
         BadQueryError: it is not a color.
     """
     value = query.get(name, COLORS[name]).removeprefix("#")
-    if not _COLOUR.fullmatch(value):
+    if not _COLOR.fullmatch(value):
         raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
     return value
 

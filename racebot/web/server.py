@@ -195,7 +195,7 @@ def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
 def serve(
     database: Path, publication: Publication, host: str, port: int, opened: Callable[[str], object]
 ) -> None:
-    """Serve the pages until stopped.
+    """Serve the pages until the process is told to stop.
 
     Args:
         database: path of the ledger.

@@ -1,4 +1,4 @@
-"""What a page tells the programs that show a preview of its link: its address and its card."""
+"""Addresses for previews: chat programs show a card with a link to a page."""
 
 from __future__ import annotations
 

@@ -278,6 +278,18 @@ def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
         assert name not in cells
 
 
+@pytest.mark.parametrize(
+    "name", ["<script>", "\u202egnp", "ليلى", "\U0001f469\u200d\U0001f4bb", '"\\', "W" * 60]
+)
+def test_names_arrive_unchanged_as_data(merge: Merge, name: str) -> None:
+    race = result("a", "ann bo")
+    view = merge([replace(race, entrants=(replace(race.entrants[0], name=name), race.entrants[1]))])
+    assert ask(view, "api/players/id-ann")["name"] == name
+    assert ask(view, "api/races/orb/a")["result"][0]["name"] == name
+    assert ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["a"]["name"] == name
+    assert ask(view, f"{BOARD}/odds", players="id-ann,id-bo")["entrants"][0]["name"] == name
+
+
 @given(st.one_of(st.text(), st.integers(), st.none()))
 def test_numbers_and_harmless_names_stay_as_they_are(value: Any) -> None:
     if not isinstance(value, str) or value[:1].isalnum() or not value:
