@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.history import NamedPlayer, entrant_in
+from racebot.ledger.entrants import entrant_in
+from racebot.ledger.history import NamedPlayer
 from racebot.ledger.rows import moment_of, states_of
 
 

@@ -17,10 +17,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from racebot.ledger.connection import Connection
+from racebot.ledger.entrants import entrant_in, start_of
 from racebot.ledger.rows import moment_of, state_of, text_of
-from racebot.races.result import EntrantStatus, result_label
-
-_DECODER = json.JSONDecoder()
+from racebot.races.result import result_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +226,7 @@ class PageQueries:
             leaderboard,
             player,
             limit,
-            _start_of(player),
+            start_of(player),
         )
         return [_played_race(row, player) for row in rows]
 
@@ -354,32 +353,6 @@ class PageQueries:
 
     def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         return self._connection.rows(sql, *values)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEntrant:
-    """An entrant's status and finish time, as stored with a race."""
-
-    status: EntrantStatus
-    finish_time: int | None
-
-    def time(self, place: int | None) -> float | None:
-        """Return the finish time in seconds; None without a place."""
-        return None if place is None or self.finish_time is None else self.finish_time / 1_000_000
-
-
-def entrant_in(result: str, player: str) -> StoredEntrant:
-    """Return one entrant of a stored result without reading the others, which is much faster."""
-    try:
-        facts = _DECODER.raw_decode(result, result.index(_start_of(player)))[0]
-        return StoredEntrant(EntrantStatus(facts["status"]), facts.get("finish_time"))
-    except (ValueError, KeyError):
-        return StoredEntrant(EntrantStatus.DNF, None)
-
-
-def _start_of(player: str) -> str:
-    """Return how a stored result begins the entrant with an account."""
-    return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'
 
 
 def _played_race(row: sqlite3.Row, player: str) -> PlayedRace:

@@ -1,0 +1,36 @@
+"""Reads one entrant of a stored result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from racebot.races.result import EntrantStatus
+
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntrant:
+    """An entrant's status and finish time, as stored with a race."""
+
+    status: EntrantStatus
+    finish_time: int | None
+
+    def time(self, place: int | None) -> float | None:
+        """Return the finish time in seconds; None without a place."""
+        return None if place is None or self.finish_time is None else self.finish_time / 1_000_000
+
+
+def entrant_in(result: str, player: str) -> StoredEntrant:
+    """Return one entrant of a stored result without reading the others, which is much faster."""
+    try:
+        facts = _DECODER.raw_decode(result, result.index(start_of(player)))[0]
+        return StoredEntrant(EntrantStatus(facts["status"]), facts.get("finish_time"))
+    except (ValueError, KeyError):
+        return StoredEntrant(EntrantStatus.DNF, None)
+
+
+def start_of(player: str) -> str:
+    """Return how a stored result begins the entrant with an account."""
+    return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'
