@@ -324,7 +324,8 @@ class Lifecycle:
     def _named(self, rated: Rated) -> Rated:
         """Leave hidden players out of a message."""
         hidden = self._ledger.orders.hidden()
-        return replace(rated, changes=tuple(each for each in rated.changes if each.player not in hidden))
+        changes = tuple(each for each in rated.changes if each.player not in hidden)
+        return replace(rated, result=self._ledger.orders.masked(rated.result), changes=changes)
 
     def _marks(self, rated: Sequence[Rated], *, settled: bool = False) -> dict[str, Marks]:
         return marks_by_board(self._ledger, rated, self._listing, settled=settled)

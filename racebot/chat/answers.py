@@ -329,7 +329,9 @@ class Answers:
     def _unknown(self, board: Leaderboard, text: str) -> str:
         """Say that no player has this name, without repeating it."""
         texts = self._texts
-        alike = ", ".join(plain(player.shown) for player in self._ledger.players.like(text, 3))
+        hidden = self._ledger.orders.hidden()
+        found = (player for player in self._ledger.players.like(text, 3) if player.id not in hidden)
+        alike = ", ".join(plain(player.shown) for player in found)
         unknown = texts.unknown_player.format(leaderboard=plain(board.name))
         return " ".join(filter(None, [unknown, texts.did_you_mean.format(names=alike) if alike else ""]))
 

@@ -15,7 +15,7 @@ from racebot.ledger.connection import Connection
 from racebot.ledger.players import Player, Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.rows import damaged_race, moment_of, text_of
-from racebot.races.result import NO_NAME, Entrant, RaceResult
+from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
 
 EXCLUDED = "excluded by the operator"
 """The note of an excluded race."""
@@ -132,6 +132,17 @@ class Orders:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
         return tuple(amended)
+
+    def masked(self, result: RaceResult) -> RaceResult:
+        """Return a result without the names of hidden players."""
+        hidden = self.hidden()
+        entrants = tuple(
+            replace(entrant, name=HIDDEN_NAME, discriminator=None, profile=None)
+            if entrant.user_id in hidden and entrant.name != NO_NAME
+            else entrant
+            for entrant in result.entrants
+        )
+        return replace(result, entrants=entrants) if hidden else result
 
     def amend_stored(self, player: str) -> None:
         """Apply the orders to a player's stored name and to all stored results with this player.

@@ -14,6 +14,7 @@ from racebot.ledger.careers import Careers
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.history import PageQueries
 from racebot.ledger.leaderboards import Leaderboards
+from racebot.ledger.masking import mask_hidden_players
 from racebot.ledger.orders import Orders
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
@@ -67,6 +68,17 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
             LedgerError: the file is missing, not accessible, not a ledger, or from another version.
         """
         return cls(connect_to_read(path), path)
+
+    @classmethod
+    def open_to_publish(cls, path: Path) -> Ledger:
+        """Open the ledger at `path` read-only, without the names and profiles of hidden players.
+
+        Raises:
+            LedgerError: as for `open_to_read`.
+        """
+        ledger = cls.open_to_read(path)
+        mask_hidden_players(ledger)
+        return ledger
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

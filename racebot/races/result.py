@@ -15,6 +15,8 @@ from enum import StrEnum
 
 NO_NAME = "deleted account"
 """Shown in place of the name of an account that was deleted or forgotten."""
+HIDDEN_NAME = "hidden player"
+"""Shown in place of the name of a player who is off the lists."""
 
 MOST_ENTRANTS = 2_000
 """Larger races are refused, because the models' time and memory grow with the square of the size."""

@@ -96,8 +96,8 @@ def _export(
     ledger: Ledger, publication: Publication, folder: Path, everything: bool, processes: int
 ) -> Exported:
     before = _manifest(folder)
-    with ledger.snapshot():
-        view = View(ledger, publication)
+    with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
+        view = View(published, publication)
         wanted = list(files(view))
         changed = [file for file in wanted if everything or before.get(file.path) != file.token]
         after = {file.path: file.token for file in wanted}
@@ -184,7 +184,7 @@ class _Worker:
 
 
 def _begin(database: Path, publication: Publication, folder: Path) -> None:
-    ledger = Ledger.open_to_read(database)
+    ledger = Ledger.open_to_publish(database)
     _Worker.pages = Pages(View(ledger, publication), served=False)
     _Worker.folder = folder
     threading.Thread(target=_exit_with_parent, daemon=True).start()

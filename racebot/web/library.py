@@ -192,7 +192,7 @@ class _Reader:
         self.inode = inode
         self._live = live
         self._publication = publication
-        self._ledger = Ledger.open_to_read(database)
+        self._ledger = Ledger.open_to_publish(database)
         self._pages: Pages | None = None
         self._generation = 0
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from builders import CATEGORY, GOAL, Clock, result, seen
+from builders import CATEGORY, GOAL, NOON, Clock, result, seen
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
@@ -11,7 +11,9 @@ from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.templates import Texts
+from racebot.ledger.queue import Delivery
 from racebot.ledger.store import Ledger
+from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import ChatMessage, Race
 from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
@@ -268,6 +270,33 @@ def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> N
     listed = talk.say("!leaderboard")
     assert listed is not None
     assert "Ann" in listed.text
+
+
+def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.say("!ratings hide me")
+    before = FINISHED.result
+    assert before is not None
+    talk.lifecycle.result_stands(before)
+    for row in talk.ledger.outbox.open_for(NAME):
+        talk.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+    entrants = tuple(replace(e, status=EntrantStatus.DQ) if e.name == "Ann" else e for e in before.entrants)
+    assert entrants != before.entrants
+    talk.lifecycle.result_stands(replace(before, entrants=entrants), before)
+    texts = [str(row.message.body["text"]) for row in talk.ledger.outbox.of(NAME)]
+    assert len(texts) == 2
+    assert not any("Ann" in text for text in texts)
+
+
+def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    found = talk.say("!rating anne")
+    assert found is not None
+    assert "Ann" in found.text
+    talk.say("!ratings hide me")
+    found = talk.say("!rating anne")
+    assert found is not None
+    assert "Ann" not in found.text
 
 
 def test_a_player_without_a_race_has_nothing_to_hide(talk: Talk) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from builders import result
+from builders import NOON, result
 
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
+from racebot.standings import orders
 from racebot.standings.plan import Plans
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
@@ -106,6 +107,21 @@ def test_web_server_of_another_user_can_read_pages(filled: Ledger, folder: Path)
 def contents(folder: Path) -> dict[str, bytes]:
     found = [path for path in folder.rglob("*") if path.is_file() and path.name not in {LOCK, MANIFEST}]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_the_name_of_a_hidden_player_is_on_no_page(ledger: Ledger, folder: Path) -> None:
+    settler = Settler(ledger, Plans(SIMPLE))
+    settler.merge((*RACES, result("d", "zaphira ann", after=300)), "import")
+    run(ledger, folder)
+    race = Path("races/orb/d.html")
+    assert b"Zaphira" in (folder / race).read_bytes()
+    (player,) = ledger.players.called("Zaphira")
+    orders.hide(settler, player, "asked", NOON)
+    run(ledger, folder)
+    assert [path for path, content in contents(folder).items() if b"Zaphira" in content] == []
+    orders.unhide(settler, player, "", NOON)
+    run(ledger, folder)
+    assert b"Zaphira" in (folder / race).read_bytes()
 
 
 def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:

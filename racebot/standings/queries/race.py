@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -99,17 +99,20 @@ class RaceReport:
     leaderboards: Sequence[RaceOnBoard]
 
 
-def race_report(ledger: Ledger, name: str) -> RaceReport:
+def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     """Read a race and explain each change of a rating.
 
     Args:
         ledger: the ledger to read.
         name: the race's name, with or without its category.
+        mask: whether to leave out the names of hidden players.
 
     Raises:
         NoSuchEntryError: the ledger has no recorded race of that name.
     """
     stored = ledger.find_race(name)
+    if mask:
+        stored = replace(stored, result=ledger.orders.masked(stored.result))
     on_boards = [_on_board(ledger, board, stored) for board in ledger.leaderboards()]
     found = [each for each in on_boards if each is not None]
     return RaceReport(
