@@ -86,7 +86,8 @@ def test_readme_shows_what_the_demo_says(shown: Shown) -> None:
     """If this fails, run `python docs/make_pictures.py` and look at the pictures."""
     (block,) = re.findall(r"```text\n(Race finished.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     said = {" ".join(line.split()) for line in re.sub(r"\n {4}", " ", shown.out).splitlines()}
-    for line in re.sub(r"\n +", " ", block).splitlines():
+    # The first line has the time by the clock, which depends on the machine.
+    for line in re.sub(r"\n +", " ", block).splitlines()[1:]:
         assert " ".join(line.split()) in said
 
 

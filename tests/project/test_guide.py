@@ -100,6 +100,7 @@ def normal(text: str) -> str:
     """What is printed, without what differs from one run to the next."""
     text = re.sub(r"https?://127\.0\.0\.1:\d+", "https://racetime.gg", text)
     text = re.sub(r"\d[\d.,:]*\d|\d", "#", text)
+    text = text.replace("# second ", "# seconds ")
     text = re.sub(r"─+", "─", text)
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "".join(f"{line}\n" for line in lines if line)
