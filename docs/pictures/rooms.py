@@ -47,6 +47,8 @@ NAMES = (
     "Pim", "Łukasz", "Sable", "okapi", "Greta", "Vireo", "moss", "Dune", "Halcyon", "rook", "Yara", "Brisk",
     "Oddny", "Fable", "crisp", "Juno", "Marlow", "tern", "Quill",
 )  # fmt: skip
+HARD_NAMES = ("the-longest-name-of-all", "ליאור", "👩‍👩‍👧 fam", "سلمى", "雪の介", "Þórdís ÆØÅ")
+"""Long names, emoji, and scripts that run from right to left."""
 SEED = 11
 PAST_RACES = 400
 FONTS = (
@@ -142,9 +144,19 @@ async def chat_dark_5(stage: Stage, path: Path) -> None:
     await stage.chat(room, path, lines=4, dark=True)
 
 
+async def chat_dark_25(stage: Stage, path: Path) -> None:
+    """Draw a race of 25, the first of whom have names that are hard to set."""
+    users = [racer.user for racer in stage.racers[5:30]]
+    for user, name in zip(users, HARD_NAMES, strict=False):
+        stage.site.rename_user(user, name)
+    room = await stage.race(users, dnf=3)
+    await stage.chat(room, path, lines=2, dark=True)
+
+
 PICTURES: dict[str, Callable[[Stage, Path], Awaitable[None]]] = {
     "chat-light-12": chat_light_12,
     "chat-dark-5": chat_dark_5,
+    "chat-dark-25": chat_dark_25,
 }
 
 
