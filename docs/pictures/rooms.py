@@ -2,7 +2,7 @@
 
     python docs/pictures/rooms.py [NAME …]
 
-NAME is a picture's file name without `.png`; without one, all pictures are made, in docs/images. They need
+NAME is a key of `PICTURES`; without one, all pictures are made, in docs/images. They need
 `pip install -e '.[dev]'` and Chromium, whose path is in CHROMIUM (by default /usr/bin/chromium).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import logging
 import os
 import random
@@ -20,7 +21,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
+from PIL import Image
 from playwright.async_api import Browser, async_playwright
 from pydantic import SecretStr
 
@@ -43,9 +46,11 @@ CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 GOAL = "Any%"
 NAMES = (
     "Ann", "Bo", "quickthorn", "Мира", "dr.dashwood", "Ólöf", "Jeanne", "Comet", "σίγμα", "Zed", "Fern",
-    "n0_spaces", "Mr. T. Potts", "¡Olé!", "Bjørnar", "seven77", "Kestrel", "hexed", "Wanda", "Tolo", "ibex",
-    "Pim", "Łukasz", "Sable", "okapi", "Greta", "Vireo", "moss", "Dune", "Halcyon", "rook", "Yara", "Brisk",
-    "Oddny", "Fable", "crisp", "Juno", "Marlow", "tern", "Quill",
+    "n0_spaces", "Mr. T. Potts", "¡Olé!", "Bjørnar", "seven77", "Kestrel", "hexed", "Wanda", "Tolo",
+    "ibex", "Pim", "Łukasz", "Sable", "okapi", "Greta", "Vireo", "moss", "Dune", "Halcyon", "rook",
+    "Yara", "Brisk", "Oddny", "Fable", "crisp", "Juno", "Marlow", "tern", "Quill", "Basalt", "Cove",
+    "dapple", "Esker", "Finch", "gust", "Heron", "Inlet", "jib", "Krill", "Lark", "mica", "Nori", "Onyx",
+    "Plume", "Quartz", "reed", "Skua", "Thistle", "Umber",
 )  # fmt: skip
 HARD_NAMES = ("the-longest-name-of-all", "ליאור", "👩‍👩‍👧 fam", "سلمى", "雪の介", "Þórdís ÆØÅ")
 """Long names, emoji, and scripts that run from right to left."""
@@ -59,6 +64,7 @@ FONTS = (
 """Fonts for names in scripts that the machine may lack, by package."""
 PATIENCE = 30.0
 """Seconds to wait for the bot."""
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 LARGEST = 200_000
 """Bytes of a picture."""
 
@@ -115,20 +121,34 @@ class Stage:
         room.say(user, line)
         await _until(lambda: room.chat[-1].bot is not None)
 
-    async def chat(self, room: FakeRoom, path: Path, *, lines: int, dark: bool = False) -> None:
-        """Take a picture of the last lines of a room's chat column."""
-        page = await self.browser.new_page(
-            viewport={"width": 1000, "height": 900},
-            color_scheme="dark" if dark else "light",
-            device_scale_factor=2,
-        )
-        await page.goto(f"{self.address}/{room.name}")
-        await page.evaluate(_LAST_LINES, lines)
-        await page.locator(".log").screenshot(path=path)
-        await page.close()
+    async def chat(self, room: FakeRoom, path: Path, *, lines: int) -> None:
+        """Take pictures of the last lines of a room's chat column: PATH-light.png and PATH-dark.png."""
+        for scheme in SCHEMES:
+            page = await self.browser.new_page(
+                viewport={"width": 1000, "height": 900}, color_scheme=scheme, device_scale_factor=2
+            )
+            await page.goto(f"{self.address}/{room.name}")
+            await page.evaluate(_LAST_LINES, lines)
+            file = path.with_name(f"{path.name}-{scheme}.png")
+            shot = Image.open(io.BytesIO(await page.locator(".log").screenshot())).convert("RGB")
+            shot.quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+                file, optimize=True
+            )
+            await page.close()
+            print(f"{file}: {file.stat().st_size:,} bytes")
+            if file.stat().st_size > LARGEST:
+                raise SystemExit(f"{file} is larger than {LARGEST:,} bytes")
 
 
-async def chat_light_12(stage: Stage, path: Path) -> None:
+async def duel(stage: Stage, path: Path) -> None:
+    """Draw a race of three, and a question about it."""
+    users = [stage.racers[n].user for n in (9, 2, 5)]
+    room = await stage.race(users)
+    await stage.ask(room, users[1], "!why")
+    await stage.chat(room, path, lines=4)
+
+
+async def usual(stage: Stage, path: Path) -> None:
     """Draw a race of 12: a favorite who finishes fifth, an outsider who wins, and a DNF."""
     best, second, third, *rest = stage.racers[:12]
     order = [rest[4], second, third, rest[0], best, *rest[1:4], *rest[5:]]
@@ -136,28 +156,29 @@ async def chat_light_12(stage: Stage, path: Path) -> None:
     await stage.chat(room, path, lines=3)
 
 
-async def chat_dark_5(stage: Stage, path: Path) -> None:
-    """Draw a race of five, and a question about it."""
-    users = [stage.racers[n].user for n in (9, 2, 5, 14, 20)]
-    room = await stage.race(users)
-    await stage.ask(room, users[1], "!why")
-    await stage.chat(room, path, lines=4, dark=True)
-
-
-async def chat_dark_25(stage: Stage, path: Path) -> None:
+async def hard_names(stage: Stage, path: Path) -> None:
     """Draw a race of 25, the first of whom have names that are hard to set."""
     users = [racer.user for racer in stage.racers[5:30]]
     for user, name in zip(users, HARD_NAMES, strict=False):
         stage.site.rename_user(user, name)
     room = await stage.race(users, dnf=3)
-    await stage.chat(room, path, lines=2, dark=True)
+    await stage.chat(room, path, lines=2)
+
+
+async def large(stage: Stage, path: Path) -> None:
+    """Draw a race of everybody."""
+    room = await stage.race([racer.user for racer in stage.racers], dnf=9)
+    messages = sum(line.bot is not None for line in room.chat)
+    await stage.chat(room, path, lines=messages + 1)
 
 
 PICTURES: dict[str, Callable[[Stage, Path], Awaitable[None]]] = {
-    "chat-light-12": chat_light_12,
-    "chat-dark-5": chat_dark_5,
-    "chat-dark-25": chat_dark_25,
+    "chat-3": duel,
+    "chat-12": usual,
+    "chat-25": hard_names,
+    "chat-60": large,
 }
+"""By name; each is taken in both color schemes."""
 
 
 @contextlib.asynccontextmanager
@@ -229,12 +250,7 @@ async def main(names: Sequence[str]) -> None:
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     for name in names or PICTURES:
         async with staged() as stage:
-            path = IMAGES / f"{name}.png"
-            await PICTURES[name](stage, path)
-            size = path.stat().st_size
-            print(f"{path}: {size:,} bytes")
-            if size > LARGEST:
-                raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+            await PICTURES[name](stage, IMAGES / name)
 
 
 if __name__ == "__main__":
