@@ -247,11 +247,17 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 def link(source: str, target: str) -> str:
     """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
-    here, there = source.split("/")[:-1], target.split("/")
+    here, there = _quoted(source)[:-1], _quoted(target)
     same = 0
     while same < min(len(here), len(there) - 1) and here[same] == there[same]:
         same += 1
-    return quote("/".join([*[".."] * (len(here) - same), *there[same:]]))
+    return "../" * (len(here) - same) + "/".join(there[same:])
+
+
+@lru_cache(maxsize=2**16)
+def _quoted(path: str) -> list[str]:
+    """Return the segments of a path, quoted for a link."""
+    return quote(path).split("/")
 
 
 def _slug(text: str) -> str:

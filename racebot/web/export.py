@@ -141,7 +141,7 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
 
 
 def _render_in_processes(view: View, folder: Path, changed: Sequence[File], processes: int) -> list[_Done]:
-    """Render files in several processes, each with its own connection.
+    """Render files in this process and in others, each with its own connection.
 
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
     next export renders those pages again.
@@ -157,9 +157,19 @@ def _render_in_processes(view: View, folder: Path, changed: Sequence[File], proc
     listings = _Listings({board.key: board.listing for board in view.boards})
     publication = replace(view.publication, listing=listings)
     arguments = (view.ledger.path, publication, folder)
+    pages = Pages(view, served=False)
+    done: list[_Done] = []
     try:
-        with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=arguments) as pool:
-            return [each for part in pool.map(_render_part, parts) for each in part]
+        with ProcessPoolExecutor(processes - 1, context, initializer=_begin, initargs=arguments) as pool:
+            tasks = [pool.submit(_render_part, part) for part in parts]
+            try:
+                # While the other processes start and work from the front, this one works from the back.
+                for task, part in zip(reversed(tasks), reversed(parts), strict=True):
+                    if task.cancel():
+                        done += [_render_one(pages, folder, path) for path in part]
+                return done + [each for task in tasks if not task.cancelled() for each in task.result()]
+            finally:
+                pool.shutdown(cancel_futures=True)
     except BrokenProcessPool:
         raise ExportError(
             "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"

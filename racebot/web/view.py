@@ -26,6 +26,8 @@ FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
 _REMEMBERED_RIVALS = 300
 """Most opponents of a player to cache."""
+_REMEMBERED_FACES = 5000
+"""Most faces of players to cache."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
 
@@ -120,6 +122,7 @@ class View:
         self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
         self._rivals = lru_cache(_REMEMBERED)(self._read_rivals)
         self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
+        self._face = lru_cache(_REMEMBERED_FACES)(self._read_face)
 
     @cached_property
     def pictures(self) -> dict[str, str]:
@@ -143,6 +146,9 @@ class View:
 
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
+        return self._face(player, name)
+
+    def _read_face(self, player: str | None, name: str) -> Face:
         found = None if player is None else self.pictures.get(player)
         color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
         return Face(found and PICTURE.path(picture=found), initials(name), color)
