@@ -51,7 +51,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Win:
-    """A won race. `lead` is the winner's points less the mean of the others' before the race."""
+    """A won race. `lead` is the winner's points before the race minus the others' mean."""
 
     player: NamedPlayer
     sequence: int
@@ -131,7 +131,7 @@ class Careers:
         ]
 
     def wins(self, leaderboard: int, *, player: str | None = None, settled: int = 0, limit: int) -> list[Win]:
-        """Return the wins against the strongest others, most surprising first.
+        """Return the wins against the strongest opponents, most surprising first.
 
         Args:
             leaderboard: key of the leaderboard.

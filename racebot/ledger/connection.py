@@ -18,14 +18,14 @@ from sqlite_utils.db import Database
 from racebot.ledger.database import translated
 
 SLICE = 1000
-"""Number of rows written between two questions whether to go on: a few milliseconds."""
+"""Number of rows to write before checking for an interruption again: a few milliseconds of work."""
 
 Interrupted = Callable[[], bool]
 """Returns whether a long write should be undone, because other work is waiting for the ledger."""
 
 
 def never() -> bool:
-    """Let a write finish."""
+    """Never interrupt a write."""
     return False
 
 

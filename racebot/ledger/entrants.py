@@ -32,5 +32,5 @@ def entrant_in(result: str, player: str) -> StoredEntrant:
 
 
 def start_of(player: str) -> str:
-    """Return how a stored result begins the entrant with an account."""
+    """Return the JSON text with which a player's entry in a stored result begins."""
     return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'

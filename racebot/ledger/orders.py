@@ -108,7 +108,7 @@ class Orders:
     def amended(self, result: RaceResult) -> RaceResult:
         """Return a result with the orders applied: forgotten names removed, merged accounts replaced.
 
-        If both of two merged accounts entered a race, neither is replaced: they were two people there.
+        If both of two merged accounts entered a race, neither is replaced: two people raced.
         """
         entrants = self.amended_entrants(result.entrants)
         return result if entrants == result.entrants else replace(result, entrants=entrants)

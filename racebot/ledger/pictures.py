@@ -75,7 +75,7 @@ class Pictures:
         self._failure(address).touch()
 
     def prune(self, addresses: Collection[str]) -> int:
-        """Delete pictures at no current address, and return their number."""
+        """Delete pictures that no profile uses any more, and return their number."""
         wanted = {name_of(address) for address in addresses}
         old = self.names() - wanted
         for name in old:

@@ -40,9 +40,9 @@ class LedgerThread:
         return bool(self._unfinished)
 
     def is_wanted(self) -> bool:
-        """Return whether other work waits for the running one."""
+        """Return whether work is waiting for the thread."""
         return len(self._unfinished) > 1
 
     def close(self) -> None:
-        """Finish what is queued and end the thread."""
+        """Finish the queued work and end the thread."""
         self._executor.shutdown()

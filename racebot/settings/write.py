@@ -23,7 +23,7 @@ from racebot.settings.model import PREFIX
 
 MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
 ENV_HEADING = """\
-# Settings of racebot. docs/reference.md lists all of them. `racebot doctor` checks them.
+# Settings of racebot. docs/settings.md lists all of them. `racebot doctor` checks them.
 # This file holds a secret: keep it private.
 """
 """The first lines of a new `.env`."""

@@ -1,6 +1,7 @@
 """Prepares long re-ratings beside the live leaderboard, on their own connections.
 
-A process that is killed meanwhile leaves a shadow leaderboard behind, which nobody lists and `sweep` deletes.
+A process that is killed meanwhile leaves a shadow leaderboard behind. Lists never show it, and `sweep`
+deletes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rates a leaderboard's races again from one race on, without writing to the leaderboard.
 
-A long re-rating takes seconds, in which nobody should wait for the ledger. So a transaction that needs one is
+A long re-rating takes seconds, too long to block the ledger. So a transaction that needs one is
 undone with `RatingsDeferred`, which describes what to rate. `prepare` does that work over other connections,
 and the same transaction, run again, finds the prepared ratings and only writes them.
 """

@@ -140,7 +140,7 @@ def tune(
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
-        raise ModelError(f"{len(history)} races cannot be divided into an earlier and a later part")
+        raise ModelError("too few races to divide into an earlier and a later part")
     fixed = dict(parameters or {})
     space = dimensions(key, fixed, search)
     start = create(key, fixed)
@@ -155,7 +155,7 @@ def tune(
             space = [dimension for dimension in space if dimension not in moving]
     if not space:
         raise ModelError(
-            f"no parameter of {key} changes what it predicts for the first {len(earlier)} races: "
+            f"no parameter of {key} changes a prediction for the races to search on: "
             "add races, or choose another model"
         )
     found = find(earlier, key, fixed, space, objective, effort or Effort(), progress)

@@ -232,14 +232,14 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
 
 
 def _row(view: View, player: ListedPlayer) -> str:
-    """Return all that a leaderboard shows of a player. The last results change only with the races."""
+    """Return what a leaderboard shows about a player, without the last results: only races change those."""
     picture = view.pictures.get(player.id)
     shown = (player.place, player.points, player.moved, player.races, player.finishes, player.wins)
     return repr((player.id, player.name, picture, player.provisional, player.last_race_at, *shown))
 
 
 def _more_of_player(board: Board, player: str, tokens: _BoardTokens, token: str) -> Iterator[File]:
-    """Yield the pages of a player's races and opponents, if the player has so many that there are any."""
+    """Yield the pages of a player's races and opponents. Only players with many of them have these pages."""
     races = tokens.race_counts[player]
     if has_race_pages(races):
         yield File(board.address.player_races(player), token)

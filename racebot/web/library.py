@@ -141,7 +141,7 @@ class Library:
                 each.close()
 
     def _cache_key(self, path: str, query: Mapping[str, str]) -> Key | None:
-        """Return the cache key of a request, which holds the live file's stamp if its content does."""
+        """Return the cache key of a request. Pages with live rooms include the live file's stamp."""
         key, found = cache_key(path, query), route_of(path)
         if key is None or found is None or found[0] not in _ON_LIVE_FILE:
             return key

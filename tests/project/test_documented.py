@@ -17,6 +17,7 @@ from racebot.observe.metrics import REGISTRY
 from racebot.ratings.registry import MODELS
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
+from racebot.settings.write import ENV_HEADING
 from racebot.web.openapi import description
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,11 @@ def test_each_setting_is_documented_once() -> None:
 def test_documented_settings_exist() -> None:
     assert set(re.findall(rf"{PREFIX}\w+", SETTINGS)) <= VARIABLES
     assert set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", REFERENCE)) <= VARIABLES
+
+
+def test_a_new_env_file_names_the_page_that_lists_every_setting() -> None:
+    (page,) = re.findall(r"docs/\S+\.md", ENV_HEADING)
+    assert set(re.findall(rf"{PREFIX}\w+", (ROOT / page).read_text(encoding="utf-8"))) >= VARIABLES
 
 
 def test_documented_defaults_are_the_defaults(folder: Path) -> None:
