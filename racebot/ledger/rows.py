@@ -287,7 +287,7 @@ def standing_of(row: sqlite3.Row, state: State | None = None) -> Standing:
 
 
 def _state(values: object) -> State:
-    if not isinstance(values, list) or not all(type(value) is float for value in values):
+    if not isinstance(values, list) or not {float}.issuperset(map(type, values)):
         raise TypeError(f"{values!r} is not a list of numbers")
     return tuple(values)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -99,6 +100,7 @@ _QUERY: dict[str, Schema] = {
 }
 
 
+@cache
 def description(*, served: bool) -> dict[str, Any]:
     """Return the OpenAPI description of the API.
 
