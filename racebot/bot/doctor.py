@@ -15,6 +15,7 @@ from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
 from racebot.settings.sources import secret_files
 from racebot.standings.plan import proposals, unknown_sources
+from racebot.text.format import counted
 from racebot.web import missing
 
 
@@ -86,7 +87,7 @@ def _database(settings: Settings) -> Finding:
             f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}",
         )
     older = [proposal.stored.name for proposal in proposals(settings.plans(), boards)]
-    text = f"database {path}: intact, {len(boards)} leaderboards"
+    text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
     if older:
         text += f"; racebot has newer defaults for {', '.join(older)}: see them with `racebot refit`"
     return Finding(True, text)

@@ -23,6 +23,7 @@ from racebot.standings.prepare import Preparation
 from racebot.standings.replay import sources_first
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
+from racebot.text.format import counted
 from racebot.text.safe import printable
 
 
@@ -40,7 +41,7 @@ def verify(database: Database = None) -> None:
                 found = verification.verify(ledger, board, advance)
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
             players = queries.listed_count(ledger, board, queries.Listing())
-            tell(f"{board.name}: {ledger.rated_count(board)} races, {players} players")
+            tell(f"{board.name}: {counted(ledger.rated_count(board), 'race')}, {counted(players, 'player')}")
     for problem in problems[:20]:
         tell(str(problem), to=notices)
     damage = [problem for problem in problems if problem.remedy is not None]
@@ -69,7 +70,7 @@ def rebuild(
                 races = prepare.run(
                     Preparation(settler, progress=advance), partial(settler.replay.rebuild, board, advance)
                 )
-            tell(f"{board.name}: {races} races rated again")
+            tell(f"{board.name}: {counted(races, 'race')} rated again")
 
 
 @app.command("backup")

@@ -24,6 +24,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings import orders, prepare
 from racebot.standings.prepare import Preparation
 from racebot.standings.settle import Settler
+from racebot.text.format import counted
 from racebot.text.safe import printable
 
 Exactly = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, or name#1234.")]
@@ -164,7 +165,7 @@ def _settler(database: Path | None) -> Generator[Settler]:
 
 def _tell_rated(ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
     for board in boards:
-        tell(f"{board.name}: {ledger.rated_count(board)} races rated again")
+        tell(f"{board.name}: {counted(ledger.rated_count(board), 'race')} rated again")
 
 
 def _described(key: str, name: str | None) -> str:

@@ -25,6 +25,7 @@ from racebot.standings import backfill as past, prepare, queries
 from racebot.standings.plan import require_sources, unknown_sources
 from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
+from racebot.text.format import counted
 
 
 @app.command()
@@ -151,7 +152,7 @@ def import_file(
 
 def _tell_merge(report: MergeReport) -> None:
     parts: Iterable[str] = (
-        f"{report.new} new races",
+        counted(report.new, "new race"),
         f"{report.changed} changed" if report.changed else "",
         f"{report.known} unchanged" if report.known else "",
         f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",

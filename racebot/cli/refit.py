@@ -35,6 +35,7 @@ from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
 from racebot.study.history import History
 from racebot.study.search import Progress as Generation
+from racebot.text.format import counted
 
 BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
@@ -58,7 +59,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
             if _agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
                 _back_up(settings, ledger)
                 races = prepare.run(Preparation(settler), partial(_rebuild, settler, proposal))
-                tell(f"{proposal.stored.name}: {races} races rated again")
+                tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
 
 
 @app.command()

@@ -16,6 +16,7 @@ from racebot.study.evaluate import Report
 from racebot.study.iterated import Iterated
 from racebot.study.presets import Preset
 from racebot.study.tuning import Candidate, Tuned
+from racebot.text.format import counted
 from racebot.text.safe import printable
 
 MOST_COMPARED = 6
@@ -44,7 +45,8 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
     document = report.as_json()
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
     console.print(
-        f"{report.races} races judged{since}, {report.players} players. Each race is predicted, then rated."
+        f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
+        "Each race is predicted, then rated."
     )
     entries = document["evaluations"]
     rows = {each["label"]: each["views"]["all"] for each in entries}
@@ -153,7 +155,7 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         if not rows:
             continue
         more = f", best {count}" if len(rows) > count else ""
-        table = _table(f"{title}, {found.races} races{more}")
+        table = _table(f"{title}, {counted(found.races, 'race')}{more}")
         table.add_column("Name")
         table.add_column("Rating", justify="right")
         table.add_column("Races", justify="right")
@@ -162,7 +164,7 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         console.print(table, end="\n\n")
     if found.misordered is not None:
         console.print(
-            f"{found.judged} later races: {_number(found.misordered)} misordered, "
+            f"{counted(found.judged, 'later race')}: {_number(found.misordered)} misordered, "
             f"log loss {_number(found.log_loss)}"
         )
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racebot.text.format import signed
+from racebot.text.format import counted, signed
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
@@ -39,8 +39,8 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
     """
     title = f"{_safe(report.leaderboard)} ({report.model})"
     if not report.players:
-        races = f"{report.races} races rated, no player listed" if report.races else "no race rated yet"
-        console.print(f"{title}: {races}")
+        rated = f"{counted(report.races, 'race')} rated" if report.races else "no race rated yet"
+        console.print(f"{title}: {rated}{', no player listed' if report.races else ''}")
         return
     table = _table(title)
     for heading in ("", "Points", "Races", "Finished", "Won"):
@@ -58,7 +58,7 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
     console.print(table)
     shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
-    console.print(f"{report.races} races rated, {listed or shown} players{rest}")
+    console.print(f"{counted(report.races, 'race')} rated, {counted(listed or shown, 'player')}{rest}")
 
 
 def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
@@ -158,7 +158,7 @@ def _ago(seconds: float) -> str:
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'} ago"
+    return f"{counted(round(seconds), 'second')} ago"
 
 
 def print_player(console: Console, report: PlayerReport) -> None:
@@ -170,7 +170,7 @@ def print_player(console: Console, report: PlayerReport) -> None:
         place = f"place {board.place} of {board.listed}" if board.place else "not listed"
         console.print(
             f"\n{_safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
-            f"{board.races} races, {board.finishes} finished, {board.wins} won"
+            f"{counted(board.races, 'race')}, {board.finishes} finished, {board.wins} won"
         )
         room = max(console.width - BESIDE_RACE, 0)
         names = _fitting([_safe(race.race) for race in board.history], room)

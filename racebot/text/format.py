@@ -14,6 +14,17 @@ def signed(change: int) -> str:
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Format a number with its noun: 1 race, 1,200 races.
+
+    Args:
+        number: the number.
+        one: the noun in the singular.
+        many: its plural, if that is not the singular and an s.
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def exact_time(moment: datetime) -> str:
     """Format a time in UTC as ISO 8601 with microseconds and offset. The texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

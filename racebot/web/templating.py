@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from racebot.text.format import signed
+from racebot.text.format import counted, signed
 from racebot.text.safe import initials, printable
 from racebot.web import addresses
 from racebot.web.addresses import link
@@ -139,10 +139,6 @@ def _parsed(moment: str | datetime) -> datetime:
     return parsed.astimezone(UTC)
 
 
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def _slug(race: str) -> str:
     """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
@@ -176,7 +172,7 @@ def _environment() -> Environment:
         "timer": timer,
         "gap": gap,
         "percent": percent,
-        "counted": _counted,
+        "counted": counted,
         "ordinal": ordinal,
         "iso": _iso,
         "decimal": _decimal,

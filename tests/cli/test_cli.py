@@ -152,7 +152,7 @@ def test_importing_rates_and_shows(racebot: Racebot) -> None:
 
 
 def test_importing_one_goal(racebot: Racebot) -> None:
-    assert "1 new races" in racebot("import", "races.json", "--goal", "All Orbs").out
+    assert "1 new race\n" in racebot("import", "races.json", "--goal", "All Orbs").out
     assert [b["leaderboard"] for b in json.loads(racebot("leaderboard", "--json").out)] == ["All Orbs"]
 
 
@@ -228,7 +228,7 @@ def test_verifying_and_rebuilding(filled: Racebot, folder: Path) -> None:
     assert "everything agrees" not in done.out
     assert "Any Orb: player Ann: the standing differs from a replay" in done.err
     assert "2 problems: run `racebot rebuild`" in done.err
-    assert "All Orbs: 1 races rated again" in filled("rebuild").out
+    assert "All Orbs: 1 race rated again" in filled("rebuild").out
     assert filled("verify").code == 0
 
 

@@ -155,7 +155,7 @@ def test_an_empty_leaderboard(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
     report = queries.leaderboard_report(ledger, board, Listing(5, 5))
     assert (report.players, report.races) == ([], 1)
-    assert "1 races rated, no player listed" in shown(tables.print_leaderboard, report)
+    assert "1 race rated, no player listed" in shown(tables.print_leaderboard, report)
     assert queries.biggest_movers(ledger, board) == []
 
 

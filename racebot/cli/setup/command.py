@@ -22,6 +22,7 @@ from racebot.racetime.payload import Category
 from racebot.ratings import registry
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
+from racebot.text.format import counted
 
 STEPS = 5
 
@@ -134,7 +135,7 @@ def _category(address: str, given: str | None, before: Settings, *, interactive:
         default=before.category or "",
         interactive=interactive,
     )
-    confirmed(f"{found.name}, with {len(found.goals)} goal{'' if len(found.goals) == 1 else 's'}")
+    confirmed(f"{found.name}, with {counted(len(found.goals), 'goal')}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A helper for dataclasses that extend others."""
+"""Builds a dataclass from an instance of its base class."""
 
 from __future__ import annotations
 
