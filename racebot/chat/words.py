@@ -6,6 +6,7 @@ import unicodedata
 from itertools import pairwise
 
 from racebot.chat.templates import Texts
+from racebot.text.format import ordinal_ending
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 WORD_JOINER = "\N{WORD JOINER}"
@@ -31,9 +32,8 @@ def decimal(number: float, texts: Texts) -> str:
 
 def ordinal(place: int, texts: Texts) -> str:
     """Write a place as an ordinal, in English 1st, 2nd, 3rd, 11th, 22nd."""
-    ending = "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     template = texts.ordinal_first if place == 1 else texts.ordinal
-    return template.format(place=place, ending=ending)
+    return template.format(place=place, ending=ordinal_ending(place))
 
 
 def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:

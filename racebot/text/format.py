@@ -25,6 +25,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def ordinal_ending(place: int) -> str:
+    """Return the English ending of an ordinal, as in 1st, 2nd, 3rd, 11th and 22nd."""
+    return "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+
+
 def exact_time(moment: datetime) -> str:
     """Format a time in UTC as ISO 8601 with microseconds and offset. The texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

@@ -14,7 +14,7 @@ from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
-from racebot.web.templating import shown_name
+from racebot.web.templating import shown_name, slug
 from racebot.web.view import Board
 
 ENTRIES = 30
@@ -49,7 +49,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
         Entry(
             addresses.RACE.path(race=race.race),
             f"{name}: {race.before} → {race.after} ({signed(race.change)}), "
-            f"{race.standing} of {race.entrants} in {_slug(race.race)}",
+            f"{race.standing} of {race.entrants} in {slug(race.race)}",
             race.ended_at,
         )
         for race in asked.view.history(board, player)[: -ENTRIES - 1 : -1]
@@ -60,8 +60,8 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
 def _race_title(race: RaceRow) -> str:
     winners = ", ".join(shown_name(winner.name) for winner in race.winners)
     if race.note or not winners:
-        return f"{_slug(race.race)}: {race.note or 'nobody finished'}"
-    return f"{winners} won {_slug(race.race)}, {race.finishers} of {race.entrants} finished"
+        return f"{slug(race.race)}: {race.note or 'nobody finished'}"
+    return f"{winners} won {slug(race.race)}, {race.finishers} of {race.entrants} finished"
 
 
 def _feed(asked: Asked, title: str, page: str, entries: Sequence[Entry]) -> Document:
@@ -99,10 +99,6 @@ def _id(asked: Asked, what: str) -> str:
 
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _slug(race: str) -> str:
-    return shown_name(race.rpartition("/")[2])
 
 
 FEEDS: Mapping[Route, Callable[..., Content]] = {

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from racebot.text.format import counted, signed
+from racebot.text.format import counted, ordinal_ending, signed
 from racebot.text.safe import initials, printable
 from racebot.web import addresses
 from racebot.web.addresses import link
@@ -102,8 +102,7 @@ def timer(length: float) -> str:
 
 def ordinal(place: int) -> str:
     """Return a place as an ordinal, as in 22nd."""
-    teens = 10 < place % 100 < 14
-    return f"{place}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
+    return f"{place}{ordinal_ending(place)}"
 
 
 def gap(seconds: float) -> str:
@@ -139,7 +138,7 @@ def _parsed(moment: str | datetime) -> datetime:
     return parsed.astimezone(UTC)
 
 
-def _slug(race: str) -> str:
+def slug(race: str) -> str:
     """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
 
@@ -177,7 +176,7 @@ def _environment() -> Environment:
         "iso": _iso,
         "decimal": _decimal,
         "initials": initials,
-        "slug": _slug,
+        "slug": slug,
         "host": _host,
     }
     environment.filters.update(filters)

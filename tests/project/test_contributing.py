@@ -42,3 +42,16 @@ def test_example_model_predicts(borda: RatingModel) -> None:
 @pytest.mark.parametrize("name", sorted(set(FILES) - {"tests/ratings/models/test_borda.py"}))
 def test_files_that_are_named_exist(name: str) -> None:
     assert (Path(__file__).parents[2] / name).exists()
+
+
+def test_names_in_the_instructions_exist_in_their_files() -> None:
+    root = Path(__file__).parents[2]
+    steps = re.findall(r"^\d\. (.+(?:\n   .+)*)", TEXT, re.MULTILINE)
+    checked = set()
+    for step in steps:
+        files = [root / path for path in re.findall(r"\w+/[\w/]+\.py", step)]
+        sources = [file.read_text(encoding="utf-8") for file in files if file.exists()]
+        for name in re.findall(r"`(_?[A-Z][A-Z_]+|_[A-Z]+)`", step):
+            assert any(re.search(rf"\b{name}\b", source) for source in sources), name
+            checked.add(name)
+    assert {"_PLACES", "EXCEPTIONS", "_STEPS"} <= checked
