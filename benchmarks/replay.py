@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("--processor-time", action="store_true", help="ignore time spent waiting")
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor_time else time.perf_counter
-    if arguments.plain:
-        fast.AVAILABLE = False
+    fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
+    fast.FEWEST_RACES = 0
     results = read_races(arguments.file, category="", goal=None) if arguments.file else made_up(855)
     history = History.of(results)
     races = len(history)

@@ -21,6 +21,8 @@ from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """True if Numba is installed."""
+FEWEST_RACES = 5_000
+"""With fewer races, one model is replayed in plain Python, since compiling could take longer."""
 _BLOCK = 64
 """Number of races that compiled code rates at a time. Threads synchronize after each block."""
 
@@ -70,8 +72,9 @@ def replay(
         races: the races, in the order to rate them.
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
-    kernel = _kernel(model)
-    if kernel is None or not isinstance(model, Compilable) or not table.flags.c_contiguous:
+    worthwhile = table.ndim > 2 or len(races) >= FEWEST_RACES
+    kernel = _kernel(model) if worthwhile and table.flags.c_contiguous else None
+    if kernel is None or not isinstance(model, Compilable):
         for race in races:
             before = table[..., race.players, :]
             after = model.rate(before, race.outcome)

@@ -77,6 +77,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile kernels, which other tests do not."""
     pytest.importorskip("numba", reason="needs the extra racebot[fast]")
     monkeypatch.setattr(fast, "AVAILABLE", True)
+    monkeypatch.setattr(fast, "FEWEST_RACES", 0)
 
 
 @compiles
@@ -126,6 +127,15 @@ def test_compiled_code_integrates_a_very_surprising_order() -> None:
     expected = model.rate(states, outcome)
     list(fast.replay(model, [Race(np.arange(4), outcome)], states))
     np.testing.assert_allclose(states, expected, rtol=0, atol=1e-4)
+
+
+def test_one_replay_of_a_short_history_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "AVAILABLE", True)
+    monkeypatch.setattr(fast, "_kernel", lambda model: pytest.fail("compiled"))
+    model, races = ThurstoneHurdle(), season(40)
+    states = table(model)
+    list(fast.replay(model, races, states))
+    np.testing.assert_array_equal(states, plain(model, races))
 
 
 def test_numba_is_not_imported_before_it_is_needed() -> None:
