@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -82,9 +82,9 @@ def shown_name(name: str, limit: int = 60) -> str:
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
 
 
-def day(moment: str | datetime) -> str:
-    """Format a date, as in 3 May 2026."""
-    parsed = _parsed(moment)
+def day(moment: str | date) -> str:
+    """Format a date, or the date of a time in UTC, as in 3 May 2026."""
+    parsed = _parsed(moment) if isinstance(moment, str | datetime) else moment
     return f"{parsed.day} {parsed:%b %Y}"
 
 

@@ -230,3 +230,9 @@ def test_unranked_players_see_how_many_finishes_are_missing(merge: Merge) -> Non
         assert "3 more finishes to be ranked" in text(view, path)
     almost = merge(listing=Listing(minimum_finishes=3))
     assert "1 more finish to be ranked" in text(almost, paths[0])
+
+
+def test_a_lone_finisher_gets_each_reason_once(merge: Merge) -> None:
+    view = merge([result("a", "ann", dnf="bo")], LeaderboardPlan("thurstone-hurdle"))
+    (finishing,) = re.findall(r"finishing \+\d+", text(view, "races/orb/a.html"))
+    assert finishing

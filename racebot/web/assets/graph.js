@@ -170,14 +170,14 @@ window.racebotGraph = (figure, data, label) => {
     const least = byDate ? DAY : 1;
     shown = [Math.max(low, Math.min(from, high - least)), Math.min(high, Math.max(to, low + least))];
     if (!visible().length) shown = [low, high];
-    pressed = name;
+    pressed = shown[0] === low && shown[1] === high ? "All" : name;
     press();
     draw();
   };
   const zoom = factor => {
     const [from, to] = shown;
     const center = current && place(current) >= from && place(current) <= to ? place(current) : (from + to) / 2;
-    show(center - (center - from) * factor, center + (to - center) * factor, factor < 1 ? null : pressed);
+    show(center - (center - from) * factor, center + (to - center) * factor, null);
   };
 
   const choices = [
