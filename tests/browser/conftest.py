@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from builders import NOON, SECOND, entrant, result
-from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
@@ -95,6 +95,9 @@ def rated(path: Path, races: list[RaceResult]) -> Path:
     with Ledger.open(path) as ledger:
         Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
     return path
+
+
+expect.set_options(timeout=20_000)  # the machine may be busy
 
 
 @pytest.fixture(scope="module")
