@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from racebot.standings.queries import RaceOnBoard
+from racebot.standings.queries import RaceOnBoard, RatedEntrant
+from racebot.standings.reasons import ReasonKind
 from racebot.web import templating
 from racebot.web.asked import Asked
 from racebot.web.document import Content
@@ -31,8 +32,30 @@ def race_page(asked: Asked, race: str) -> Content:
         explained=any(part.entrants for part in report.leaderboards),
         unrated=[entrant for entrant in report.result if entrant.id is None],
         names={entrant.id: entrant.name for entrant in report.result},
-        words=PARTS,
+        parts_of=parts_of,
+        remark_on=remark_on,
     )
+
+
+def parts_of(entrant: RatedEntrant) -> list[tuple[str, int | None]]:
+    """Return the parts that a change adds up from, with their points; a limit has them in its words."""
+    if not entrant.change or not entrant.parts:
+        return []
+    parts: list[tuple[str, int | None]] = [
+        (PARTS[name], points) for name, points in entrant.parts.items() if points and name in PARTS
+    ]
+    for reason, words in zip(entrant.why, entrant.reasons, strict=True):
+        if reason.kind is ReasonKind.LIMIT:
+            parts.append((words, None))
+    return parts
+
+
+def remark_on(entrant: RatedEntrant) -> str:
+    """Return what explains a change without opponents, if it is not one of its parts; else an empty text."""
+    if entrant.pushed or not entrant.why:
+        return ""
+    is_part = entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
+    return "" if is_part and entrant.change else entrant.reasons[-1]
 
 
 def story(part: RaceOnBoard) -> str:
