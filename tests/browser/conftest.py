@@ -100,6 +100,17 @@ def rated(path: Path, races: list[RaceResult]) -> Path:
 expect.set_options(timeout=20_000)  # the machine may be busy
 
 
+@contextmanager
+def running(server: uvicorn.Server) -> Iterator[str]:
+    """Run a server in a thread, and yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join()
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rated(tmp_path_factory.mktemp("served") / "ledger.db", season())
@@ -108,14 +119,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(database: Path) -> Iterator[str]:
     """Return the address of the pages as `racebot web` serves them."""
-    config = uvicorn.Config(application(database, Publication()), log_level="warning")
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-        thread.start()
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+    app = application(database, Publication())
+    with running(uvicorn.Server(uvicorn.Config(app, log_level="warning"))) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +16,7 @@ from racebot.races.result import EntrantStatus
 from racebot.web.server import application
 from racebot.web.view import Publication
 
-from .conftest import NAMES, Open
+from .conftest import NAMES, Open, running
 from .test_pages import MOST_SHIFT, SHIFT, watch
 
 ROOM = "overlay/room/orb/live-1"
@@ -67,12 +65,8 @@ def served(database: Path) -> Iterator[str]:
     server: uvicorn.Server | None = None
     app = application(database, Publication(), lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-        thread.start()
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+    with running(server) as address:
+        yield address
 
 
 @pytest.mark.parametrize("path", SERVED)
