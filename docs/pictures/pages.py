@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from readme import rate_season, served
-from rooms import CHROMIUM, IMAGES, LARGEST, link_fonts
+from rooms import CHROMIUM, IMAGES, link_fonts, save
 
 BOARD = "leaderboards/sandbox/sandbox-100"
 DESKTOP, PHONE = (1180, 820), (390, 820)
@@ -115,14 +115,7 @@ def take_all(database: Path, folder: Path) -> None:
         )
         with served(database) as address:
             for name, take in PICTURES.items():
-                path = IMAGES / f"{name}.png"
-                take(browser, address).quantize(256, method=Image.Quantize.FASTOCTREE).save(
-                    path, optimize=True
-                )
-                size = path.stat().st_size
-                print(f"{path}: {size:,} bytes")
-                if size > LARGEST:
-                    raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+                save(take(browser, address), IMAGES / f"{name}.png")
         browser.close()
 
 

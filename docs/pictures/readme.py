@@ -33,7 +33,7 @@ import uvicorn
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
-from rooms import CHROMIUM, IMAGES, LARGEST, link_fonts
+from rooms import CHROMIUM, IMAGES, link_fonts, save
 
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.cli.demo import PAST_RACES, RACERS, demo
@@ -245,14 +245,8 @@ def write_pages() -> None:
         )
         with served(database) as address:
             for scheme in SCHEMES:
-                file = IMAGES / f"pages-{scheme}.png"
                 with Image.open(io.BytesIO(photograph(browser, address, scheme))) as picture:
-                    picture.convert("RGB").quantize(
-                        256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
-                    ).save(file, optimize=True)
-                print(f"{file}: {file.stat().st_size / 1000:.0f} kB")
-                if file.stat().st_size >= LARGEST:
-                    raise SystemExit(f"{file} is larger than {LARGEST // 1000} kB")
+                    save(picture, IMAGES / f"pages-{scheme}.png")
         browser.close()
 
 

@@ -130,14 +130,9 @@ class Stage:
             await page.goto(f"{self.address}/{room.name}")
             await page.evaluate(_LAST_LINES, lines)
             file = path.with_name(f"{path.name}-{scheme}.png")
-            shot = Image.open(io.BytesIO(await page.locator(".log").screenshot())).convert("RGB")
-            shot.quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-                file, optimize=True
-            )
+            shot = Image.open(io.BytesIO(await page.locator(".log").screenshot()))
             await page.close()
-            print(f"{file}: {file.stat().st_size:,} bytes")
-            if file.stat().st_size > LARGEST:
-                raise SystemExit(f"{file} is larger than {LARGEST:,} bytes")
+            save(shot, file, colors=64)
 
 
 async def duel(stage: Stage, path: Path) -> None:
@@ -218,6 +213,16 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
                 await browser.close()
                 worker.stop()
                 await working
+
+
+def save(picture: Image.Image, path: Path, colors: int = 256) -> None:
+    """Save a picture in few colors, and stop if it is too large for the documentation."""
+    few = picture.convert("RGB").quantize(colors, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path}: {size:,} bytes")
+    if size > LARGEST:
+        raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
 
 
 def link_fonts(folder: Path) -> None:

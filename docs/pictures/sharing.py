@@ -15,7 +15,7 @@ import re
 import httpx
 from PIL import Image, ImageDraw
 from readme import served
-from rooms import IMAGES, LARGEST, Stage, staged
+from rooms import IMAGES, Stage, save, staged
 
 from racebot.sandbox.room import FakeRoom
 
@@ -103,14 +103,7 @@ async def main() -> None:
     for name, make in PICTURES.items():
         async with staged() as stage:
             with served(stage.database) as pages:
-                picture = (await make(stage, pages)).convert("RGB")
-        path = IMAGES / f"{name}.png"
-        quantized = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        quantized.save(path, optimize=True)
-        size = path.stat().st_size
-        print(f"{path}: {size:,} bytes")
-        if size > LARGEST:
-            raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+                save(await make(stage, pages), IMAGES / f"{name}.png")
 
 
 if __name__ == "__main__":
