@@ -6,18 +6,14 @@ needs the extra `dev`, and Chromium.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import logging
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
-from readme import rate_season, served
-from rooms import CHROMIUM, IMAGES, link_fonts, save
+from playwright.sync_api import Browser, Page
+from readme import NOW, season
+from rooms import IMAGES, save
 
 BOARD = "leaderboards/sandbox/sandbox-100"
 DESKTOP, PHONE = (1180, 820), (390, 820)
@@ -33,6 +29,7 @@ def opened(browser: Browser, size: tuple[int, int], scheme: str, scale: float = 
         viewport={"width": width, "height": height},
         device_scale_factor=scale,
     )
+    context.clock.set_fixed_time(NOW)  # pages say how long ago the last race was
     return context.new_page()
 
 
@@ -100,23 +97,9 @@ PICTURES: dict[str, Callable[[Browser, str], Image.Image]] = {
 
 def main() -> None:
     logging.disable(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "season.db"
-        asyncio.run(rate_season(database))
-        take_all(database, Path(folder))
-
-
-def take_all(database: Path, folder: Path) -> None:
-    """Take all pictures of a rated season. `folder` receives links to fonts."""
-    with sync_playwright() as playwright:
-        link_fonts(folder / "fonts")
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ, "XDG_DATA_HOME": str(folder)}
-        )
-        with served(database) as address:
-            for name, take in PICTURES.items():
-                save(take(browser, address), IMAGES / f"{name}.png")
-        browser.close()
+    with season() as (browser, address):
+        for name, take in PICTURES.items():
+            save(take(browser, address), IMAGES / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import asyncio
 import base64
 import io
 import logging
-import os
 import random
 import re
 import socket
@@ -33,10 +32,10 @@ import uvicorn
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
-from rooms import CHROMIUM, IMAGES, link_fonts, save
+from rooms import IMAGES, browser_options, save
 
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.cli.demo import PAST_RACES, RACERS, demo
+from racebot.cli.demo import PAST_RACES, RACERS, demo, rate_past_races
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.store import Ledger
@@ -46,8 +45,6 @@ from racebot.sandbox.racers import recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 from racebot.settings.model import Settings
-from racebot.standings.backfill import Selection, backfill
-from racebot.standings.settle import Settler
 from racebot.web.server import application
 from racebot.web.view import Publication
 
@@ -167,12 +164,10 @@ async def rate_season(database: Path) -> None:
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     async with serve(site, list_cache=0.0, race_cache=0.0) as address:
         settings = Settings(site=address, category=CATEGORY, database=database)
+        await rate_past_races(settings, lambda: NOW)
+        async with Site(address, interval=0.0) as client:
+            category = await client.category(CATEGORY)
         with Ledger.open(database) as ledger:
-            settler = Settler(ledger, settings.plans())
-            settler.apply_plans()
-            async with Site(address, interval=0.0) as client:
-                await backfill(client, CATEGORY, settler, Selection(), lambda: NOW, lambda *_: None)
-                category = await client.category(CATEGORY)
             ledger.profiles.see_category(CATEGORY, CategoryProfile(category.name, category.image))
 
             async def wanted() -> list[str]:
@@ -230,24 +225,24 @@ def photograph(browser: Browser, address: str, scheme: str) -> bytes:
     return picture
 
 
+@contextmanager
+def season() -> Iterator[tuple[Browser, str]]:
+    """Rate the season, and yield a browser and the address of the pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "season.db"
+        asyncio.run(rate_season(database))
+        with sync_playwright() as playwright, served(database) as address:
+            browser = playwright.chromium.launch(**browser_options(Path(folder)))
+            yield browser, address
+            browser.close()
+
+
 def write_pages() -> None:
     """Write the pictures of the pages, light and dark."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        database = Path(folder) / "season.db"
-        thread = threading.Thread(
-            target=lambda: asyncio.run(rate_season(database))
-        )  # Playwright has its own loop
-        thread.start()
-        thread.join()
-        link_fonts(Path(folder) / "fonts")
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ, "XDG_DATA_HOME": folder}
-        )
-        with served(database) as address:
-            for scheme in SCHEMES:
-                with Image.open(io.BytesIO(photograph(browser, address, scheme))) as picture:
-                    save(picture, IMAGES / f"pages-{scheme}.png")
-        browser.close()
+    with season() as (browser, address):
+        for scheme in SCHEMES:
+            with Image.open(io.BytesIO(photograph(browser, address, scheme))) as picture:
+                save(picture, IMAGES / f"pages-{scheme}.png")
 
 
 def main() -> None:

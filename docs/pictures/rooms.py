@@ -21,25 +21,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from PIL import Image
 from playwright.async_api import Browser, async_playwright
-from pydantic import SecretStr
 
-from racebot.bot.heartbeat import utc_now
 from racebot.bot.worker import Worker
-from racebot.ledger.store import Ledger
-from racebot.racetime.client import Site
+from racebot.cli.demo import ranked, rate_past_races, sandbox_settings
 from racebot.sandbox import scenario
 from racebot.sandbox.people import User
 from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
-from racebot.settings.model import Settings
-from racebot.standings.backfill import Selection, backfill
-from racebot.standings.settle import Settler
+from racebot.sandbox.site import FakeSite
 
 IMAGES = Path(__file__).parents[1] / "images"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -186,29 +180,15 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
         site.rename_user(racer.user, name)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     with tempfile.TemporaryDirectory() as folder:
-        link_fonts(Path(folder) / "fonts")
         async with serve(site, list_cache=0.0, race_cache=0.0) as address, async_playwright() as playwright:
-            settings = Settings(
-                site=address,
-                category=CATEGORY,
-                client_id=CLIENT_ID,
-                client_secret=SecretStr(CLIENT_SECRET),
-                database=Path(folder) / "racebot.db",
-                quiet_seconds=0.3,
-                rooms_every=0.2,
-                request_interval=0.0,
-                backups=0,
-            )
-            ranked = await _rate_past_races(settings, racers)
+            database = Path(folder) / "racebot.db"
+            settings = sandbox_settings(address, database)
+            await rate_past_races(settings)
             worker = Worker(settings)
             working = asyncio.create_task(worker.run())
-            browser = await playwright.chromium.launch(
-                executable_path=CHROMIUM,
-                args=["--no-sandbox"],
-                env={**os.environ, "XDG_DATA_HOME": folder},
-            )
+            browser = await playwright.chromium.launch(**browser_options(Path(folder)))
             try:
-                yield Stage(site, address, ranked, browser, settings.database)
+                yield Stage(site, address, ranked(database, racers), browser, database)
             finally:
                 await browser.close()
                 worker.stop()
@@ -225,24 +205,15 @@ def save(picture: Image.Image, path: Path, colors: int = 256) -> None:
         raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
 
 
-def link_fonts(folder: Path) -> None:
-    """Put links to `FONTS` into a folder."""
-    folder.mkdir()
+def browser_options(folder: Path) -> dict[str, Any]:
+    """Return the options for starting Chromium with `FONTS`, which it finds by links in a new folder."""
+    fonts = folder / "fonts"
+    fonts.mkdir()
     for package, name in FONTS:
         with resources.as_file(resources.files(package) / name) as path:
-            (folder / path.name).symlink_to(path)
-
-
-async def _rate_past_races(settings: Settings, racers: Sequence[Racer]) -> list[Racer]:
-    """Backfill the past races, and return the racers by rating, the best first."""
-    with Ledger.open(settings.database) as ledger:
-        settler = Settler(ledger, settings.plans())
-        settler.apply_plans()
-        async with Site(settings.site, interval=0.0) as site:
-            await backfill(site, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
-        users = {racer.user.id: racer for racer in racers}
-        (board,) = ledger.leaderboards()
-        return [users[standing.player] for standing in ledger.standings(board)]
+            (fonts / path.name).symlink_to(path)
+    environment = {**os.environ, "XDG_DATA_HOME": str(folder)}
+    return {"executable_path": CHROMIUM, "args": ["--no-sandbox"], "env": environment}
 
 
 async def _until(happened: Callable[[], bool]) -> None:

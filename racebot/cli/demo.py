@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,10 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.standings.backfill import Selection, backfill
-from racebot.standings.settle import Settler
+from racebot.standings.settle import MergeReport, Settler
 
 RACERS = 24
 PAST_RACES = 200
-QUIET_SECONDS = 0.3
 SETTLE_WITHIN = 10.0
 WIDEST = 100
 """Columns that chat fills at most."""
@@ -53,23 +53,15 @@ async def demo(
     racers = recruit(site, RACERS, rng)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     async with serve(site, list_cache=0.0, race_cache=0.0) as address:
-        settings = Settings(
-            site=address,
-            category=CATEGORY,
-            client_id=CLIENT_ID,
-            client_secret=SecretStr(CLIENT_SECRET),
-            database=database,
-            model=model,
-            quiet_seconds=QUIET_SECONDS,
-            rooms_every=0.2,
-            request_interval=0.0,
-            backups=0,
-        )
-        await _rate_past_races(settings, console)
+        settings = sandbox_settings(address, database, model=model)
+        began = time.perf_counter()
+        report = await rate_past_races(settings)
+        console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")
         worker = Worker(settings)
         working = asyncio.create_task(worker.run())
         watching = asyncio.create_task(_show_rooms(site, console))
-        playing = asyncio.create_task(_play(site, _field(database, racers), rng, speed))
+        field = ranked(database, racers)[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
+        playing = asyncio.create_task(_play(site, field, rng, speed))
         await asyncio.wait({working, playing}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
             await _until_told(database, playing.result())
@@ -78,24 +70,36 @@ async def demo(
         watching.cancel()
 
 
-async def _rate_past_races(settings: Settings, console: Console) -> None:
-    began = time.perf_counter()
+def sandbox_settings(address: str, database: Path, model: str = DEFAULT_MODEL) -> Settings:
+    """Return the settings of a worker beside a sandbox."""
+    return Settings(
+        site=address,
+        category=CATEGORY,
+        client_id=CLIENT_ID,
+        client_secret=SecretStr(CLIENT_SECRET),
+        database=database,
+        model=model,
+        quiet_seconds=0.3,
+        rooms_every=0.2,
+        request_interval=0.0,
+        backups=0,
+    )
+
+
+async def rate_past_races(settings: Settings, clock: Callable[[], datetime] = utc_now) -> MergeReport:
+    """Rate all past races of a sandbox."""
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())
-        settler.apply_plans()
         async with Site(settings.site, interval=0.0) as site:
-            report = await backfill(site, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
-    took = time.perf_counter() - began
-    console.print(f"{report.new} past races rated in {took:.1f} s")
+            return await backfill(site, CATEGORY, settler, Selection(), clock, lambda *_: None)
 
 
-def _field(database: Path, racers: Sequence[Racer]) -> list[Racer]:
-    """Return the racers of the live races: spread over the leaderboard, the best first."""
+def ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
+    """Return the racers by rating, the best first."""
     users = {racer.user.id: racer for racer in racers}
     with Ledger.open_to_read(database) as ledger:
         (board,) = ledger.leaderboards()
-        ranked = [users[standing.player] for standing in ledger.standings(board)]
-    return ranked[: 2 * scenario.FIELD : 2]
+        return [users[standing.player] for standing in ledger.standings(board)]
 
 
 async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, speed: float) -> list[FakeRoom]:
