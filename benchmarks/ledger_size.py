@@ -36,7 +36,7 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.people import Person
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
@@ -44,7 +44,7 @@ from racebot.racetime.payload import Race
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings.model import DEFAULT_MODEL
 from racebot.standings import queries
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.prepare import Preparation
 from racebot.standings.queries import Listing
 from racebot.standings.rerating import RatingsDeferred

@@ -11,9 +11,9 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from racebot.chat import messages
-from racebot.chat.templates import Texts
-from racebot.ledger.queue import Delivery, Kind, Message, Outbox, OutboxRow
+from racebot.chat import rating_message
+from racebot.chat.wording import Texts
+from racebot.ledger.outbox import Delivery, Kind, Message, Outbox, OutboxRow
 from racebot.ledger.rows import Leaderboard
 from racebot.races.result import RaceResult
 from racebot.standings.settle import Rated
@@ -52,7 +52,7 @@ class Announcer:
         *,
         correction: int = 0,
         edits: Sequence[Mapping[str, str]] = (),
-        marks: messages.MarksByBoard | None = None,
+        marks: rating_message.MarksByBoard | None = None,
     ) -> bool:
         """Queue the changes of a finished race, or their correction.
 
@@ -61,16 +61,18 @@ class Announcer:
             key: the `announcement_key`; None for a repetition.
             correction: 0 for a first announcement, otherwise the number of the correction.
             edits: the edits behind a correction, from `edits_between`; stored in the message's body.
-            marks: new places and unranked players, as `messages.announcement` takes them.
+            marks: new places and unranked players, as `rating_message.announcement` takes them.
 
         Returns:
             Whether any message was queued.
         """
         race, category = rated[0].result.name, rated[0].result.category
         if correction:
-            texts = messages.correction(rated, self._announced_entries(race), edits, self._texts, marks=marks)
+            texts = rating_message.correction(
+                rated, self._announced_entries(race), edits, self._texts, marks=marks
+            )
         else:
-            texts = messages.announcement(rated, self._texts, marks=marks)
+            texts = rating_message.announcement(rated, self._texts, marks=marks)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(texts, start=1):
             body: dict[str, object] = {"text": text, "announces": bool(changed)}
@@ -79,7 +81,7 @@ class Announcer:
             if edits:
                 body["edits"] = list(edits)
             if changed and number == len(texts):
-                body["entries"] = messages.entries(changed, self._texts, marks)
+                body["entries"] = rating_message.entries(changed, self._texts, marks)
                 if buttons := self._buttons(changed[0].leaderboard, race):
                     body["buttons"] = buttons
                 if self._pin:
@@ -165,7 +167,7 @@ class Announcer:
     def _put(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> None:
         self._outbox.put(self.message(race, category, kind, body), self._clock())
 
-    def _announced_entries(self, race: str) -> messages.Entries:
+    def _announced_entries(self, race: str) -> rating_message.Entries:
         """Return the entries of the standing announcement in a room's chat; empty if unknown."""
         bodies = [row.message.body for row in self._since_withdrawal(race) if "result" in row.message.body]
         return bodies[-1].get("entries", {}) if bodies else {}

@@ -165,12 +165,14 @@ class CategoryWorker:
         """Read the whole list of past races, and forget players whose accounts have been deleted."""
         async for _, listed in self._site.past_race_pages(self.slug):
             await self._forget_deleted(listed.races)
-        await self._call(self._ledger.staging.note_full_read, self.slug, self._clock())
+        await self._call(self._ledger.backfills.note_full_read, self.slug, self._clock())
 
     async def is_full_read_overdue(self) -> bool:
         """Return whether the weekly read of all past races was missed, as by a worker that was down."""
         now = self._clock()
-        return now - await self._call(self._ledger.staging.fully_read_at, self.slug, now) > timedelta(weeks=1)
+        return now - await self._call(self._ledger.backfills.fully_read_at, self.slug, now) > timedelta(
+            weeks=1
+        )
 
     async def token(self) -> None:
         """Renew the token before it expires, and reconnect open sockets with the new one."""

@@ -13,10 +13,10 @@ from racebot.bot.heartbeat import utc_now
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers, Draft
 from racebot.chat.commands import Asked, Command, Words
-from racebot.chat.messages import MESSAGE_LIMIT
 from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
-from racebot.chat.templates import Texts
+from racebot.chat.rating_message import MESSAGE_LIMIT
+from racebot.chat.wording import Texts
 from racebot.errors import OrderError
 from racebot.racetime.payload import ChatMessage, Race
 from racebot.standings import orders

@@ -14,7 +14,8 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
 from racebot.settings.sources import secret_files
-from racebot.standings.plan import proposals, unknown_sources
+from racebot.standings.carry_over import unknown_sources
+from racebot.standings.proposals import proposals
 from racebot.text.format import counted
 from racebot.web import missing
 

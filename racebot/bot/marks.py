@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from racebot.chat.messages import Marks
+from racebot.chat.rating_message import Marks
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings.queries import Listing, new_places

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from racebot.ledger.queue import Delivery, OutboxRow
+from racebot.ledger.outbox import Delivery, OutboxRow
 
 
 @dataclass(frozen=True, slots=True)

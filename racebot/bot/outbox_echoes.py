@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from racebot.ledger.queue import OutboxRow
+from racebot.ledger.outbox import OutboxRow
 from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, PrivateNote, RaceUpdate
 from racebot.text.safe import visible
 

@@ -39,9 +39,9 @@ from racebot.bot.outbox_echoes import (
 )
 from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
-from racebot.ledger.queue import Delivery, OutboxRow
+from racebot.ledger.outbox import Delivery, OutboxRow
 from racebot.racetime.payload import (
     ChatHistory,
     Event,

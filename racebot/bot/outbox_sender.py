@@ -25,7 +25,7 @@ from racebot.bot.outbox_commands import (
 )
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.queue import Delivery, OutboxRow
+from racebot.ledger.outbox import Delivery, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics

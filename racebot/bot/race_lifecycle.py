@@ -16,9 +16,10 @@ from functools import partial
 from racebot.bot.announcer import Announcer, announcement_key, edits_between
 from racebot.bot.marks import marks_by_board
 from racebot.chat import info_box
-from racebot.chat.messages import NO_MARKS, Marks
-from racebot.chat.templates import DEFAULT_TEXTS, Texts
-from racebot.ledger.queue import Delivery, Message, PendingRace
+from racebot.chat.rating_message import NO_MARKS, Marks
+from racebot.chat.wording import DEFAULT_TEXTS, Texts
+from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.observe import metrics

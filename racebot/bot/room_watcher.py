@@ -18,7 +18,7 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.retry import retry_pauses
 from racebot.chat.commands import Asked, Command
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.errors import (
     ConnectionLost,
     LedgerError,

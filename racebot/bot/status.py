@@ -12,7 +12,8 @@ from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
-from racebot.standings.plan import Plans, proposals
+from racebot.standings.counting import Plans
+from racebot.standings.proposals import proposals
 from racebot.standings.queries import Listing, listed_count
 
 
@@ -171,7 +172,7 @@ def status(
             for slug in slugs
             for row in ledger.outbox.open_in(slug)
         ],
-        backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.staging.under_way()],
+        backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.backfills.under_way()],
         rebuilds=[
             Rebuild(
                 each.leaderboard, each.category, each.races, totals.get((each.category, each.leaderboard), 0)

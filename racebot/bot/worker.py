@@ -31,7 +31,7 @@ from racebot.ledger.thread import LedgerThread
 from racebot.observe.http import Monitor
 from racebot.racetime.client import Site
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.plan import require_sources
+from racebot.standings.carry_over import require_sources
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 

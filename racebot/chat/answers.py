@@ -15,13 +15,14 @@ from typing import cast
 import numpy as np
 
 from racebot.chat.commands import Asked, Command, Words
-from racebot.chat.messages import MESSAGE_LIMIT
+from racebot.chat.line_breaks import unbroken
+from racebot.chat.numbers import ordinal, percent, shown_points
 from racebot.chat.odds import odds_phrases
 from racebot.chat.people import Person, find_pair, find_person, known_as
 from racebot.chat.phrases import head_to_head_phrase, help_phrases, record_phrase
-from racebot.chat.templates import Texts
+from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.why import why_phrases
-from racebot.chat.words import ordinal, percent, shown_points, unbroken
+from racebot.chat.wording import Texts
 from racebot.errors import LedgerError
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.races.change import Change

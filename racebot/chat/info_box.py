@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from racebot.chat.messages import NO_MARKS, Marks, by_place, players
-from racebot.chat.templates import DEFAULT_TEXTS, Texts
+from racebot.chat.rating_message import NO_MARKS, Marks, by_place, players
+from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
 from racebot.text.safe import plain, visible, without_domains

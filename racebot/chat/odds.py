@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from racebot.chat.templates import Texts
-from racebot.chat.words import percent, unbroken
+from racebot.chat.line_breaks import unbroken
+from racebot.chat.numbers import percent
+from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import shown_names

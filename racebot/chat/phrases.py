@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from racebot import __version__
 from racebot.chat.commands import Command, Words
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing
 
 

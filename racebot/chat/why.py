@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from racebot.chat.templates import Texts
-from racebot.chat.words import decimal, ordinal, percent, unbroken
+from racebot.chat.line_breaks import unbroken
+from racebot.chat.numbers import decimal, ordinal, percent
+from racebot.chat.wording import Texts
 from racebot.races.result import EntrantStatus
 from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged
 from racebot.text.format import signed

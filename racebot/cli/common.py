@@ -17,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.observe import logs
 from racebot.settings import sources
 from racebot.settings.model import Settings
-from racebot.standings.plan import require_sources
+from racebot.standings.carry_over import require_sources
 from racebot.text.format import to_json
 from racebot.text.safe import printable
 

@@ -19,8 +19,8 @@ from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE
 from racebot.ledger.store import Ledger
 from racebot.standings import prepare, queries, verify as verification
+from racebot.standings.carry_over import sources_first
 from racebot.standings.prepare import Preparation
-from racebot.standings.replay import sources_first
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted

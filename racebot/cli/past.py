@@ -22,7 +22,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past, prepare, queries
-from racebot.standings.plan import require_sources, unknown_sources
+from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.format import counted

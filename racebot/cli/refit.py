@@ -27,8 +27,8 @@ from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
 from racebot.standings import prepare
-from racebot.standings.plan import Proposal, proposals
 from racebot.standings.prepare import Preparation
+from racebot.standings.proposals import Proposal, proposals
 from racebot.standings.refit import preview
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores

@@ -17,7 +17,7 @@ from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
-    from racebot.standings.plan import Proposal
+    from racebot.standings.proposals import Proposal
     from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport, RatedEntrant
     from racebot.standings.refit import ProposalEffect
 

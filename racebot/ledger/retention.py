@@ -34,7 +34,7 @@ def clear_away(ledger: Ledger, *, keep: timedelta, now: datetime) -> Cleared:
     before = now - keep
     with ledger.transaction():
         messages = ledger.outbox.clear(before)
-        abandoned = ledger.staging.abandoned(before)
+        abandoned = ledger.backfills.abandoned(before)
         for category in abandoned:
-            ledger.staging.clear(category)
+            ledger.backfills.clear(category)
     return Cleared(messages, len(abandoned))

@@ -10,15 +10,17 @@ from typing import Self
 
 from sqlite_utils.db import Database
 
+from racebot.ledger.backfills import Backfills
 from racebot.ledger.careers import Careers
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.history import PageQueries
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.masking import mask_hidden_players
 from racebot.ledger.orders import Orders
+from racebot.ledger.outbox import Outbox
+from racebot.ledger.pending_races import Pending
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
-from racebot.ledger.queue import Outbox, Pending, Staging
 from racebot.ledger.races import Races
 from racebot.ledger.rewriting import Rewriting
 from racebot.ledger.shadows import Shadows
@@ -32,7 +34,7 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         super().__init__(db, path)
         self.pending = Pending(self)
         self.outbox = Outbox(self)
-        self.staging = Staging(self)
+        self.backfills = Backfills(self)
         self.pages = PageQueries(self)
         self.careers = Careers(self)
         self.players = Players(self)

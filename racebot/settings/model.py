@@ -27,12 +27,12 @@ from pydantic_settings import (
 
 from racebot.chat.commands import Command, Words
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.text.parse import did_you_mean, read_json
 

@@ -24,12 +24,13 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.errors import ModelError, SettingsError
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
-from racebot.standings.plan import LeaderboardPlan, carry_problems
+from racebot.standings.carry_over import carry_problems
+from racebot.standings.counting import LeaderboardPlan
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret")

@@ -16,8 +16,8 @@ import numpy as np
 from racebot.ledger.ratings import StoredRow, change_values
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.rater import Rater
-from racebot.standings.replay import Replay
 from racebot.standings.rerating import BATCH, Progress
 
 RANGE = 2500
@@ -70,8 +70,7 @@ def agrees(
     count = ledger.rated_count(board)
     if count != ledger.count_between(board, START):
         return False
-    replay = Replay(ledger)
-    if replay.carried(board) != replay.brought_now(board):
+    if carried_states(ledger, board) != states_to_carry_now(ledger, board):
         return False
     ranges = []
     after = START
@@ -125,7 +124,7 @@ def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
     with Ledger.open_to_read(path) as ledger:
         board = next(each for each in ledger.leaderboards() if each.key == key)
         rater = Rater(
-            board, Replay(ledger).carried(board), next_sequence=part.first, excluded=ledger.orders.excluded()
+            board, carried_states(ledger, board), next_sequence=part.first, excluded=ledger.orders.excluded()
         )
         before = ledger.first_standings(board, part.first, part.last)
         raced = [standing for standing in before if standing.races]

@@ -76,23 +76,23 @@ async def backfill(
         SiteError: the site stays unreachable or keeps failing; the pages read so far are kept.
     """
     ledger = settler.ledger
-    first = ledger.staging.next_page(category, not_before=clock() - RESUME_WITHIN)
+    first = ledger.backfills.next_page(category, not_before=clock() - RESUME_WITHIN)
     async for page, listed in site.past_race_pages(category, first=first):
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
-            ledger.staging.keep(category, page, results, clock())
+            ledger.backfills.keep(category, page, results, clock())
             for result in results:
                 ledger.profiles.see(result.entrants, current=True)
-        progress(page, listed.pages, ledger.staging.count(category))
+        progress(page, listed.pages, ledger.backfills.count(category))
         oldest = min((result.ended_at for result in results), default=None)
         if selection.since and oldest and oldest < selection.since:
             break
 
     def rate() -> MergeReport:
         with ledger.transaction():
-            wanted = [result for result in ledger.staging.results(category) if selection.wants(result)]
+            wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
             report = settler.merge(wanted, "backfill")
-            ledger.staging.clear(category)
+            ledger.backfills.clear(category)
             if before_commit is not None:
                 before_commit(settler)
         return report

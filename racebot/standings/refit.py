@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from racebot.ledger.rows import Standing
-from racebot.standings.plan import Proposal
+from racebot.standings.proposals import Proposal
 from racebot.standings.settle import Settler
 
 

@@ -2,8 +2,7 @@
 
 Ratings are a function of the stored results, the operator's stored orders and the settings, so they can
 be computed again. After a change to a race, its leaderboard is rated again from that race on, starting from
-the states before it. A leaderboard that carries over starts from the standings of its source after all of the
-source's races that count before its own first race.
+the states before it.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from datetime import datetime
 from itertools import filterfalse
 from typing import Protocol
 
-import numpy as np
-
-from racebot.errors import ModelError
 from racebot.ledger.connection import Interrupted, never
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace, damaged_race
 from racebot.ledger.store import Ledger
-from racebot.races.change import State
-from racebot.ratings import registry
-from racebot.ratings.model import Carries
+from racebot.standings.carry_over import (
+    carried_states,
+    sources_first,
+    states_to_carry,
+    states_to_carry_now,
+)
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
 from racebot.standings.rerating import Prepared, Progress, RatingsDeferred, Rerating, Rerun
@@ -118,7 +117,11 @@ class Replay:
     def rater(self, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
         """Return a rater with these players' current standings, for a race that would count at `moment`."""
         first = None if board.id is None else self._ledger.first_position(board)
-        carried = self.brought(board, moment) if first is None else self.carried(board)
+        carried = (
+            states_to_carry(self._ledger, board, moment)
+            if first is None
+            else carried_states(self._ledger, board)
+        )
         rater = Rater(board, carried, excluded=self._ledger.orders.excluded())
         if board.id is not None:
             rater.load(self._standings(board, players))
@@ -126,42 +129,12 @@ class Replay:
 
     def standings(self, board: Leaderboard) -> list[Standing]:
         """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
-        rater = Rater(board, self.brought_now(board), excluded=self._ledger.orders.excluded())
+        rater = Rater(
+            board, states_to_carry_now(self._ledger, board), excluded=self._ledger.orders.excluded()
+        )
         for stored in _intact(self._ledger.races_of(board)):
             rater.add(stored.result)
         return rater.standings()
-
-    def carried(self, board: Leaderboard) -> dict[str, State]:
-        """Return the stored states that players carried over into a leaderboard."""
-        return {} if board.carry is None else self._ledger.carried(board)
-
-    def brought(self, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
-        """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
-
-        Raises:
-            ModelError: its source has another model, or the model cannot carry over.
-        """
-        if board.carry is None or moment is None:
-            return {}
-        source = self._ledger.leaderboard(board.category, board.carry.source)
-        if source is None:
-            return {}
-        model = registry.create(board.model, board.parameters)
-        if source.model != board.model or not isinstance(model, Carries):
-            raise ModelError(
-                f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
-                f"{board.model} and {source.model}; use one model that can carry over for both"
-            )
-        before = self._ledger.states_before(source, moment)
-        if not before:
-            return {}
-        states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
-        return dict(zip(before, map(tuple, states.tolist()), strict=True))
-
-    def brought_now(self, board: Leaderboard) -> dict[str, State]:
-        """Compute the states that players carry over into a leaderboard with its current races."""
-        first = None if board.carry is None else self._ledger.first_position(board)
-        return {} if first is None else self.brought(board, first.counted_at)
 
     def _start(self, board: Leaderboard, starts: Mapping[tuple[str, str], Position]) -> Position | None:
         """Return where to start rating a leaderboard, None if nothing that it depends on has changed."""
@@ -174,8 +147,8 @@ class Replay:
         begins = start is not None and (first is None or start <= first)
         if not (source_changed or begins):
             return start
-        brought = self.brought_now(board)
-        if brought == self._ledger.carried(board):
+        to_carry = states_to_carry_now(self._ledger, board)
+        if to_carry == self._ledger.carried(board):
             return start
         if start != START and self._ledger.last_counted(board) is not None:
             log.warning(
@@ -183,7 +156,7 @@ class Replay:
                 board.name,
                 board.carry.source,
             )
-        self._ledger.replace_carried(board, brought)
+        self._ledger.replace_carried(board, to_carry)
         return START
 
     def _rate_from(
@@ -197,7 +170,7 @@ class Replay:
         """Rate a leaderboard's races from a position on. Return the row of the `wanted` race, if any."""
         ledger = self._ledger
         sequence, after = ledger.sequence_at(board, start)
-        carried, excluded = self.carried(board), ledger.orders.excluded()
+        carried, excluded = carried_states(ledger, board), ledger.orders.excluded()
         preparer = None if at_once else self.preparer
         is_new = preparer is not None and ledger.last_counted(board) is None
         if (
@@ -268,22 +241,6 @@ class Replay:
 
 def _name(board: Leaderboard) -> tuple[str, str]:
     return board.category, board.name
-
-
-def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
-    """Sort leaderboards so that each comes after the one that it carries over from."""
-    named = {_name(board): board for board in boards}
-    ordered: dict[tuple[str, str], Leaderboard] = {}
-
-    def add(board: Leaderboard, above: frozenset[str]) -> None:
-        source = None if board.carry is None else named.get((board.category, board.carry.source))
-        if source is not None and source.name not in above:
-            add(source, above | {source.name})
-        ordered.setdefault(_name(board), board)
-
-    for board in named.values():
-        add(board, frozenset({board.name}))
-    return list(ordered.values())
 
 
 def _intact(races: Iterable[StoredRace]) -> Iterator[StoredRace]:

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.queue import Message
+from racebot.ledger.outbox import Message
 from racebot.ledger.rows import START, Leaderboard, Position, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.plan import LeaderboardPlan, Plans, proposals
+from racebot.standings.carry_over import carried_states, sources_first, states_to_carry_now
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.proposals import proposals
 from racebot.standings.rater import Rater
-from racebot.standings.replay import Replay, sources_first
+from racebot.standings.replay import Replay
 from racebot.standings.verify import Problem, verify
 
 log = logging.getLogger(__name__)
@@ -341,7 +343,7 @@ class Settler:
             source = board.carry and self.ledger.leaderboard(board.category, board.carry.source)
             if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
                 continue
-            if self.replay.brought_now(board) != self.replay.carried(board):
+            if states_to_carry_now(self.ledger, board) != carried_states(self.ledger, board):
                 log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
                 outdated.append(board)
         return outdated

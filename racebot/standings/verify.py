@@ -12,9 +12,9 @@ from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standin
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.standings.agreement import RANGE, agrees
+from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
-from racebot.standings.replay import Replay
 from racebot.standings.rerating import BATCH, Progress
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
@@ -72,12 +72,11 @@ class _Verification:
     platforms: Sequence[str] = ()
 
     def run(self, progress: Progress | None) -> list[Problem]:
-        replay = Replay(self.ledger)
         others = set(self.ledger.platforms(self.board)) - {this_platform()}
         self.platforms = sorted(others)
         try:
-            carried = replay.carried(self.board)
-            if carried != replay.brought_now(self.board):
+            carried = carried_states(self.ledger, self.board)
+            if carried != states_to_carry_now(self.ledger, self.board):
                 self._add("carried-over ratings differ from the standings of its source", REBUILD)
             rater = Rater(self.board, carried, excluded=self.ledger.orders.excluded())
             if self._races(rater, progress):

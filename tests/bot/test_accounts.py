@@ -26,7 +26,7 @@ from racebot.racetime.payload import RacePage
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 
@@ -178,11 +178,11 @@ async def test_a_missed_weekly_look_is_overdue_until_all_pages_were_read(ledger:
 async def test_a_worker_that_missed_the_weekly_look_makes_up_for_it_at_the_start(sandbox: Bench) -> None:
     slug, ago = sandbox.site.category.slug, datetime.now(UTC) - timedelta(days=8)
     with Ledger.open(sandbox.database) as ledger:
-        ledger.staging.note_full_read(slug, ago)
+        ledger.backfills.note_full_read(slug, ago)
 
     def read_at() -> datetime:
         with sandbox.ledger() as ledger:
-            return ledger.staging.fully_read_at(slug, ago)
+            return ledger.backfills.fully_read_at(slug, ago)
 
     async with sandbox.worker():
         await until(lambda: read_at() > ago)

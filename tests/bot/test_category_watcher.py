@@ -16,12 +16,13 @@ from pydantic import SecretStr
 from racebot.bot import category_watcher
 from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.ledger.queue import Delivery, PendingRace
+from racebot.ledger.outbox import Delivery
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 P = ParamSpec("P")

@@ -10,12 +10,12 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.rate_limit import Limiter
-from racebot.chat.templates import Texts
-from racebot.ledger.queue import Delivery
+from racebot.chat.wording import Texts
+from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import ChatMessage, Race
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -19,7 +19,7 @@ from racebot.ledger.thread import P, T
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))

@@ -13,12 +13,12 @@ import pytest
 from builders import NOON, Clock, entrant_document, race_document
 
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.templates import DEFAULT_TEXTS
-from racebot.ledger.queue import Delivery
+from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.racetime.payload import RaceUpdate, parse_event, parse_race
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 QUIET = 10.0

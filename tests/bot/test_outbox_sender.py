@@ -15,9 +15,9 @@ from racebot.bot.outbox_echoes import HISTORY_LENGTH
 from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.info_box import InfoPolicy, info_block
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
-from racebot.ledger.queue import Delivery, Kind, Message, OutboxRow
+from racebot.ledger.outbox import Delivery, Kind, Message, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change

@@ -9,12 +9,13 @@ import pytest
 from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
 
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.templates import DEFAULT_TEXTS
-from racebot.ledger.queue import Delivery, PendingRace
+from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.ledger.outbox import Delivery
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -25,7 +25,7 @@ from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
@@ -33,7 +33,7 @@ from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import ChatMessage, Event, RaceUpdate
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -19,9 +19,9 @@ from worker_support import Bench, bench, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import CredentialsError
-from racebot.ledger.queue import Delivery
+from racebot.ledger.outbox import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.site import CATEGORY
 from racebot.settings.model import Settings

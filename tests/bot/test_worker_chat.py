@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from worker_support import Bench, bench, finish, said, until
 
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.sandbox.people import User
 from racebot.sandbox.room import FakeRoom
 

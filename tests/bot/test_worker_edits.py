@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from worker_support import QUIET, Bench, bench, finish, said, settled, spaced, until
 
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_pla
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.server import application

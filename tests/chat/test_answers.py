@@ -12,7 +12,7 @@ from racebot import __version__
 from racebot.chat.answers import Answers
 from racebot.chat.commands import LONGEST_ARGUMENT, Asked, Command, Words
 from racebot.chat.people import Person
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
@@ -21,8 +21,8 @@ from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.explain import Explanation, explain_race
-from racebot.standings.plan import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from builders import GOAL, result
 
-from racebot.chat.messages import MESSAGE_LIMIT, Marks, announcement
-from racebot.chat.templates import LONGEST_LABEL, Texts
+from racebot.chat.rating_message import MESSAGE_LIMIT, Marks, announcement
+from racebot.chat.wording import LONGEST_LABEL, Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.races.change import Change
 from racebot.settings.sources import load

@@ -11,7 +11,7 @@ from builders import entrant, result
 
 from racebot.cli import main
 from racebot.ledger.store import Ledger
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 Racebot = Callable[..., tuple[int, str, str]]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.room import FakeRoom

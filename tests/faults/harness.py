@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from worker_support import Bench, WorkerProcess, until
 
-from racebot.chat.templates import DEFAULT_TEXTS
+from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.people import Bot, User
 from racebot.sandbox.race_state import RaceStatus

@@ -37,12 +37,13 @@ from pydantic import SecretStr
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat import info_box, messages
+from racebot.chat import info_box
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Command, Words
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
-from racebot.chat.templates import Texts
+from racebot.chat.rating_message import MESSAGE_LIMIT
+from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -50,7 +51,7 @@ from racebot.racetime import client, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settings import model as settings, sources
 from racebot.standings import backfill, queries
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.text import safe
 from racebot.text.parse import parse_duration, parse_time, read_json
@@ -343,7 +344,7 @@ def chat(data: bytes) -> None:
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:
                 text = said.draft()
-                assert len(text) <= messages.MESSAGE_LIMIT
+                assert len(text) <= MESSAGE_LIMIT
                 assert not {unicodedata.category(char) for char in text.translate(ADDED)} & HIDDEN
                 assert "@" not in text and "://" not in text
         raise _RollBack
@@ -430,7 +431,7 @@ def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
     """Check that a message keeps the site's limits and can be sent."""
     match kind:
         case "chat":
-            assert 1 <= len(body["text"]) <= messages.MESSAGE_LIMIT
+            assert 1 <= len(body["text"]) <= MESSAGE_LIMIT
             assert "@" not in body["text"]
         case "info":
             text = info_box.merged_info(found.info_bot, body["blocks"], InfoPolicy.APPEND)

@@ -15,10 +15,11 @@ from racebot.bot.doctor import examine
 from racebot.cli import app
 from racebot.errors import LedgerUnavailable, RacebotError
 from racebot.ledger.backup import back_up
-from racebot.ledger.queue import Message, PendingRace
+from racebot.ledger.outbox import Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 SEEDS = range(50)

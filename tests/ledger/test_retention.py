@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from builders import CATEGORY, NOON, result
 
-from racebot.ledger.queue import Delivery, Message, PendingRace
+from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.retention import Cleared, clear_away
 from racebot.ledger.store import Ledger
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 KEEP = timedelta(days=30)
@@ -50,11 +51,11 @@ def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
 
 def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
     with ledger.transaction():
-        ledger.staging.keep("orb", 1, [result("a", "ann bo")], NOON)
-        ledger.staging.keep("other", 1, [result("b", "ann bo")], LATER)
+        ledger.backfills.keep("orb", 1, [result("a", "ann bo")], NOON)
+        ledger.backfills.keep("other", 1, [result("b", "ann bo")], LATER)
     assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(0, 1)
-    assert (ledger.staging.count("orb"), ledger.staging.count("other")) == (0, 1)
-    assert ledger.staging.next_page("orb", not_before=NOON) == 1
+    assert (ledger.backfills.count("orb"), ledger.backfills.count("other")) == (0, 1)
+    assert ledger.backfills.next_page("orb", not_before=NOON) == 1
 
 
 def test_ratings_can_still_be_replayed_afterwards(ledger: Ledger) -> None:

@@ -14,15 +14,16 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.profiles import CategoryProfile
-from racebot.ledger.queue import Delivery, Message, PendingRace
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.parameters import as_json
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -138,8 +139,8 @@ def read_m002(ledger: Ledger) -> None:
     (row,) = ledger.outbox.open_for("orb/q")
     assert row.message == Message("orb/q", "orb", "chat", "g-1", {"text": "hi"})
     assert (row.id, row.state, row.created_at) == (3, Delivery.SENT, NOON)
-    assert ledger.staging.next_page("orb", not_before=NOON) == 4
-    assert ledger.staging.results("orb") == [RACE]
+    assert ledger.backfills.next_page("orb", not_before=NOON) == 4
+    assert ledger.backfills.results("orb") == [RACE]
 
 
 def fill_m003(database: Database) -> None:
@@ -232,7 +233,7 @@ def fill_m008(database: Database) -> None:
 
 
 def read_m008(ledger: Ledger) -> None:
-    assert ledger.staging.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
+    assert ledger.backfills.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
 
 
 def fill_m009(database: Database) -> None:

@@ -15,7 +15,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.settings.sources import load
-from racebot.standings.plan import unknown_sources
+from racebot.standings.carry_over import unknown_sources
 from racebot.standings.queries import Listing
 
 SECRET = "hush-hush-1234"

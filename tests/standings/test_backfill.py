@@ -26,7 +26,7 @@ from racebot.errors import PayloadError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.standings.backfill import Selection, backfill, read_races
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import MergeReport, Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -105,7 +105,7 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
     assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
     assert settler.ledger.outbox.rooms(CATEGORY) == []
-    assert settler.ledger.staging.results(CATEGORY) == []
+    assert settler.ledger.backfills.results(CATEGORY) == []
 
 
 async def test_a_backfill_may_be_repeated(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:

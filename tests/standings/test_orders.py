@@ -12,7 +12,7 @@ from builders import CATEGORY, GOAL, NOON, entrant, rated_rows, result, seen
 from racebot.chat.answers import Answers
 from racebot.chat.commands import Asked, Command, Words
 from racebot.chat.people import Person
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.players import Player
@@ -20,7 +20,7 @@ from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders, queries
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -22,7 +22,7 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 NOW = NOON + timedelta(days=30)

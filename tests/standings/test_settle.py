@@ -14,13 +14,14 @@ from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, rated_rows, re
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import ModelError
-from racebot.ledger.queue import Message, PendingRace
+from racebot.ledger.outbox import Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.settle import MergeReport, Rated, Settler
 

@@ -14,7 +14,7 @@ from builders import result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.plan import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web.pages import Pages

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.standings.plan import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.web.api import BadQueryError
 from racebot.web.document import Document
 from racebot.web.inventory import files

@@ -13,7 +13,7 @@ from builders import NOON, result
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
-from racebot.standings.plan import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
 from racebot.web.document import Content

@@ -22,7 +22,7 @@ from openapi_schema_validator import OAS31Validator
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
-from racebot.standings.plan import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import events
 from racebot.web.live import LiveReader

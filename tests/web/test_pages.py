@@ -11,7 +11,7 @@ from builders import SECOND, entrant, result
 
 from racebot.ledger.rows import Carry
 from racebot.races.outcome import TeamPolicy
-from racebot.standings.plan import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document

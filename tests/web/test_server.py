@@ -17,7 +17,7 @@ from builders import entrant, result
 from uvicorn.server import ServerState
 
 from racebot.ledger.store import Ledger
-from racebot.standings.plan import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import protocol, server as server_module, sheets
 from racebot.web.document import Content, Document, Streamed

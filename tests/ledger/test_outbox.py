@@ -7,7 +7,8 @@ import pytest
 from builders import CATEGORY, NOON, result
 
 from racebot.errors import LedgerError
-from racebot.ledger.queue import Delivery, Message, PendingRace
+from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 
 LATER = NOON + timedelta(hours=1)
@@ -25,51 +26,6 @@ def message(guid: str, kind: Any = "chat", race: str = "orb/r", **body: object) 
 
 def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
     return [row.message.guid for row in ledger.outbox.open_for(race)]
-
-
-# Pending
-
-
-def test_pending_races_round_trip(ledger: Ledger) -> None:
-    race = pending("r", 1.5, 2.25, announced_key="abc", corrections=3)
-    ledger.pending.save(race)
-    assert ledger.pending.get("orb/r") == race
-    assert ledger.pending.get("orb/s") is None
-    ledger.pending.save(pending("r", 1.5, 9))
-    assert ledger.pending.all(CATEGORY) == [pending("r", 1.5, 9)]
-    ledger.pending.remove("orb/r")
-    ledger.pending.remove("orb/r")
-    assert ledger.pending.all(CATEGORY) == []
-
-
-def test_pending_races_of_a_category_oldest_first(ledger: Ledger) -> None:
-    for race in (pending("b", 2), pending("a", 1), pending("c", 3)):
-        ledger.pending.save(race)
-    ledger.pending.save(PendingRace("cup/x", "cup", NOON, NOON))
-    assert [p.race for p in ledger.pending.all(CATEGORY)] == ["orb/a", "orb/b", "orb/c"]
-
-
-def test_pending_races_that_are_due(ledger: Ledger) -> None:
-    for race in (pending("a", look=2), pending("b", look=1), pending("c", look=3)):
-        ledger.pending.save(race)
-    assert [p.race for p in ledger.pending.due(CATEGORY, NOON + timedelta(hours=2))] == ["orb/b", "orb/a"]
-    assert ledger.pending.due(CATEGORY, NOON) == []
-    assert ledger.pending.due("cup", NOON + timedelta(days=9)) == []
-
-
-def test_unfinished_races_that_are_watched(ledger: Ledger) -> None:
-    for race in ("orb/a", "orb/b", "orb/a"):
-        ledger.pending.join(race, CATEGORY)
-    ledger.pending.join("cup/x", "cup")
-    assert sorted(ledger.pending.joined(CATEGORY)) == ["orb/a", "orb/b"]
-    ledger.pending.leave("orb/a")
-    ledger.pending.leave("orb/nosuch")
-    assert ledger.pending.joined(CATEGORY) == ["orb/b"]
-    assert ledger.pending.joined("cup") == ["cup/x"]
-    assert [ledger.pending.is_joined(race) for race in ("orb/a", "orb/b", "cup/x")] == [False, True, True]
-
-
-# Outbox
 
 
 def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
@@ -145,57 +101,12 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
     ]
 
 
-# Staging
-
-
-def test_each_fetched_page_is_stored(ledger: Ledger) -> None:
-    assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 1
-    with ledger.transaction():
-        ledger.staging.keep(CATEGORY, 1, [result("a", "ann"), result("b", "bo")], NOON)
-    with ledger.transaction():
-        ledger.staging.keep(CATEGORY, 2, [result("b", "cy"), result("c", "ann")], LATER)
-    assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 3
-    kept = {r.name: r for r in ledger.staging.results(CATEGORY)}
-    assert kept == {
-        f"orb/{slug}": result(slug, who) for slug, who in (("a", "ann"), ("b", "cy"), ("c", "ann"))
-    }
-
-
-def test_first_page_starts_a_new_backfill(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.staging.keep(CATEGORY, 1, [result("a", "ann")], NOON)
-        ledger.staging.keep(CATEGORY, 2, [result("b", "ann")], NOON)
-        ledger.staging.keep(CATEGORY, 1, [result("c", "ann")], LATER)
-    assert [r.name for r in ledger.staging.results(CATEGORY)] == ["orb/c"]
-    assert ledger.staging.next_page(CATEGORY, not_before=LATER) == 2
-
-
-def test_an_old_backfill_is_not_resumed(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.staging.keep(CATEGORY, 1, [result("a", "ann")], NOON)
-    assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 2
-    assert ledger.staging.next_page(CATEGORY, not_before=NOON + timedelta(microseconds=1)) == 1
-
-
-def test_categories_have_their_own_backfills(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.staging.keep(CATEGORY, 1, [result("a", "ann")], NOON)
-        ledger.staging.keep("cup", 1, [result("x", "ann", name="cup/x")], NOON)
-        ledger.staging.keep("cup", 2, [], NOON)
-    ledger.staging.clear("cup")
-    assert ledger.staging.results("cup") == []
-    assert ledger.staging.next_page("cup", not_before=NOON) == 1
-    assert ledger.staging.next_page(CATEGORY, not_before=NOON) == 2
-    assert [r.name for r in ledger.staging.results(CATEGORY)] == ["orb/a"]
-    assert (ledger.staging.count(CATEGORY), ledger.staging.count("cup")) == (1, 0)
-
-
 def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
     with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
         ledger.pending.save(pending("r"))
         ledger.outbox.put(message("g"), NOON)
-        ledger.staging.keep(CATEGORY, 1, [result("a", "ann")], NOON)
+        ledger.backfills.keep(CATEGORY, 1, [result("a", "ann")], NOON)
         raise LedgerError("halt")
     assert ledger.pending.all(CATEGORY) == []
     assert ledger.outbox.of("orb/r") == []
-    assert ledger.staging.results(CATEGORY) == []
+    assert ledger.backfills.results(CATEGORY) == []

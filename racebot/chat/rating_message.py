@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from racebot.chat.templates import DEFAULT_TEXTS, Texts
-from racebot.chat.words import ordinal, shown_points, unbroken
+from racebot.chat.line_breaks import unbroken
+from racebot.chat.numbers import ordinal, shown_points
+from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from racebot.chat.templates import Texts, fields_of
+from racebot.chat.wording import Texts, fields_of
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
 

@@ -20,7 +20,7 @@ from racebot.chat.info_box import (
     meta,
     meta_entry,
 )
-from racebot.chat.messages import (
+from racebot.chat.rating_message import (
     MESSAGE_LIMIT,
     Marks,
     announcement,
@@ -30,7 +30,7 @@ from racebot.chat.messages import (
     split,
     standing_word,
 )
-from racebot.chat.templates import Texts
+from racebot.chat.wording import Texts
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.races.change import Change
 from racebot.races.result import RaceResult

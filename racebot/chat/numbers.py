@@ -1,0 +1,29 @@
+"""Formats numbers and entries for chat."""
+
+from __future__ import annotations
+
+from racebot.chat.wording import Texts
+from racebot.text.format import ordinal_ending
+
+
+def percent(chance: float, texts: Texts) -> str:
+    """Write a probability in percent, never claiming certainty: 7%, <1%, >99%."""
+    number = "<1" if chance < 0.01 else ">99" if chance > 0.99 else f"{100 * chance:.0f}"
+    return texts.percent.format(number=number)
+
+
+def decimal(number: float, texts: Texts) -> str:
+    """Write a number of zero or more with one digit after the decimal sign."""
+    whole, _, tenths = f"{number:.1f}".partition(".")
+    return texts.decimal.format(whole=whole, tenths=tenths)
+
+
+def ordinal(place: int, texts: Texts) -> str:
+    """Write a place as an ordinal, in English 1st, 2nd, 3rd, 11th, 22nd."""
+    template = texts.ordinal_first if place == 1 else texts.ordinal
+    return template.format(place=place, ending=ordinal_ending(place))
+
+
+def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
+    """Write a rating, marked if the player has too few finishes to be ranked."""
+    return str(points) if ranked else texts.unranked_points.format(points=points)

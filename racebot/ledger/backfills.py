@@ -1,0 +1,85 @@
+"""Unfinished backfills: the races that they fetched, and the page at which they resume."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from racebot.ledger.connection import Connection
+from racebot.ledger.rows import moment_of, text_of
+from racebot.races.result import RaceResult
+
+
+class Backfills:
+    """Races that a backfill has fetched but not rated, and the next page to fetch."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def next_page(self, category: str, *, not_before: datetime) -> int:
+        """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
+        rows = list(
+            self._connection.rows(
+                "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
+                category,
+                text_of(not_before),
+            )
+        )
+        return rows[0]["next_page"] if rows else 1
+
+    def keep(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
+        """Store a page's races, replacing earlier copies. Page 1 starts a new backfill."""
+        if page == 1:
+            self.clear(category)
+        self._connection.write(
+            "INSERT INTO backfills (category, next_page, started_at) VALUES (?, ?, ?)"
+            " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page",
+            category,
+            page + 1,
+            text_of(now),
+        )
+        self._connection.write_many(
+            "INSERT OR REPLACE INTO fetched (race, category, result) VALUES (?, ?, ?)",
+            [(result.name, category, result.to_json()) for result in results],
+        )
+
+    def results(self, category: str) -> list[RaceResult]:
+        """Return all races stored so far."""
+        rows = self._connection.rows("SELECT result FROM fetched WHERE category = ?", category)
+        return [RaceResult.from_json(row["result"]) for row in rows]
+
+    def count(self, category: str) -> int:
+        """Return the number of races stored so far."""
+        rows = self._connection.rows("SELECT count(*) AS n FROM fetched WHERE category = ?", category)
+        return int(rows[0]["n"])
+
+    def under_way(self) -> list[tuple[str, int]]:
+        """Return the categories with an unfinished backfill, each with its next page."""
+        rows = self._connection.rows("SELECT category, next_page FROM backfills ORDER BY category")
+        return [(row["category"], row["next_page"]) for row in rows]
+
+    def abandoned(self, before: datetime) -> list[str]:
+        """Return the categories with an unfinished backfill begun before a given time."""
+        rows = self._connection.rows("SELECT category FROM backfills WHERE started_at < ?", text_of(before))
+        return [row["category"] for row in rows]
+
+    def clear(self, category: str) -> None:
+        """Delete a category's backfill with all races it fetched."""
+        self._connection.write("DELETE FROM backfills WHERE category = ?", category)
+        self._connection.write("DELETE FROM fetched WHERE category = ?", category)
+
+    def fully_read_at(self, category: str, now: datetime) -> datetime:
+        """Return when the whole list of past races was last read. Store `now` the first time."""
+        self._connection.write(
+            "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, text_of(now)
+        )
+        rows = self._connection.rows("SELECT read_at FROM full_reads WHERE category = ?", category)
+        return moment_of(rows[0]["read_at"])
+
+    def note_full_read(self, category: str, now: datetime) -> None:
+        """Store that the whole list of past races was read."""
+        self._connection.write(
+            "INSERT INTO full_reads (category, read_at) VALUES (?, ?)"
+            " ON CONFLICT (category) DO UPDATE SET read_at = excluded.read_at",
+            category,
+            text_of(now),
+        )

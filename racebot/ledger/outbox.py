@@ -1,0 +1,159 @@
+"""The outbox: messages for race rooms, and whether each was delivered.
+
+It is stored in the ledger's database, so that it survives a restart and is written in the same transaction as
+the ratings that cause a message.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from racebot.ledger.connection import Connection
+from racebot.ledger.rows import moment_of, text_of
+
+Kind = Literal["chat", "info", "meta"]
+
+
+class Delivery(StrEnum):
+    """The state of a message's delivery to the room."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    """Written to the socket, but not confirmed by the site."""
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    """The site refuses it for good."""
+    DROPPED = "dropped"
+    """No longer needed, for example because a correction followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to a race room. The guid keeps it from being delivered twice."""
+
+    race: str
+    category: str
+    kind: Kind
+    guid: str
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """A message in the outbox."""
+
+    id: int
+    message: Message
+    state: Delivery
+    created_at: datetime
+    updated_at: datetime
+    """When the state last changed."""
+
+
+class Outbox:
+    """Messages for race rooms, delivered in the order in which they were queued."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, message: Message, now: datetime) -> None:
+        """Queue a message, unless one with its guid is already stored."""
+        self._connection.write(
+            "INSERT OR IGNORE INTO outbox (race, category, kind, guid, body, state, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, 'waiting', ?, ?)",
+            message.race,
+            message.category,
+            message.kind,
+            message.guid,
+            json.dumps(message.body, ensure_ascii=False),
+            text_of(now),
+            text_of(now),
+        )
+
+    def open_for(self, race: str) -> list[OutboxRow]:
+        """Return a room's undelivered messages, in order."""
+        return self._select("race = ? AND state IN ('waiting', 'sent')", race)
+
+    def open_in(self, category: str) -> list[OutboxRow]:
+        """Return a category's undelivered messages, in order."""
+        return self._select("category = ? AND state IN ('waiting', 'sent')", category)
+
+    def rooms(self, category: str) -> list[str]:
+        """Return the names of a category's races with undelivered messages."""
+        rows = self._connection.rows(
+            "SELECT DISTINCT race FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
+        )
+        return [row["race"] for row in rows]
+
+    def length(self, category: str) -> int:
+        """Return the number of a category's undelivered messages."""
+        rows = self._connection.rows(
+            "SELECT count(*) AS n FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
+        )
+        return next(int(row["n"]) for row in rows)
+
+    def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
+        """Store a message's new state."""
+        self._connection.write(
+            "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
+            state.value,
+            detail,
+            text_of(now),
+            row.id,
+        )
+
+    def take(self, row: OutboxRow, now: datetime) -> bool:
+        """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
+        changed = self._connection.write(
+            "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
+            " WHERE id = ? AND state IN ('waiting', 'sent')",
+            text_of(now),
+            row.id,
+        )
+        return bool(changed)
+
+    def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
+        """Drop a room's messages of one kind that were never sent."""
+        self._connection.write(
+            "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
+            " WHERE race = ? AND kind = ? AND state = 'waiting'",
+            detail,
+            text_of(now),
+            race,
+            kind,
+        )
+
+    def of(self, race: str) -> list[OutboxRow]:
+        """Return all messages ever queued for a room, in order."""
+        return self._select("race = ?", race)
+
+    def clear(self, before: datetime) -> int:
+        """Delete messages whose delivery ended before a given time, except those of pending races.
+
+        Returns:
+            The number of deleted messages.
+        """
+        return self._connection.write(
+            "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
+            " AND race NOT IN (SELECT race FROM pending)",
+            text_of(before),
+        )
+
+    def _select(self, where: str, *values: Any) -> list[OutboxRow]:
+        rows = self._connection.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id", *values)  # noqa: S608
+        return [
+            OutboxRow(
+                id=row["id"],
+                message=Message(
+                    row["race"], row["category"], row["kind"], row["guid"], json.loads(row["body"])
+                ),
+                state=Delivery(row["state"]),
+                created_at=moment_of(row["created_at"]),
+                updated_at=moment_of(row["updated_at"]),
+            )
+            for row in rows
+        ]

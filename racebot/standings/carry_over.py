@@ -1,0 +1,162 @@
+"""Carry-over: a new leaderboard, such as a season's, starts from the ratings of an earlier one, its source.
+
+Players carry over their standings after all of the source's races that count before the new leaderboard's
+first race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from racebot.errors import ModelError, SettingsError
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.change import State
+from racebot.ratings import registry
+from racebot.ratings.model import Carries
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.text.parse import did_you_mean
+
+
+def carried_states(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
+    """Return the stored states that players carried over into a leaderboard."""
+    return {} if board.carry is None else ledger.carried(board)
+
+
+def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
+    """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
+
+    Raises:
+        ModelError: its source has another model, or the model cannot carry over.
+    """
+    if board.carry is None or moment is None:
+        return {}
+    source = ledger.leaderboard(board.category, board.carry.source)
+    if source is None:
+        return {}
+    model = registry.create(board.model, board.parameters)
+    if source.model != board.model or not isinstance(model, Carries):
+        raise ModelError(
+            f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
+            f"{board.model} and {source.model}; use one model that can carry over for both"
+        )
+    before = ledger.states_before(source, moment)
+    if not before:
+        return {}
+    states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
+    return dict(zip(before, map(tuple, states.tolist()), strict=True))
+
+
+def states_to_carry_now(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
+    """Compute the states that players carry over into a leaderboard with its current races."""
+    first = None if board.carry is None else ledger.first_position(board)
+    return {} if first is None else states_to_carry(ledger, board, first.counted_at)
+
+
+def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
+    """Sort leaderboards so that each comes after the one that it carries over from."""
+    named = {(board.category, board.name): board for board in boards}
+    ordered: dict[tuple[str, str], Leaderboard] = {}
+
+    def add(board: Leaderboard, above: frozenset[str]) -> None:
+        source = None if board.carry is None else named.get((board.category, board.carry.source))
+        if source is not None and source.name not in above:
+            add(source, above | {source.name})
+        ordered.setdefault((board.category, board.name), board)
+
+    for board in named.values():
+        add(board, frozenset({board.name}))
+    return list(ordered.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CarryProblem:
+    """A leaderboard that cannot carry over from its source."""
+
+    leaderboard: str
+    reason: str
+
+
+def carry_problems(plans: Plans) -> list[CarryProblem]:
+    """Find leaderboards that carry over from themselves, or whose models cannot carry over.
+
+    A source without a plan counts as a goal's leaderboard; `unknown_sources` checks those.
+    """
+    carrying = (plan for plan in plans.named if plan.carry is not None)
+    return [CarryProblem(plan.name, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
+
+
+def unknown_sources(
+    plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()
+) -> list[CarryProblem]:
+    """Find sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
+
+    Args:
+        plans: the settings.
+        boards: all stored leaderboards.
+        goals: the goals that the categories have now; their leaderboards may have no races yet.
+    """
+    found = []
+    for plan in plans.named:
+        known = {board.name for board in boards if plan.category in {"", board.category}} | set(goals)
+        if plan.carry is None or plan.carry.source in known or _named_source(plans, plan) is not None:
+            continue
+        hint = did_you_mean(plan.carry.source, [*known, *(p.name for p in plans.named if p is not plan)])
+        found.append(
+            CarryProblem(
+                plan.name,
+                f"there is no leaderboard {plan.carry.source!r}{hint}: correct the name, or import that "
+                "season first",
+            )
+        )
+    return found
+
+
+def require_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
+    """Check that each leaderboard that carries over has a source.
+
+    Args:
+        plans, boards, goals: as for `unknown_sources`.
+
+    Raises:
+        SettingsError: a source is unknown; one line for each.
+    """
+    if found := unknown_sources(plans, boards, goals):
+        raise SettingsError(*(f"leaderboard {p.leaderboard!r}: carry_over: {p.reason}" for p in found))
+
+
+def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
+    chain = [plan]
+    while (source := _named_source(plans, chain[-1])) is not None:
+        if source in chain:
+            loop = " from ".join(repr(each.name) for each in [*chain, source])
+            return f"it would carry over from itself ({loop})"
+        chain.append(source)
+    name = plan.carry.source if plan.carry else ""
+    source = chain[1] if len(chain) > 1 else replace(plans.default, name=name)
+    model = plan.model if plan.model_is_set or plan.parameters else source.model
+    for name, key in ((source.name, source.model), (plan.name, model)):
+        if not isinstance(registry.create(key), Carries):
+            return f"{name!r} is rated by {key}, which cannot carry over"
+    if len(chain) > 1 and model != source.model:
+        return f"{source.name!r} is rated by {source.model} and this one by {model}: use one model for both"
+    return None
+
+
+def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None:
+    """Return the plan of the leaderboard that this one carries over from, None if it has none."""
+    if plan.carry is None:
+        return None
+    shared = {"", plan.category}
+    return next(
+        (
+            each
+            for each in plans.named
+            if each.name == plan.carry.source and (not plan.category or each.category in shared)
+        ),
+        None,
+    )

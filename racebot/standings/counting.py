@@ -1,0 +1,121 @@
+"""Which races count on which leaderboard, and how each leaderboard is rated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from racebot.ledger.rows import Carry, Leaderboard
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.parameters import as_json
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardPlan:
+    """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
+
+    `model_is_set` is False if the operator did not choose the model. A leaderboard keeps the defaults it
+    began with (`kept`), so that an upgrade never changes a running season.
+    """
+
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    teams: TeamPolicy = TeamPolicy.IGNORE
+    name: str = ""
+    category: str = ""
+    goals: tuple[str, ...] = ()
+    carry: Carry | None = None
+    model_is_set: bool = True
+
+    def leaderboard(self, category: str, goal: str) -> Leaderboard:
+        """Return the leaderboard for this goal with today's defaults. It is not stored."""
+        return Leaderboard(
+            category=category,
+            name=self.name or goal,
+            goals=self.goals or (goal,),
+            model=self.model,
+            parameters=as_json(registry.create(self.model, self.parameters)),
+            teams=self.teams.value,
+            carry=self.carry,
+        )
+
+    def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
+        """Return the leaderboard for this goal, taking settings that are not set from `earlier`.
+
+        Args:
+            category: slug of the category.
+            goal: the goal's name.
+            earlier: the stored leaderboard itself, or the one that a new season carries over from.
+        """
+        planned = self.leaderboard(category, goal)
+        left_open = not (self.model_is_set or self.parameters)
+        if earlier is None or not (left_open or earlier.model == planned.model):
+            return planned
+        given = {name: planned.parameters[name] for name in self.parameters}
+        return replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Which races count on which leaderboard.
+
+    `named` leaderboards rate the goals they list; every other goal gets its own leaderboard from `default`.
+    `goals` limits the rated goals by category; without an entry, all of a category's goals are rated.
+    """
+
+    default: LeaderboardPlan
+    named: tuple[LeaderboardPlan, ...] = ()
+    goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def plans_for(self, category: str, goal: str) -> list[LeaderboardPlan]:
+        """Return the plans, each with its name, for a race of this category and goal."""
+        if category in self.goals and goal not in self.goals[category]:
+            return []
+        named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
+        if named:
+            return named
+        taken = any(p.name == goal and p.category in {"", category} for p in self.named)
+        return [replace(self.default, name=f"{goal} (goal)" if taken else goal)]
+
+    def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
+        """Return the leaderboards, with today's defaults, for a race of this category and goal."""
+        return [plan.leaderboard(category, goal) for plan in self.plans_for(category, goal)]
+
+    def plan_of(self, board: Leaderboard) -> LeaderboardPlan | None:
+        """Return the plan of a stored leaderboard, or None if the settings no longer name it."""
+        plans = (plan for goal in board.goals for plan in self.plans_for(board.category, goal))
+        return next((plan for plan in plans if plan.name == board.name), None)
+
+    def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> Plans:
+        """Return these plans with the current names of goals.
+
+        Args:
+            renamed: earlier and current names of goals, by category.
+        """
+
+        def present(category: str, goal: str) -> str:
+            chosen = [renamed.get(category, {})] if category else renamed.values()
+            return next((names[goal] for names in chosen if goal in names), goal)
+
+        own = {plan.name for plan in self.named}
+        named = tuple(
+            replace(
+                plan,
+                goals=tuple(dict.fromkeys(present(plan.category, goal) for goal in plan.goals)),
+                carry=None
+                if plan.carry is None
+                else plan.carry
+                if plan.carry.source in own
+                else replace(plan.carry, source=present(plan.category, plan.carry.source)),
+            )
+            for plan in self.named
+        )
+        goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
+        return replace(self, named=named, goals=goals)
+
+    def counts(self, result: RaceResult) -> bool:
+        """Return whether this result can be rated once it is recorded."""
+        return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))

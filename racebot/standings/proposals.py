@@ -1,0 +1,51 @@
+"""Proposes other parameters for leaderboards that use older defaults of racebot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from racebot.ledger.rows import Leaderboard
+from racebot.standings.counting import Plans
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A stored leaderboard, and the same leaderboard with another model or other parameters."""
+
+    stored: Leaderboard
+    proposed: Leaderboard
+
+    def changed(self) -> list[tuple[str, Any, Any]]:
+        """Return each parameter that differs, with its values before and after; None if missing."""
+        before, after = self.stored.parameters, self.proposed.parameters
+        names = dict.fromkeys([*before, *after])
+        return [
+            (name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
+        ]
+
+
+def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
+    """Return proposals for leaderboards that use older defaults of racebot.
+
+    Args:
+        plans: the settings.
+        boards: all stored leaderboards.
+    """
+    found = []
+    for board in boards:
+        plan = plans.plan_of(board)
+        if plan is None:
+            continue
+        source = None if board.carry is None else _source(board, boards)
+        proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
+        if (proposed.model, proposed.parameters) != (board.model, board.parameters):
+            found.append(Proposal(board, proposed))
+    return found
+
+
+def _source(board: Leaderboard, boards: Iterable[Leaderboard]) -> Leaderboard | None:
+    """Return the leaderboard that this one carries over from, or None."""
+    name = board.carry.source if board.carry else None
+    return next((b for b in boards if b.name == name and b.category == board.category), None)
