@@ -125,7 +125,7 @@ def entrant(room: RaceState, one: FakeEntrant) -> Json:
         "finished_at": stamp(one.finished_at),
         "place": one.place,
         "place_ordinal": ordinal(one.place),
-        "score": one.score,
+        "score": _score(room, one),
         "score_change": one.score_change,
         "comment": None,
         "has_comment": False,
@@ -139,9 +139,13 @@ def entrants(room: RaceState) -> list[Json]:
     """Return finishers by place, then active racers by score, then DNFs, then DQs."""
 
     def key(one: FakeEntrant) -> tuple[int, int, int, int]:
-        return (_RANK[one.status], one.place or 0, -(one.score or 0), one.number)
+        return (_RANK[one.status], one.place or 0, -(_score(room, one) or 0), one.number)
 
     return [entrant(room, one) for one in sorted(room.entrants, key=key)]
+
+
+def _score(room: RaceState, one: FakeEntrant) -> int | None:
+    return None if room.status == "cancelled" else one.score
 
 
 def _counts(room: RaceState) -> Json:
@@ -154,10 +158,6 @@ def _counts(room: RaceState) -> Json:
 
 def _goal(room: RaceState) -> Json:
     return {"name": room.goal, "custom": room.custom_goal}
-
-
-def _settings_duration(**length: int) -> str | None:
-    return duration(timedelta(**length), fraction=False)
 
 
 def race(room: RaceState) -> Json:
@@ -189,13 +189,13 @@ def race(room: RaceState) -> Json:
         **_counts(room),
         "entrants": entrants(room),
         "opened_at": stamp(room.opened_at),
-        "start_delay": _settings_duration(seconds=15),
+        "start_delay": duration(timedelta(seconds=15)),
         "started_at": stamp(room.started_at),
         "ended_at": stamp(room.ended_at),
         "cancelled_at": stamp(room.cancelled_at),
         "ranked": True,
         "unlisted": room.unlisted,
-        "time_limit": _settings_duration(days=1),
+        "time_limit": duration(timedelta(days=1)),
         "time_limit_auto_complete": False,
         "require_even_teams": False,
         "streaming_required": False,
@@ -214,7 +214,7 @@ def race(room: RaceState) -> Json:
         "allow_prerace_chat": True,
         "allow_midrace_chat": True,
         "allow_non_entrant_chat": True,
-        "chat_message_delay": _settings_duration(seconds=0),
+        "chat_message_delay": duration(timedelta(0)),
         "bot_meta": dict(room.bot_meta),
     }
 
@@ -230,7 +230,7 @@ def summary(room: RaceState) -> Json:
         **_counts(room),
         "opened_at": stamp(room.opened_at),
         "started_at": stamp(room.started_at),
-        "time_limit": _settings_duration(days=1),
+        "time_limit": duration(timedelta(days=1)),
         "opened_by_bot": None,
     }
 

@@ -227,6 +227,7 @@ class FakeRoom(ChatRoom):
         """Record the result, which updates the site's scores and closes chat."""
         moderator = self._moderator(by)
         self._require_recordable()
+        self._require(not any(e.user.deleted for e in self.counted), "an entrant's account is deleted")
         before = {e.user.id: e.score for e in self.counted}
         outcome = {e.user.id: e.place for e in self.counted}
         for entrant in self.counted:
@@ -293,8 +294,6 @@ class FakeRoom(ChatRoom):
         self.ended_at = self.cancelled_at if ended else None
         self.recordable = False
         self.hide_entrants = False
-        for entrant in self.entrants:
-            entrant.score = None
         self._say(reason, highlight=True)
         self._publish()
 

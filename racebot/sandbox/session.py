@@ -96,8 +96,8 @@ class BotSession:
         elif action in ("pin_message", "unpin_message"):
             self._set_pin(data.get("message"), pinned=action == "pin_message")
         elif action == "setinfo":
-            info = data.get("info_bot")
-            self._room.set_info(bot, _text("info_bot", "" if info is None else info))
+            if info := _text("info_bot", data.get("info_bot") or ""):
+                self._room.set_info(bot, info)
         elif not self._room.merge_meta(data):
             raise _RefusedError(META_TOO_LARGE)
 

@@ -29,14 +29,14 @@ def exact(moment: datetime) -> str:
     return exact_time(moment)
 
 
-def duration(length: timedelta | None, *, fraction: bool = True) -> str | None:
-    """Format an ISO 8601 duration, such as `P0DT01H00M03.047053S`. Race settings have no fraction."""
+def duration(length: timedelta | None) -> str | None:
+    """Format an ISO 8601 duration, such as `P0DT01H00M03.047053S`. Whole seconds have no fraction."""
     if length is None:
         return None
     minutes, seconds = divmod(length.seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    rest = f".{length.microseconds:06d}" if fraction else ""
-    return f"P{length.days}DT{hours:02d}H{minutes:02d}M{seconds:02d}{rest}S"
+    fraction = f".{length.microseconds:06d}" if length.microseconds else ""
+    return f"P{length.days}DT{hours:02d}H{minutes:02d}M{seconds:02d}{fraction}S"
 
 
 def parse_length(text: str) -> timedelta:

@@ -29,12 +29,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANN_BO = [
-    entrant_document("ann", "done", "P0DT01H00M00.000000S", 1),
-    entrant_document("bo", "done", "P0DT01H01M00.000000S", 2),
+    entrant_document("ann", "done", "P0DT01H00M00S", 1),
+    entrant_document("bo", "done", "P0DT01H01M00S", 2),
 ]
 BO_ANN = [
-    entrant_document("bo", "done", "P0DT00H59M00.000000S", 1),
-    entrant_document("ann", "done", "P0DT01H00M00.000000S", 2),
+    entrant_document("bo", "done", "P0DT00H59M00S", 1),
+    entrant_document("ann", "done", "P0DT01H00M00S", 2),
 ]
 
 

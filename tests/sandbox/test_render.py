@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from types import NoneType
 from typing import Any
 
 from racebot.sandbox import render, render_lists
+from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Clock, Make
@@ -196,8 +198,8 @@ def test_a_race_at_every_stage(site: FakeSite, clock: Clock) -> None:
     check(render.race(room), RACE)
     room.finish("Cy")
     room.disqualify("Cy")
-    site.delete_user("Bo")
     room.record()
+    site.delete_user("Bo")
     check(render.race(room), RACE)
 
 
@@ -273,12 +275,15 @@ def test_a_deleted_account_leaves_a_place_without_a_user(site: FakeSite, finishe
     assert second["place"] == 2
 
 
-def test_a_cancelled_race_forgets_the_scores(site: FakeSite, started: Make) -> None:
+def test_a_cancelled_race_hides_the_scores(site: FakeSite, started: Make) -> None:
     site.scores[site.category.goals[0], site.user("Ann").id] = 1500
     room = started()
     for name in ("Ann", "Bo", "Cy"):
         room.forfeit(name)
     assert [(e["score"], e["actions"]) for e in render.entrants(room)] == [(None, ["unforfeit"])] * 3
+    room.edit_result("Ann", RacerStatus.DONE, timedelta(minutes=50))
+    assert render.entrants(room)[0]["score"] == 1500
+    assert render.entrants(room)[0]["finish_time"] == "P0DT00H50M00S"
 
 
 def test_team_members_show_their_team(site: FakeSite) -> None:

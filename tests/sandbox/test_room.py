@@ -150,7 +150,7 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(f
         ("done", 3),
         ("dq", None),
     ]
-    assert told["entrants"][2]["finish_time"] == "P0DT01H00M00.000000S"
+    assert told["entrants"][2]["finish_time"] == "P0DT01H00M00S"
     assert told["entrants_count_inactive"] == 1
     assert places(room) == {"Ann": None, "Bo": 1, "Cy": 2}
     assert room.version == told["version"] + 1
@@ -291,6 +291,14 @@ def test_recording_fills_in_the_scores(finished: Make, site: FakeSite) -> None:
     assert all(entrant.score_change is None for entrant in second.entrants)
     second.record()
     assert second.entrants[0].score_change != 0
+
+
+def test_a_race_with_a_deleted_account_cannot_be_recorded(finished: Make, site: FakeSite) -> None:
+    room = finished()
+    site.delete_user("Bo")
+    with pytest.raises(RuleError, match="deleted"):
+        room.record()
+    room.do_not_record()
 
 
 def test_do_not_record(finished: Make) -> None:

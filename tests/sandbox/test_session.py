@@ -155,6 +155,15 @@ def test_setinfo_is_announced_and_shown_in_the_race(bot: Bot, site: FakeSite) ->
     ]
 
 
+@pytest.mark.parametrize("data", [{"info_bot": ""}, {"info_bot": "  "}, {"info_bot": None}, {}])
+def test_empty_setinfo_is_ignored(bot: Bot, site: FakeSite, data: dict[str, str | None]) -> None:
+    (room,) = site.rooms.values()
+    room.set_info(site.bot, "Seed 1")
+    bot.frames.clear()
+    assert bot.send("setinfo", data) == []
+    assert room.info_bot == "Seed 1"
+
+
 def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: FakeSite) -> None:
     assert bot.send("setmeta", {"k": "v"}) == []
     assert errors(bot.send("setmeta", {"k": "z" * 3000})) == ["Data provided is too large to save."]
