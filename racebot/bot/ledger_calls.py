@@ -52,7 +52,7 @@ class LedgerCalls:
         """Run a function on the ledger thread and return what it returns."""
         try:
             return await self._thread.run(work, *args, **kwargs)
-        except RatingsDeferred:
+        except (RatingsDeferred, WriteInterrupted):  # it may use ratings prepared for other work
             return await self._run_prepared(work, *args, **kwargs)
 
     def stop(self) -> None:

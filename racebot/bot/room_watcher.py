@@ -245,8 +245,7 @@ class RoomWatch:
                 log.info("%s: could not be read: %s", self.name, error)
                 self._room.on_read_failed(time.monotonic())
             else:
-                if race.name == self.name:
-                    await self.on_read(race, asked_at)
+                await self.on_read(race, asked_at)
 
     def _note_question(self, message: ChatMessage) -> None:
         """Queue a chat line that is a command to answer."""
@@ -374,8 +373,8 @@ class RoomWatch:
                 await self._site.race(self.name)
             except NotFoundError:
                 return True
-            except SiteError:
-                return False
+            except (SiteError, PayloadError):
+                pass
             return False
 
 

@@ -22,7 +22,6 @@ from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
-from racebot.errors import RacebotError
 from racebot.ledger import backup, retention
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
@@ -168,9 +167,8 @@ class Worker:
         """Bring the ledger in line with the settings while the bot already watches rooms."""
         try:
             await self._call(apply)
-        except RacebotError as error:
-            self._fatal = self._fatal or error
-            self._stop.set()
+        except Exception as error:
+            self._end(error)
 
     def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs, *, read_all: bool) -> None:
         settings = self._settings
@@ -222,8 +220,12 @@ class Worker:
     def _failed(self, error: BaseException) -> None:
         """Log a failure, and stop the worker if only the operator can fix it."""
         if self._health.is_fatal(error):
-            self._fatal = self._fatal or error
-            self._stop.set()
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        """Stop the worker, and raise this error from `run`."""
+        self._fatal = self._fatal or error
+        self._stop.set()
 
     async def _back_up(self, ledger: Ledger) -> None:
         """Back up the ledger over a separate connection, so that ledger work does not wait."""

@@ -150,7 +150,10 @@ class Site:
 
     async def race(self, name: str) -> Race:
         """Fetch a race by its name, `category/slug`."""
-        return parse_race(await self._request("GET", f"/{name}/data"))
+        race = parse_race(await self._request("GET", f"/{name}/data"))
+        if race.name != name:
+            raise PayloadError(f"{self.url}/{name}/data holds another race, {race.name}")
+        return race
 
     async def past_races(self, category: str, page: int, per_page: int = 100) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""

@@ -102,6 +102,17 @@ async def test_a_write_that_is_always_interrupted_is_finished_in_the_end(
     await bot.assert_right()
 
 
+async def test_an_interrupted_write_is_repeated_whatever_work_it_belongs_to(bot: Bot) -> None:
+    outcomes = iter([WriteInterrupted()])
+
+    def work() -> str:
+        if (error := next(outcomes, None)) is not None:
+            raise error
+        return "done"
+
+    assert await bot.calls.run(work) == "done"
+
+
 async def test_a_stopping_worker_gives_up_what_is_prepared(bot: Bot) -> None:
     before = await bot.thread.run(bot.settler.ledger.standings, bot.board())
     bot.calls.stop()

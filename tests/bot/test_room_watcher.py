@@ -66,6 +66,22 @@ async def test_lost_rooms_check_their_existence_one_by_one(
     assert asked == ["/orb/r/data"]
 
 
+async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    asked = itertools.count()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/o/token":
+            return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+        return httpx.Response(200, json={"name": 3}) if next(asked) == 0 else httpx.Response(404)
+
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site, asyncio.timeout(10):
+        await watching(ledger, site, at_once).run()
+    assert next(asked) > 1
+
+
 async def test_ledger_work_cut_off_by_a_lost_connection_is_repeated(ledger: Ledger) -> None:
     race = seen(result("r", "ann bo"))
     begun, go_on = asyncio.Event(), asyncio.Event()

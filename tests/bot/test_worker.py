@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -23,8 +24,10 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import CredentialsError
 from racebot.ledger.outbox import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
-from racebot.sandbox.site import CATEGORY
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
+from racebot.standings.rerating import RatingsDeferred
 
 
 @pytest.fixture
@@ -403,6 +406,28 @@ def test_a_clock_step_does_not_lengthen_a_refusal(
     monkeypatch.setattr("racebot.bot.health.REFUSED_FOR_LONG", 0.0)
     worker._failed(CredentialsError("the site refuses"))
     assert worker._stop.is_set()
+
+
+async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = iter([RatingsDeferred(Mock()), ValueError("unexpected")])
+
+    def apply(*_: object) -> None:
+        raise next(outcomes)
+
+    monkeypatch.setattr("racebot.bot.worker._apply_plans", apply)
+    async with serve(FakeSite()) as address:
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=tmp_path / "ledger.db",
+        )
+        with pytest.raises(ValueError, match="unexpected"):
+            async with asyncio.timeout(10):
+                await Worker(settings).run()
 
 
 async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Bench) -> None:

@@ -341,6 +341,12 @@ async def test_an_endless_answer_times_out(
     assert await pause_after(site, fake, httpx.Response(200, content=drip())) > 0
 
 
+async def test_an_answer_about_another_race_is_refused(site: Site, fake: FakeSite) -> None:
+    fake.pages["/orb/other/data"] = race_document("a")
+    with pytest.raises(PayloadError, match="orb/a"):
+        await site.race("orb/other")
+
+
 async def test_an_answer_of_the_wrong_shape_is_refused(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(200, json=["orb"])]
     with pytest.raises(PayloadError, match="category is not an object"):
