@@ -33,8 +33,8 @@ from process import peak_mib
 
 from racebot.bot.heartbeat import last_seen, utc_now
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
@@ -168,7 +168,7 @@ def _corrections(settler: Settler, world: World) -> Iterator[tuple[str, str]]:
 def _chat(
     settler: Settler, board: Leaderboard, coming: RaceResult, world: World
 ) -> Iterator[tuple[str, str]]:
-    answers = Answers(settler, DEFAULT_TEXTS, Words(), lambda _: LISTING, lambda _: None)
+    answers = Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: LISTING, lambda _: None)
     room = Race(
         name=coming.name,
         category=CATEGORY,
@@ -195,7 +195,7 @@ def _chat(
         ("!odds of 20", Command.ODDS, ""),
     ]
     for line, command, argument in lines:
-        asked = Asked(command, argument)
+        asked = ParsedCommand(command, argument)
         yield f"answering {line}", timed(partial(answers.answer, asked, room, asker, moderator=False), 100)
 
 

@@ -13,7 +13,7 @@ from racebot.bot.command_handler import CommandHandler
 from racebot.bot.greeter import Greeter
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
-from racebot.chat.answers import Answers
+from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
@@ -310,7 +310,7 @@ def rating_buttons(
 
 def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:
     link = partial(page, settings, lifecycle.settler.ledger)
-    return Answers(lifecycle.settler, settings.texts, settings.words(), settings.listing, link)
+    return Answers(lifecycle.settler, settings.texts, settings.named_commands(), settings.listing, link)
 
 
 def _command_handler(settings: Settings, lifecycle: Lifecycle, answers: Answers) -> CommandHandler | None:
@@ -318,5 +318,10 @@ def _command_handler(settings: Settings, lifecycle: Lifecycle, answers: Answers)
         return None
     limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
     return CommandHandler(
-        lifecycle, answers, settings.texts, settings.words(), limiter, private=settings.private_answers
+        lifecycle,
+        answers,
+        settings.texts,
+        settings.named_commands(),
+        limiter,
+        private=settings.private_answers,
     )

@@ -11,8 +11,9 @@ from datetime import datetime
 
 from racebot.bot.heartbeat import utc_now
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers, Draft
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.answers.context import Draft
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
@@ -56,7 +57,7 @@ class CommandHandler:
         lifecycle: carries out orders.
         answers: answers questions.
         texts: the wording.
-        words: the names of the commands.
+        names: the names of the commands.
         limiter: limits answers.
         private: whether answers are private notes.
         clock: seconds on a monotonic scale.
@@ -68,7 +69,7 @@ class CommandHandler:
         lifecycle: Lifecycle,
         answers: Answers,
         texts: Texts,
-        words: Words,
+        names: CommandNames,
         limiter: Limiter,
         *,
         private: bool,
@@ -78,7 +79,7 @@ class CommandHandler:
         self._lifecycle = lifecycle
         self._answers = answers
         self._texts = texts
-        self._words = words
+        self._names = names
         self._limiter = limiter
         self._private = private
         self._clock = clock
@@ -88,7 +89,7 @@ class CommandHandler:
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
         """Races whose room knows that they do not count."""
 
-    def parse(self, message: ChatMessage, race: Race | None) -> Asked | None:
+    def parse(self, message: ChatMessage, race: Race | None) -> ParsedCommand | None:
         """Return the command in a chat message, or None if there is nothing to answer.
 
         Bots, the site, closed rooms and players over the limit get no answer. The limit does not apply to
@@ -98,7 +99,7 @@ class CommandHandler:
             return None
         if message.user_id is None or message.id in self._seen:
             return None
-        asked = self._words.parse(message.text)
+        asked = self._names.parse(message.text)
         if asked is None:
             return None
         self._seen.append(message.id)
@@ -106,7 +107,7 @@ class CommandHandler:
             return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
-    def reply(self, asked: Asked, message: ChatMessage, race: Race) -> Reply | None:
+    def reply(self, asked: ParsedCommand, message: ChatMessage, race: Race) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
 
         Raises:
@@ -133,7 +134,7 @@ class CommandHandler:
         key = (race, to, text)
         return self._given.setdefault(key, now) != now
 
-    def _with_note(self, draft: Draft, asked: Asked, race: Race) -> Draft:
+    def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:
         """Add a note to the first answer in a race that does not count."""
         note = self._texts.not_counted
         if asked.command is Command.ODDS:
@@ -150,7 +151,7 @@ class CommandHandler:
         match order:
             case "off":
                 self._lifecycle.keep_quiet(race.name)
-                return self._texts.off.format(command=self._words.line(Command.HELP))
+                return self._texts.off.format(command=self._names.line(Command.HELP))
             case "on":
                 self._lifecycle.speak_again(race.name, race.result)
                 return self._texts.on
@@ -166,11 +167,11 @@ class CommandHandler:
             (orders.hide if hide else orders.unhide)(settler, player, SELF_REASON, self._now())
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
-        command = self._words.line(Command.HELP)
+        command = self._names.line(Command.HELP)
         return (self._texts.hidden if hide else self._texts.unhidden).format(command=command)
 
 
-def _order(asked: Asked) -> str | None:
+def _order(asked: ParsedCommand) -> str | None:
     """Return the moderators' order in a command, or None."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers
+from racebot.chat.answers.answers import Answers
 from racebot.racetime.payload import Race
 
 

@@ -16,7 +16,7 @@ from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.retry import retry_pauses
-from racebot.chat.commands import Asked, Command
+from racebot.chat.commands import Command, ParsedCommand
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import (
@@ -114,7 +114,7 @@ class RoomWatch:
         self._reconnect = asyncio.Event()
         self._read_wanted = asyncio.Event()
         self._reading = asyncio.Lock()
-        self._questions: asyncio.Queue[tuple[float, Asked, ChatMessage]] = asyncio.Queue()
+        self._questions: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
 
     def nudge(self) -> None:
         """Check the outbox, which may hold new messages for this room."""
@@ -275,7 +275,7 @@ class RoomWatch:
             self._room.on_read_failed(time.monotonic())
         return not (self._room.unsure and self._room.needs_read(time.monotonic()))
 
-    async def _answer(self, asked: Asked, message: ChatMessage) -> None:
+    async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
         """Answer a command. If that fails, only this answer is lost."""
         race = self._room.race
         if self._command_handler is None or race is None or race.recorded:
@@ -378,7 +378,7 @@ class RoomWatch:
             return False
 
 
-def _is_about_the_race(asked: Asked) -> bool:
+def _is_about_the_race(asked: ParsedCommand) -> bool:
     """Return whether the answer depends on the result of the room's race."""
     return asked.command in {Command.RATING, Command.WHY} or (
         asked.command is Command.HELP and bool(asked.argument)

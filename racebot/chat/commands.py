@@ -56,7 +56,7 @@ ALIASES = {"rank": Command.RATING, "elo": Command.RATING, "lb": Command.LEADERBO
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedCommand:
     """A command with the rest of its line, with single spaces."""
 
     command: Command
@@ -64,7 +64,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CommandNames:
     """The names of the commands in a category's chat.
 
     `names` holds the names that differ from the defaults. An empty name switches a command off.
@@ -99,14 +99,18 @@ class Words:
             taken.setdefault(name, command)
         return found
 
-    def parse(self, text: str) -> Asked | None:
+    def parse(self, text: str) -> ParsedCommand | None:
         """Return the command in a chat line, or None."""
         line = " ".join(printable(text).split())
         if not line.startswith(self.prefix):
             return None
         word, _, argument = line.removeprefix(self.prefix).partition(" ")
         command = self._named(word.casefold())
-        return None if command is None else Asked(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
+        return (
+            None
+            if command is None
+            else ParsedCommand(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
+        )
 
     def _named(self, word: str) -> Command | None:
         """Return the command with a name, or with an alias that is no command's name."""

@@ -25,7 +25,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from racebot.chat.commands import Command, Words
+from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ModelError, PayloadError, SettingsError
@@ -293,13 +293,15 @@ class Settings(BaseSettings):
     def _one_way(self) -> Self:
         if self.categories and self.category is not None:
             raise ValueError("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them")
-        if problems := self.words().problems():
+        if problems := self.named_commands().problems():
             raise ValueError(f"RACEBOT_COMMAND_NAMES: {'; '.join(problems)}")
         return self
 
-    def words(self) -> Words:
+    def named_commands(self) -> CommandNames:
         """Return the names of the chat commands."""
-        return Words(self.command_prefix, {Command(key): name for key, name in self.command_names.items()})
+        return CommandNames(
+            self.command_prefix, {Command(key): name for key, name in self.command_names.items()}
+        )
 
     def buttons(self, pages: Mapping[Command, str | None]) -> dict[str, dict[str, str]]:
         """Return the buttons of a rating message in the site's format.
@@ -309,7 +311,7 @@ class Settings(BaseSettings):
         Args:
             pages: the address of the page to open in place of sending a command.
         """
-        words, texts = self.words(), self.texts
+        names, texts = self.named_commands(), self.texts
         labels = {
             Command.RATING: texts.button_rating,
             Command.WHY: texts.button_why,
@@ -319,8 +321,8 @@ class Settings(BaseSettings):
         for command, label in labels.items():
             if label and (address := pages.get(command)):
                 buttons[label] = {"url": address}
-            elif label and self.commands and words.line(command):
-                buttons[label] = {"message": words.line(command)}
+            elif label and self.commands and names.line(command):
+                buttons[label] = {"message": names.line(command)}
         return buttons
 
     def listing(self, board: Leaderboard) -> Listing:

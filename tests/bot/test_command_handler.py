@@ -7,8 +7,8 @@ from builders import CATEGORY, GOAL, NOON, Clock, result, seen
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat.answers import Answers
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Delivery
@@ -38,7 +38,7 @@ class Talk:
         self.lifecycle = Lifecycle(settler, clock)
         self.now = 0.0
         self.count = 0
-        texts, words = Texts(), Words()
+        texts, words = Texts(), CommandNames()
         answers = Answers(settler, texts, words, lambda _: Listing(), lambda _: None)
         self.commands = CommandHandler(
             self.lifecycle,
@@ -112,7 +112,7 @@ def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
 
 def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     message = talk.line("!rating")
-    assert talk.commands.parse(message, FINISHED) == Asked(Command.RATING)
+    assert talk.commands.parse(message, FINISHED) == ParsedCommand(Command.RATING)
     assert talk.commands.parse(message, FINISHED) is None
 
 

@@ -20,9 +20,9 @@ from pydantic import SecretStr
 from racebot.bot import room_watcher
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
-from racebot.chat import answers
-from racebot.chat.answers import Answers
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.answers import why
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import DEFAULT_TEXTS
@@ -231,15 +231,15 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
         return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
 
     monkeypatch.setattr(room_watcher, "join", join)
-    monkeypatch.setattr(answers, "explain_race", noted)
+    monkeypatch.setattr(why, "explain_race", noted)
     ledger_thread = LedgerThread()
     ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     handler = CommandHandler(
         Lifecycle(settler, lambda: datetime.now(UTC)),
-        Answers(settler, DEFAULT_TEXTS, Words(), lambda _: Listing(), lambda _: None),
+        Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: Listing(), lambda _: None),
         DEFAULT_TEXTS,
-        Words(),
+        CommandNames(),
         Limiter(1, 1),
         private=False,
     )
@@ -296,10 +296,10 @@ class _Questions:
     def __init__(self) -> None:
         self.answered: list[Command] = []
 
-    def parse(self, message: ChatMessage, _: object) -> Asked | None:
-        return Words().parse(message.text)
+    def parse(self, message: ChatMessage, _: object) -> ParsedCommand | None:
+        return CommandNames().parse(message.text)
 
-    def reply(self, asked: Asked, *_: object) -> None:
+    def reply(self, asked: ParsedCommand, *_: object) -> None:
         self.answered.append(asked.command)
 
 

@@ -9,8 +9,8 @@ from builders import CATEGORY, GOAL, entrant, result, seen
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from racebot import __version__
-from racebot.chat.answers import Answers
-from racebot.chat.commands import LONGEST_ARGUMENT, Asked, Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Carry, Leaderboard
@@ -55,12 +55,12 @@ def asking(
         assert board.category == CATEGORY
         return listing or Listing()
 
-    answers = Answers(settler, texts or Texts(), Words(), listed, lambda board, *players: link)
+    answers = Answers(settler, texts or Texts(), CommandNames(), listed, lambda board, *players: link)
 
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
     ) -> str:
-        answer = answers.answer(Asked(command, argument), race, by, moderator=moderator)
+        answer = answers.answer(ParsedCommand(command, argument), race, by, moderator=moderator)
         return answer.replace("\N{NO-BREAK SPACE}", " ")
 
     return ask
@@ -112,8 +112,8 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
-    told = answers.answer(Asked(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
+    told = answers.answer(ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
     assert told == f"Ann is new and starts at {points(ledger, ANN)}"
     assert points(ledger, ANN) != 1000
 
@@ -396,7 +396,7 @@ def test_explanation_is_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) 
         explained.append(shown.name)
         return explain_race(model, teams, shown, changes)
 
-    monkeypatch.setattr("racebot.chat.answers.explain_race", counting)
+    monkeypatch.setattr("racebot.chat.answers.why.explain_race", counting)
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
     told = [ask(Command.WHY, by=person, race=room) for person in (ANN, BO, CY, ANN)]
@@ -464,10 +464,10 @@ def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) ->
 
 def test_odds_in_a_team_room_whose_members_are_rated_one_by_one(ledger: Ledger) -> None:
     plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
-    answers = Answers(Settler(ledger, plans), Texts(), Words(), lambda _: Listing(), lambda _: None)
+    answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
     alone = replace(OPEN, entrants=tuple(replace(each, team=None) for each in team.entrants))
-    odds = [answers.answer(Asked(Command.ODDS), room, ANN, moderator=False) for room in (team, alone)]
+    odds = [answers.answer(ParsedCommand(Command.ODDS), room, ANN, moderator=False) for room in (team, alone)]
     assert odds[0] == odds[1]
     assert odds[0].count("%") == 2
 
@@ -485,8 +485,8 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
         ],
         "import",
     )
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
-    told = answers.answer(Asked(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
+    told = answers.answer(ParsedCommand(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
     assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
 
 
@@ -538,10 +538,10 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     )
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
     settler.apply_plans()
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda *_: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
 
     def ask(command: Command, race: Race = OPEN) -> str:
-        return answers.answer(Asked(command), race, ANN, moderator=False)
+        return answers.answer(ParsedCommand(command), race, ANN, moderator=False)
 
     assert ask(Command.VERSUS) == "!vs name or !vs name name"
     assert ask(Command.ODDS, seen()) == Texts().odds_none
@@ -586,8 +586,8 @@ def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
 
 def test_a_goal_that_is_not_rated(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
-    answers = Answers(settler, Texts(), Words(), lambda board: Listing(), lambda board: None)
-    assert answers.answer(Asked(Command.RATING), OPEN, ANN, moderator=False) == ""
+    answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing(), lambda board: None)
+    assert answers.answer(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False) == ""
 
 
 def test_empty_texts_are_silent(ledger: Ledger) -> None:

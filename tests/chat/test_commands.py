@@ -3,25 +3,25 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.chat.commands import LONGEST_ARGUMENT, OTHER_BOTS, Asked, Command, Words
+from racebot.chat.commands import LONGEST_ARGUMENT, OTHER_BOTS, Command, CommandNames, ParsedCommand
 from racebot.chat.rate_limit import WINDOW, Limiter
 
-WORDS = Words()
+WORDS = CommandNames()
 
 
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
-        ("!rating", Asked(Command.RATING)),
-        ("  !RATING   @Ann   Lee ", Asked(Command.RATING, "Ann Lee")),
-        ("!ratings", Asked(Command.HELP)),
-        ("!ratings off", Asked(Command.HELP, "off")),
-        ("!vs Bo", Asked(Command.VERSUS, "Bo")),
-        ("!leaderboard\n12", Asked(Command.LEADERBOARD, "12")),
-        ("!rating \u202eAnn\x07", Asked(Command.RATING, "Ann")),
+        ("!rating", ParsedCommand(Command.RATING)),
+        ("  !RATING   @Ann   Lee ", ParsedCommand(Command.RATING, "Ann Lee")),
+        ("!ratings", ParsedCommand(Command.HELP)),
+        ("!ratings off", ParsedCommand(Command.HELP, "off")),
+        ("!vs Bo", ParsedCommand(Command.VERSUS, "Bo")),
+        ("!leaderboard\n12", ParsedCommand(Command.LEADERBOARD, "12")),
+        ("!rating \u202eAnn\x07", ParsedCommand(Command.RATING, "Ann")),
     ],
 )
-def test_a_command_is_read(line: str, asked: Asked) -> None:
+def test_a_command_is_read(line: str, asked: ParsedCommand) -> None:
     assert WORDS.parse(line) == asked
 
 
@@ -33,8 +33,8 @@ def test_other_lines_are_not_commands(line: str) -> None:
 
 
 def test_own_names_and_prefix() -> None:
-    words = Words("?", {Command.RATING: "Elo", Command.ODDS: ""})
-    assert words.parse("?elo ann") == Asked(Command.RATING, "ann")
+    words = CommandNames("?", {Command.RATING: "Elo", Command.ODDS: ""})
+    assert words.parse("?elo ann") == ParsedCommand(Command.RATING, "ann")
     assert words.parse("?rating") is None
     assert words.parse("!elo") is None
     assert words.parse("?odds") is None
@@ -45,12 +45,12 @@ def test_own_names_and_prefix() -> None:
 
 def test_names_that_clash_are_problems() -> None:
     assert WORDS.problems() == []
-    assert Words(names={Command.WHY: "rating"}).problems() == ["rating and why are both named rating"]
-    assert Words(names={Command.WHY: "SEED"}).problems() == [
+    assert CommandNames(names={Command.WHY: "rating"}).problems() == ["rating and why are both named rating"]
+    assert CommandNames(names={Command.WHY: "SEED"}).problems() == [
         "why=seed: other bots use !seed: choose another name"
     ]
-    assert Words("~", {Command.WHY: "seed"}).problems() == []
-    assert Words(names={Command.WHY: "a b"}).problems() == [
+    assert CommandNames("~", {Command.WHY: "seed"}).problems() == []
+    assert CommandNames(names={Command.WHY: "a b"}).problems() == [
         "why=a b: a name has letters, digits and hyphens only"
     ]
 
@@ -93,8 +93,8 @@ def test_limiter_forgets_inactive_players() -> None:
 
 
 def test_players_may_use_aliases_unless_a_command_has_that_name() -> None:
-    assert Words().parse("!elo Ann") == Asked(Command.RATING, "Ann")
-    assert Words().parse("!lb 10") == Asked(Command.LEADERBOARD, "10")
-    renamed = Words(names={Command.LEADERBOARD: "rank", Command.RATING: ""})
-    assert renamed.parse("!rank") == Asked(Command.LEADERBOARD)
+    assert CommandNames().parse("!elo Ann") == ParsedCommand(Command.RATING, "Ann")
+    assert CommandNames().parse("!lb 10") == ParsedCommand(Command.LEADERBOARD, "10")
+    renamed = CommandNames(names={Command.LEADERBOARD: "rank", Command.RATING: ""})
+    assert renamed.parse("!rank") == ParsedCommand(Command.LEADERBOARD)
     assert renamed.parse("!elo") is None, "the command is switched off"

@@ -38,8 +38,8 @@ from pydantic import SecretStr
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat import info_box
-from racebot.chat.answers import Answers
-from racebot.chat.commands import Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
@@ -103,7 +103,7 @@ FRAMES: list[dict[str, Any]] = [
     {"type": "race.renders", "renders": {}},
     {"type": "pong"},
 ]
-COMMAND_LINES = [Words().line(command) for command in Command]
+COMMAND_LINES = [CommandNames().line(command) for command in Command]
 TOKEN = {"access_token": "token-of-the-bot-1", "expires_in": 36_000, "token_type": "Bearer"}
 TOML = b"""\
 model = "thurstone-hurdle"
@@ -330,10 +330,12 @@ def chat(data: bytes) -> None:
     message["user"] = {**user_document("ann"), "name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        answers = Answers(settler, Texts(), Words(), lambda _: queries.Listing(), lambda _: None)
+        answers = Answers(settler, Texts(), CommandNames(), lambda _: queries.Listing(), lambda _: None)
         lifecycle = Lifecycle(settler, lambda: NOON)
         limiter = Limiter(3, 10)
-        talk = CommandHandler(lifecycle, answers, Texts(), Words(), limiter, private=False, clock=lambda: 0.0)
+        talk = CommandHandler(
+            lifecycle, answers, Texts(), CommandNames(), limiter, private=False, clock=lambda: 0.0
+        )
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
             heard = payload.parse_event(

@@ -657,7 +657,7 @@ def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
     monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
     settings = load(folder)
-    words = settings.words()
+    words = settings.named_commands()
     assert [words.line(command) for command in Command] == [
         "?elo",
         "?leaderboard",

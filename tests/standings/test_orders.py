@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, rated_rows, result, seen
 
-from racebot.chat.answers import Answers
-from racebot.chat.commands import Asked, Command, Words
+from racebot.chat.answers.answers import Answers
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
@@ -73,10 +73,10 @@ def settle(settler: Settler, race: RaceResult) -> RaceResult:
 
 
 def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
-    answers = Answers(settler, Texts(), Words(), lambda _: Listing(), lambda _: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
     room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
     asker = Person(f"id-{by}", by.title())
-    return answers.answer(Asked(command, argument), room, asker, moderator=False)
+    return answers.answer(ParsedCommand(command, argument), room, asker, moderator=False)
 
 
 def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:

@@ -1,48 +1,50 @@
-"""The chances of a race's entrants to win, in the words of the templates."""
+"""The answer to `!odds`: the entrants' chances to win."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from racebot.chat.answers.context import Context, one_message
 from racebot.chat.line_breaks import unbroken
 from racebot.chat.numbers import percent
-from racebot.chat.wording import Texts
-from racebot.ledger.rows import Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.standings.queries import Listing
-from racebot.standings.settle import Settler
 from racebot.text.safe import plain
 
 LEAST_ODDS = 0.01
 """Entrants with a smaller chance to win are counted, not named."""
 
 
-def odds_phrases(
-    settler: Settler, board: Leaderboard, listing: Listing, race: Race, texts: Texts, most: int | None = None
-) -> list[str]:
+def answer(context: Context, race: Race) -> str:
+    """Write the entrants' chances to win, or that there are none. Ledger work."""
+    texts = context.texts
+    phrases = odds_phrases(context, race)
+    if not phrases:
+        return texts.odds_none
+    return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
+
+
+def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[str]:
     """List the entrants' chances to win, the favorite first. Ledger work.
 
     Args:
-        settler: reads the players' ratings.
-        board: the leaderboard.
-        listing: which players it lists.
+        context: the leaderboard.
         race: the race.
-        texts: the templates.
         most: how many entrants to name; None names all with a chance of at least `LEAST_ODDS`.
 
     Returns:
         The phrases; none unless two known individual entrants wait for the start.
     """
+    board, texts = context.board, context.texts
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
     teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
     if not race.before_start or race.hidden or teams or len(entrants) < 2:
         return []
     players = [str(entrant.user_id) for entrant in entrants]
-    states, raced = zip(*settler.states(board, players), strict=True)
+    states, raced = zip(*context.settler.states(board, players), strict=True)
     model = registry.create(board.model, board.parameters)
     chances = win_chances(model, np.array(states)).tolist()
     shown = shown_names(race.entrants)
@@ -53,8 +55,8 @@ def odds_phrases(
     for i in named:
         template = texts.odds_new
         if raced[i]:
-            standing = settler.ledger.standing(board, players[i])
-            ranked = standing is None or standing.finishes >= listing.minimum_finishes
+            standing = context.ledger.standing(board, players[i])
+            ranked = standing is None or context.is_ranked(standing)
             template = texts.odds_player if ranked else texts.odds_unranked
         phrases.append(
             unbroken(template.format(name=plain(shown[entrants[i]]), chance=percent(chances[i], texts)))

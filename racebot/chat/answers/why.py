@@ -1,15 +1,81 @@
-"""The answer to `!why`: an explanation in the words of the templates."""
+"""The answer to `!why`: the reasons for a player's change, by this room's race or by the last one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import cast
 
+from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.line_breaks import unbroken
-from racebot.chat.numbers import decimal, ordinal, percent
+from racebot.chat.numbers import decimal, ordinal, percent, shown_points
+from racebot.chat.people import Person
 from racebot.chat.wording import Texts
-from racebot.races.result import EntrantStatus
-from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged
+from racebot.errors import LedgerError
+from racebot.races.change import Change
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.racetime.payload import Race
+from racebot.ratings import registry
+from racebot.ratings.model import RatingModel
+from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged, explain_race
+from racebot.standings.settle import Rated
 from racebot.text.format import signed
+from racebot.text.safe import plain
+
+
+def draft(context: Context, person: Person, race: Race) -> Draft:
+    """Draft the answer about one player. Ledger work."""
+    texts, board = context.texts, context.board
+    pending = context.pending(race, person)
+    last = _last_race(context, person)
+    standing = context.standing(person)
+    model = cast(Hashable, registry.create(board.model, board.parameters))
+
+    def compose() -> str:
+        rated = None if pending is None else context.preview(pending)
+        is_coming = rated is not None and change_of(rated, person) is not None
+        rated = rated if is_coming else last
+        change = None if rated is None else change_of(rated, person)
+        if rated is None or change is None:
+            return texts.why_nothing.format(name=plain(person.name), leaderboard=context.name)
+        explained = context.explain(model, TeamPolicy(board.teams), rated.result, rated.changes)
+        entrant, explanation = explained[person.id]
+        shown = shown_names(rated.result.entrants)
+        ranked = context.is_ranked(standing, change if is_coming else None)
+        opening = (texts.why_pending if is_coming else texts.why).format(
+            name=plain(shown[entrant]),
+            before=shown_points(change.points_before, texts, ranked=ranked),
+            after=shown_points(change.points_after, texts, ranked=ranked),
+            change=signed(change.points_change),
+            leaderboard=context.name,
+            race=rated.result.name,
+        )
+        names = {player: plain(shown[other]) for player, (other, _) in explained.items()}
+        return one_message(why_phrases(explanation, names, texts), texts, opening)
+
+    return compose
+
+
+def explain(
+    model: Hashable, teams: TeamPolicy, result: RaceResult, changes: tuple[Change, ...]
+) -> dict[str, tuple[Entrant, Explanation]]:
+    """Explain a race, with arguments that can be the key of a cache."""
+    return explain_race(cast(RatingModel, model), teams, result, changes)
+
+
+def _last_race(context: Context, person: Person) -> Rated | None:
+    """Return the last race that changed a player's rating."""
+    ledger, board = context.ledger, context.board
+    if board.id is None:
+        return None
+    for stored, _ in ledger.history(board, person.id, 1):
+        row = ledger.rated_race(board, stored.result.name)
+        if row is None:
+            raise LedgerError(
+                f"race {stored.result.name}: has changes but is not rated: run `racebot rebuild`"
+            )
+        return Rated(board, stored.result, row.changes)
+    return None
 
 
 def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts) -> list[str]:
@@ -18,7 +84,7 @@ def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts
     Args:
         explanation: the explanation of one entrant's change.
         names: the names of the race's entrants, safe to show, by user id.
-        texts: the templates.
+        texts: the wording.
     """
     about_the_change = [_expectation(explanation, texts), *_parts(explanation, texts)]
     return [*map(unbroken, about_the_change), *_opponents(explanation, names, texts)]

@@ -1,0 +1,161 @@
+"""Answers the commands in the rooms of one category."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from operator import itemgetter
+
+from racebot.chat.answers import leaderboard, odds, rating, versus, why
+from racebot.chat.answers.context import Context, Draft, finished, one_message, unknown_player
+from racebot.chat.answers.help import help_phrases
+from racebot.chat.commands import Command, CommandNames, ParsedCommand
+from racebot.chat.people import Person, find_person, known_as
+from racebot.chat.wording import Texts
+from racebot.ledger.rows import Leaderboard
+from racebot.racetime.payload import Race
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Preview, Settler
+from racebot.text.safe import plain
+
+RACES_KEPT = 8
+"""Previews and explanations to cache: after a finish, everyone asks for the same ones."""
+GREETED = 5
+"""Most entrants whose odds a greeting tells."""
+
+
+class Answers:
+    """Answers commands in the rooms of one category.
+
+    Args:
+        settler: reads the ledger and previews races.
+        texts: the wording.
+        names: the names of the commands.
+        listing: which players a leaderboard lists.
+        link: the address of a leaderboard's page or, given two players, of their comparison there; None if
+            no pages are published.
+    """
+
+    def __init__(
+        self,
+        settler: Settler,
+        texts: Texts,
+        names: CommandNames,
+        listing: Callable[[Leaderboard], Listing],
+        link: Callable[..., str | None],
+    ) -> None:
+        self._settler = settler
+        self._ledger = settler.ledger
+        self._texts = texts
+        self._names = names
+        self._listing = listing
+        self._link = link
+        self._preview = lru_cache(RACES_KEPT)(Preview.rate)
+        self._explain = lru_cache(RACES_KEPT)(why.explain)
+
+    def draft(self, command: ParsedCommand, race: Race, asker: Person, *, moderator: bool) -> Draft:
+        """Read everything that the answer to a command needs. Ledger work.
+
+        Args:
+            command: the command.
+            race: the room's race.
+            asker: the player who asks.
+            moderator: whether the asker moderates the category.
+
+        Returns:
+            The draft. It returns an empty string if there is no answer.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+        """
+        if command.command is Command.HELP:
+            phrases = help_phrases(self._names, self._texts, moderator=moderator)
+            return finished(one_message(phrases, self._texts))
+        race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
+        asker = known_as(self._ledger, asker)
+        boards = self._boards(race, self._goal(command, race))
+        drafts = [self._draft_for(self._context(board), command, race, asker) for board in boards]
+        titles = [self._texts.board.format(leaderboard=plain(board.name)) for board in boards]
+
+        def compose() -> str:
+            answers = [draft() for draft in drafts]
+            if len(set(answers)) > 1 and command.command is not Command.LEADERBOARD:
+                answers = [title + text for title, text in zip(titles, answers, strict=True) if text]
+            return one_message(dict.fromkeys(answers), self._texts)
+
+        return compose
+
+    def answer(self, command: ParsedCommand, race: Race, asker: Person, *, moderator: bool) -> str:
+        """Draft and compose an answer at once."""
+        return self.draft(command, race, asker, moderator=moderator)()
+
+    def greeting(self, race: Race) -> str:
+        """Return a line that greets the entrants: the odds, and a link to the leaderboard's page.
+
+        Ledger work. Returns an empty string if there are no odds, or if the race does not count.
+        """
+        texts = self._texts
+        if race.custom_goal or not race.recordable or not texts.greeting:
+            return ""
+        race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
+        for context in map(self._context, self._boards(race, race.goal)):
+            if chances := odds.odds_phrases(context, race, GREETED):
+                opening = texts.odds.format(leaderboard=context.name)
+                greeting = texts.greeting.format(
+                    goal=plain(race.goal), odds=opening + texts.separator.join(chances)
+                )
+                return one_message([greeting, context.link_phrase()], texts)
+        return ""
+
+    def _context(self, board: Leaderboard) -> Context:
+        return Context(
+            board,
+            self._listing(board),
+            self._settler,
+            self._texts,
+            self._names,
+            self._link,
+            self._preview,
+            self._explain,
+        )
+
+    def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
+        """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
+        if not race.custom_goal or goal != race.goal:
+            planned = self._settler.plans.leaderboards(race.category, goal)
+            return [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
+        raced = [
+            (latest, board)
+            for board in self._ledger.leaderboards()
+            if board.category == race.category and (latest := self._ledger.latest_race(board)) is not None
+        ]
+        return [max(raced, key=itemgetter(0))[1]] if raced else []
+
+    def _goal(self, command: ParsedCommand, race: Race) -> str:
+        """Return the room's goal, or the goal that `!leaderboard` names."""
+        if command.command is Command.LEADERBOARD and command.argument:
+            wanted = command.argument.casefold()
+            for board in self._ledger.leaderboards():
+                if board.category == race.category:
+                    for goal in board.goals:
+                        if wanted in {goal.casefold(), board.name.casefold()}:
+                            return goal
+        return race.goal
+
+    def _draft_for(self, context: Context, command: ParsedCommand, race: Race, asker: Person) -> Draft:
+        match command.command:
+            case Command.LEADERBOARD:
+                return finished(leaderboard.answer(context, command.argument, asker))
+            case Command.ODDS:
+                return finished(odds.answer(context, race))
+            case Command.VERSUS:
+                return finished(versus.answer(context, command.argument, race, asker))
+        person = asker
+        if command.argument:
+            named = find_person(self._ledger, context.board, command.argument, race)
+            if named is None:
+                return finished(unknown_player(context, command.argument))
+            person = named
+        answer = rating.draft if command.command is Command.RATING else why.draft
+        return answer(context, person, race)

@@ -1,0 +1,149 @@
+"""What the answers share: a leaderboard with all that is needed to answer about it, and phrases about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from racebot.chat.commands import CommandNames
+from racebot.chat.numbers import ordinal, shown_points
+from racebot.chat.people import Person
+from racebot.chat.rating_message import MESSAGE_LIMIT
+from racebot.chat.wording import Texts
+from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.store import Ledger
+from racebot.races.change import Change
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import Entrant, RaceResult
+from racebot.racetime.payload import Race
+from racebot.standings import queries
+from racebot.standings.explain import Explanation
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Preview, Rated, Settler
+from racebot.text.safe import plain
+
+Draft = Callable[[], str]
+"""Composes an answer without the ledger, on any thread."""
+Explain = Callable[
+    [Hashable, TeamPolicy, RaceResult, tuple[Change, ...]], Mapping[str, tuple[Entrant, Explanation]]
+]
+"""Explains a race by a model: each entrant with the explanation, by user id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A leaderboard, and everything that an answer about it uses.
+
+    Attributes:
+        board: the leaderboard, stored or not.
+        listing: which players it lists.
+        settler: reads the ledger and previews races.
+        texts: the wording.
+        names: the names of the commands.
+        link: as for `Answers`.
+        preview: rates a race that is not settled.
+        explain: explains a rated race.
+    """
+
+    board: Leaderboard
+    listing: Listing
+    settler: Settler
+    texts: Texts
+    names: CommandNames
+    link: Callable[..., str | None]
+    preview: Callable[[Preview], Rated]
+    explain: Explain
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.settler.ledger
+
+    @property
+    def name(self) -> str:
+        """Return the leaderboard's name, safe to show."""
+        return plain(self.board.name)
+
+    def standing(self, person: Person) -> Standing | None:
+        """Return a player's stored standing."""
+        return self.ledger.standing(self.board, person.id) if self.board.id is not None else None
+
+    def is_ranked(self, standing: Standing | None, coming: Change | None = None) -> bool:
+        """Return whether a player has enough finishes to be ranked, counting a race to come if given."""
+        finishes = standing.finishes if standing else 0
+        finishes += coming is not None and coming.place is not None
+        return finishes >= self.listing.minimum_finishes
+
+    def pending(self, race: Race, person: Person) -> Preview | None:
+        """Return a preview of the room's race if it is finished, not settled, and has this player."""
+        result = race.result
+        if result is None or not result.final or not self.settler.plans.counts(result):
+            return None
+        if self.ledger.race(result.name) is not None:
+            return None
+        for preview in self.settler.previews(result):
+            if preview.leaderboard.name == self.board.name and person.id in {
+                e.user_id for e in preview.result.entrants
+            }:
+                return preview
+        return None
+
+    def standing_phrase(self, standing: Standing) -> str:
+        """Write a player's points and place, or why the player has none."""
+        return self.texts.rating.format(
+            name=plain(standing.name),
+            points=shown_points(standing.points, self.texts, ranked=self.is_ranked(standing)),
+            standing=self._place(standing),
+            leaderboard=self.name,
+        )
+
+    def link_phrase(self, *players: str) -> str:
+        """Write the address of the leaderboard's page, or of two players' comparison; empty without pages."""
+        url = self.link(self.board, *players)
+        return self.texts.link.format(url=url) if url else ""
+
+    def _place(self, standing: Standing) -> str:
+        texts, needed = self.texts, self.listing.minimum_finishes
+        placing = queries.placing_of(self.ledger, self.board, standing, self.listing)
+        if placing.place is not None:
+            return texts.rating_place.format(
+                place=placing.place, ordinal=ordinal(placing.place, texts), listed=placing.listed
+            )
+        if standing.hidden:
+            return texts.rating_hidden
+        if standing.finishes < needed:
+            missing = needed - standing.finishes
+            text = texts.rating_one_missing if missing == 1 else texts.rating_too_few
+            return text.format(missing=missing, finishes=standing.finishes, needed=needed)
+        latest = self.ledger.latest_race(self.board) or standing.last_race_at
+        return texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
+
+
+def finished(text: str) -> Draft:
+    """Return a draft of an answer that needs no more work."""
+    return lambda: text
+
+
+def change_of(rated: Rated, person: Person) -> Change | None:
+    """Return what a race did to one player."""
+    return next((change for change in rated.changes if change.player == person.id), None)
+
+
+def unknown_player(context: Context, text: str) -> str:
+    """Say that no player has this name, without repeating it."""
+    hidden = context.ledger.orders.hidden()
+    found = (player for player in context.ledger.players.like(text, 3) if player.id not in hidden)
+    alike = ", ".join(plain(player.shown) for player in found)
+    unknown = context.texts.unknown_player.format(leaderboard=context.name)
+    suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
+    return " ".join(filter(None, [unknown, suggestion]))
+
+
+def one_message(phrases: Iterable[str], texts: Texts, opening: str = "") -> str:
+    """Join phrases to one message, leaving out the last ones if it would be too long."""
+    text, between = opening, ""
+    for phrase in filter(None, phrases):
+        longer = text + between + phrase
+        if len(longer) > MESSAGE_LIMIT:
+            break
+        text, between = longer, texts.separator
+    return text[:MESSAGE_LIMIT]

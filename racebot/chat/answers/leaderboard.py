@@ -1,0 +1,48 @@
+"""The answer to `!leaderboard`: the first players, and the asker's own place."""
+
+from __future__ import annotations
+
+from racebot.chat.answers.context import Context, one_message
+from racebot.chat.line_breaks import unbroken
+from racebot.chat.people import Person
+from racebot.chat.rating_message import MESSAGE_LIMIT
+from racebot.ledger.rows import Standing
+from racebot.standings import queries
+from racebot.text.safe import plain
+
+USUAL_LENGTH = 5
+LONGEST = 25
+
+
+def answer(context: Context, argument: str, asker: Person) -> str:
+    """Write a leaderboard's first players, as many as fit.
+
+    Args:
+        context: the leaderboard.
+        argument: how many players to name, as the asker typed it; anything else than a number is ignored.
+        asker: named after the others, if not among them.
+    """
+    texts, board, listing = context.texts, context.board, context.listing
+    length = int(argument) if argument.isdecimal() and argument.isascii() else USUAL_LENGTH
+    length = min(max(length, 1), LONGEST)
+    players = queries.top_players(context.ledger, board, listing, length) if board.id is not None else []
+    if not players:
+        return texts.leaderboard_empty.format(leaderboard=context.name)
+    listed = queries.listed_count(context.ledger, board, listing)
+    entries = [_entry(context, place, standing) for place, standing in players]
+    end = [context.link_phrase()]
+    own = context.standing(asker)
+    if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
+        place = queries.placing_of(context.ledger, board, own, listing).place
+        end.insert(0, context.standing_phrase(own) if place is None else _entry(context, place, own))
+    for count in range(len(entries), 0, -1):
+        opening = texts.leaderboard.format(leaderboard=context.name, count=count, listed=listed)
+        text = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
+        if len(text) <= MESSAGE_LIMIT:
+            return text
+    return one_message(entries[:1], texts, opening)
+
+
+def _entry(context: Context, place: int, standing: Standing) -> str:
+    template = context.texts.leaderboard_player
+    return unbroken(template.format(place=place, name=plain(standing.name), points=standing.points))

@@ -1,0 +1,59 @@
+"""The answer to `!rating`: a player's points, place and record, and what this room's race would change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from racebot.chat.answers.context import Context, Draft, change_of, one_message
+from racebot.chat.numbers import shown_points
+from racebot.chat.people import Person
+from racebot.chat.wording import Texts
+from racebot.ledger.rows import Standing
+from racebot.racetime.payload import Race
+from racebot.ratings import registry
+from racebot.text.format import signed
+from racebot.text.safe import plain
+
+
+def draft(context: Context, person: Person, race: Race) -> Draft:
+    """Draft the answer about one player. Ledger work."""
+    texts, board = context.texts, context.board
+    standing = context.standing(person)
+    if standing is None:
+        opening = texts.rating_newcomer.format(
+            name=plain(person.name), leaderboard=context.name, points=_points(context, person)
+        )
+        phrases = []
+    else:
+        opening = context.standing_phrase(standing)
+        last = [change for _, change in context.ledger.history(board, person.id, 1)]
+        phrases = [
+            _record(standing, texts),
+            *(texts.rating_last.format(change=signed(change.points_change)) for change in last),
+        ]
+    pending = context.pending(race, person)
+
+    def compose() -> str:
+        change = None if pending is None else change_of(context.preview(pending), person)
+        coming = []
+        if change is not None:
+            points = shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change))
+            coming = [texts.rating_pending.format(points=points, change=signed(change.points_change))]
+        return one_message([opening, *coming, *phrases], texts)
+
+    return compose
+
+
+def _record(standing: Standing, texts: Texts) -> str:
+    """Sum up a player's races on a leaderboard."""
+    if standing.races == 1:
+        template = texts.rating_one_race
+    else:
+        template = texts.rating_one_win if standing.wins == 1 else texts.rating_record
+    return template.format(races=standing.races, finishes=standing.finishes, wins=standing.wins)
+
+
+def _points(context: Context, person: Person) -> int:
+    board = context.board
+    ((state, _),) = context.settler.states(board, [person.id])
+    return int(registry.create(board.model, board.parameters).points(np.array([state]))[0])
