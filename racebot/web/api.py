@@ -28,6 +28,7 @@ from racebot.standings.queries import (
 )
 from racebot.standings.queries.records import extended
 from racebot.web import addresses
+from racebot.web.query import BadQueryError, whole_number
 from racebot.web.view import Board, View
 
 PER_PAGE = 100
@@ -43,10 +44,6 @@ Page = Annotated[
 Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
 Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
 Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
-
-
-class BadQueryError(ValueError):
-    """The query string has an invalid or missing parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +105,19 @@ class LeaderboardPart(LeaderboardReport):
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRace(RaceRow):
+    """A rated race in a list, with its addresses."""
+
+    room: Room
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
 class RacesPart(ListPage):
     """One page of a leaderboard's races, newest first."""
 
     id: Id
-    races: Sequence[RaceRow]
+    races: Sequence[ListedRace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +252,8 @@ def leaderboard(view: View, board: Board, query: Mapping[str, str], *, served: b
 def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool) -> RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     part = _part(query, view.ledger.rated_count(board.stored), served=served)
-    races = view.ledger.pages.races(board.key, part.per_page, part.offset)
+    rows = view.ledger.pages.races(board.key, part.per_page, part.offset)
+    races = [extended(ListedRace, row, **_addresses_of(view, row.race)) for row in rows]
     return extended(RacesPart, part, id=board.address.stem, races=races)
 
 
@@ -366,8 +372,13 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
         extended(RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    room, page = f"{view.publication.site}/{quote(name)}", page_of(view, addresses.RACE.path(race=name))
-    return replace(extended(RaceAnswer, report, room=room, page=page), leaderboards=on_boards)
+    return replace(extended(RaceAnswer, report, **_addresses_of(view, name)), leaderboards=on_boards)
+
+
+def _addresses_of(view: View, race: str) -> dict[str, str]:
+    """Return the addresses of a race's room and page."""
+    page = page_of(view, addresses.RACE.path(race=race))
+    return {"room": f"{view.publication.site}/{quote(race)}", "page": page}
 
 
 def page_of(view: View, path: str) -> str:
@@ -380,19 +391,3 @@ def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:
         return ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
     per_page = whole_number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
     return ListPage(whole_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
-
-
-def whole_number(
-    query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9
-) -> int:
-    """Return a number from the query, or its default.
-
-    Raises:
-        BadQueryError: it is not a number in range.
-    """
-    text = query.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
-        raise BadQueryError(f"{name}: must be a number from {least} to {most}")
-    return int(text)

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
-from racebot.web.api import whole_number
 from racebot.web.asked import Asked
 from racebot.web.document import SVG, Content, Document
 from racebot.web.fonts import Style
+from racebot.web.query import whole_number
 from racebot.web.templating import shown_name
 from racebot.web.view import Board
 

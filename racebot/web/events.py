@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from racebot.errors import LedgerError
-from racebot.web.api import BadQueryError
 from racebot.web.library import Rendered
 from racebot.web.live_pages import STREAMED
 from racebot.web.pages import route_of
+from racebot.web.query import BadQueryError
 
 log = logging.getLogger(__name__)
 

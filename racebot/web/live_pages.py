@@ -14,10 +14,10 @@ from racebot.standings.queries import PlayerStanding
 from racebot.text.format import to_json
 from racebot.web import addresses, templating
 from racebot.web.addresses import OVERLAY_OPTIONS, Route
-from racebot.web.api import BadQueryError, whole_number
 from racebot.web.asked import Asked
 from racebot.web.document import CSS, JSON, Content, Document
 from racebot.web.live import NOTHING, LiveRooms
+from racebot.web.query import BadQueryError, whole_number
 
 ROWS = 12
 """Rows of a room's overlay, unless its address says otherwise."""

@@ -14,11 +14,11 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from racebot.standings.counting import LeaderboardPlan
-from racebot.web.api import BadQueryError
 from racebot.web.document import Document
 from racebot.web.inventory import files
 from racebot.web.openapi import description
 from racebot.web.pages import Pages
+from racebot.web.query import BadQueryError
 from racebot.web.sheets import cell
 from racebot.web.view import View
 
@@ -160,6 +160,8 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     pages = "https://ratings.example.org/orb"
     race = ask(view, "api/races/orb/a")
     assert (race["room"], race["page"]) == ("https://site.example/orb/a", f"{pages}/races/orb/a.html")
+    listed = ask(view, "api/leaderboards/orb/any-orb/races")["races"][-1]
+    assert (listed["room"], listed["page"]) == (race["room"], race["page"])
     player = ask(view, "api/players/id-ann")
     assert player["profile"] == "https://site.example/user/id-ann"
     assert player["page"] == f"{pages}/players/id-ann.html"
