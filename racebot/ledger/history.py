@@ -243,16 +243,20 @@ class PageQueries:
             found[row[0]] = (*found.get(row[0], ()), NamedPlayer(row[1], row[2]))
         return found
 
-    def last_results(self, leaderboard: int, players: Sequence[str], count: int) -> dict[str, list[Result]]:
-        """Return the last results of each player, oldest first."""
+    def last_results(
+        self, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
+    ) -> dict[str, list[Result]]:
+        """Return the last results of each player, oldest first, up to the race with the number `last`."""
         found: dict[str, list[Result]] = {}
         for player in players:
             rows = self._all(
                 "SELECT place, points_after - points_before FROM changes INDEXED BY changes_by_player"
-                " WHERE leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
+                " WHERE leaderboard = ?1 AND player = ?2 AND (?4 IS NULL OR sequence <= ?4)"
+                " ORDER BY sequence DESC LIMIT ?3",
                 leaderboard,
                 player,
                 count,
+                last,
             )
             found[player] = [Result(*row) for row in reversed(rows)]
         return found

@@ -16,6 +16,7 @@ from racebot.text.parse import fold_name
 from racebot.web.addresses import PAGE_SIZE, link
 from racebot.web.asked import Asked
 from racebot.web.document import Content
+from racebot.web.query import BadQueryError, whole_number
 from racebot.web.view import Board
 
 RACES_ON_A_PAGE = 50
@@ -83,16 +84,21 @@ class Choice:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
-        """Parse a query string. Missing and unknown values get their defaults."""
+        """Parse a query string. Missing and empty values get their defaults.
+
+        Raises:
+            BadQueryError: a number or the date is invalid.
+        """
+        given = {name: value for name, value in query.items() if value}
         column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
         down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
         return cls(
             q=query.get("q", "")[:100],
             sort=column.key,
             down=down,
-            minimum=_whole(query.get("min", "")),
-            active=_whole(query.get("active", "")),
-            at=_day(query.get("at", "")),
+            minimum=whole_number(given, "min", 0, least=0, most=9999),
+            active=whole_number(given, "active", 0, least=0, most=9999),
+            at=_day(given["at"]) if "at" in given else None,
         )
 
     def query(self, page: int = 1) -> str:
@@ -156,7 +162,8 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
 
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
     shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
-    ids = [player.id for player in shown] if choice.at is None else []
+    ids = [player.id for player in shown]
+    last = None if choice.at is None else report.races
     return asked.board_page(
         "leaderboard.html",
         board,
@@ -166,7 +173,7 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
         choice=choice,
         columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
         players=shown,
-        form=asked.view.ledger.pages.last_results(board.key, ids, RESULTS),
+        form=asked.view.ledger.pages.last_results(board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not asked.served,
@@ -229,12 +236,10 @@ def _chosen(report: LeaderboardReport, choice: Choice) -> Sequence[ListedPlayer]
     return sorted(found, key=_SORT_KEYS[choice.sort], reverse=choice.down)
 
 
-def _whole(text: str) -> int:
-    return int(text) if re.fullmatch("[0-9]{1,5}", text) else 0
-
-
-def _day(text: str) -> date | None:
+def _day(text: str) -> date:
     try:
-        return date.fromisoformat(text) if re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text) else None
+        if re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text):
+            return date.fromisoformat(text)
     except ValueError:
-        return None
+        pass
+    raise BadQueryError("at: must be a date, such as 2026-03-31")

@@ -25,6 +25,9 @@ from racebot.web.view import Board, View
 from racebot.web.words import WORDS
 
 WEBP = "image/webp"
+NOT_FOUND = "Page not found."
+NO_RACE = "A race's page appears once the race is recorded and rated."
+"""Shown for a race without a page. Buttons in chat link the page before it exists."""
 
 
 class Pages:
@@ -70,7 +73,7 @@ def _not_found(asked: Asked) -> Content:
     if asked.served:
         return None
     # A static host shows this page at any address, so its links cannot be relative.
-    return asked.page("error.html", root=asked.view.publication.url, text="Page not found.", races=True)
+    return asked.page("error.html", root=asked.view.publication.url, text=NOT_FOUND, detail=NO_RACE)
 
 
 def _picture(asked: Asked, picture: str) -> Content:

@@ -24,13 +24,13 @@ from starlette.routing import Route
 from racebot.errors import LedgerError
 from racebot.text.format import to_json
 from racebot.web import addresses, api, templating
-from racebot.web.api import BadQueryError
 from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
 from racebot.web.look import Look
-from racebot.web.pages import route_of
+from racebot.web.pages import NO_RACE, NOT_FOUND, route_of
 from racebot.web.protocol import ImpatientProtocol
+from racebot.web.query import BadQueryError
 from racebot.web.view import Publication
 
 log = logging.getLogger(__name__)
@@ -57,9 +57,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-NO_RACE = "No page yet. A race's page appears once the race is recorded and rated."
-"""Text for a race without a page. Buttons in chat link the page before it exists."""
 
 Found = Rendered | Streamed | None
 
@@ -121,7 +118,7 @@ def application(
     async def follow(request: Request) -> Response:
         path = f"events/{request.path_params['path']}"
         try:
-            return await events.response(request) or problem(path, 404, "Page not found.")
+            return await events.response(request) or problem(path, 404, NOT_FOUND)
         except LedgerError as error:
             log.error("%s", error)
             return problem(path, 503, "The ratings are not available right now.")
@@ -147,7 +144,7 @@ def application(
         if found is None:
             matched = route_of(path)
             missing_race = matched is not None and matched[0] is addresses.RACE
-            return problem(path, 404, NO_RACE if missing_race else "Page not found.")
+            return problem(path, 404, NOT_FOUND, NO_RACE if missing_race else "")
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found.media_type)
         headers = framed if path.startswith("embed/") else HEADERS
@@ -301,5 +298,5 @@ def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -
             "application/problem+json",
         )
     else:
-        body, media_type = templating.render("error.html", path, look=look, text=text), HTML
+        body, media_type = templating.render("error.html", path, look=look, text=text, detail=detail), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS)

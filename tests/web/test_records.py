@@ -5,6 +5,7 @@ Points by `SIMPLE`: of two equal players, the winner gains 100.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from racebot.standings.queries import compared, hall_of_fame, leaderboard_report
 from racebot.web.document import Document
 from racebot.web.listing_page import Choice
 from racebot.web.pages import Pages
+from racebot.web.query import BadQueryError
 from racebot.web.view import View
 
 from .conftest import Merge
@@ -115,6 +117,28 @@ def test_readers_choose_active_players_with_enough_races(merge: Merge) -> None:
     assert "Cy</bdi>" not in page
 
 
-@pytest.mark.parametrize("at", ["2026-02-30", "soon", "2026-1-1", "9999-99-99", ""])
-def test_unknown_date_is_today(at: str) -> None:
-    assert Choice.of({"at": at}).at is None
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("at", "2026-02-30"),
+        ("at", "soon"),
+        ("at", "2026-1-1"),
+        ("at", "9999-99-99"),
+        ("min", "x"),
+        ("active", "-1"),
+    ],
+)
+def test_invalid_choice_is_refused_by_its_name(name: str, value: str) -> None:
+    with pytest.raises(BadQueryError, match=f"^{name}: "):
+        Choice.of({name: value})
+
+
+def test_empty_fields_of_the_form_choose_nothing() -> None:
+    assert Choice.of({"at": "", "min": "", "active": "", "q": ""}).default
+
+
+def test_a_past_date_shows_the_results_before_it(merge: Merge) -> None:
+    races = [result("a", "ann bo"), result("b", "bo ann", after=48), result("c", "bo ann", after=72)]
+    page = shown(merge(races), f"{BOARD}.html", at="2026-03-03")
+    labels = re.findall('aria-label="Last results: ([^"]*)"', page)
+    assert {tuple(re.findall(r"(\d+) [+−]", each)) for each in labels} == {("1", "2"), ("2", "1")}

@@ -22,8 +22,8 @@ from racebot.standings.settle import Settler
 from racebot.web import protocol, server as server_module, sheets
 from racebot.web.document import Content, Document, Streamed
 from racebot.web.library import Cache, Library, Rendered, cache_key
-from racebot.web.pages import Pages
-from racebot.web.server import NO_RACE, Desk, application, configuration
+from racebot.web.pages import NO_RACE, Pages
+from racebot.web.server import Desk, application, configuration
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -118,6 +118,12 @@ def test_unknown_paths_get_an_error_page(get: Get) -> None:
     answer = get("/players/../nobody/x.html")
     assert answer.status_code == 404
     assert "Page not found" in answer.text
+
+
+def test_page_for_an_invalid_date_names_the_fix(get: Get) -> None:
+    answer = get(f"{BOARD}?at=31.3.2026")
+    assert answer.status_code == 400
+    assert "at: must be a date, such as 2026-03-31" in answer.text
 
 
 def test_race_without_a_page_is_explained(get: Get) -> None:
