@@ -90,8 +90,11 @@ def board_card(asked: Asked, board: Board) -> Content:
     report = asked.view.report(board)
     canvas = Canvas(asked.view.publication.look.accent)
     canvas.title(126, name(board.name))
-    about = f"{name(board.category)}: {len(report.players):,} players, {report.races:,} races"
+    category = asked.view.category_face(board.category).name
+    about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    if not report.players:
+        canvas.text(MARGIN, 300, "Nobody is listed yet", _ROW)
     for row, player in enumerate(report.players[:ROWS]):
         _listed(canvas, 236 + 53 * row, player)
     return _card(asked, canvas)
@@ -152,8 +155,7 @@ def _card(asked: Asked, canvas: Canvas) -> Document:
 
 def name(text: str, otherwise: str = "?") -> str:
     """Return a name from the site in one line, or something else if no font can draw it."""
-    visible = " ".join(printable(text).split())
-    return visible if fonts.drawable(visible) else otherwise
+    return " ".join(fonts.drawable(printable(text)).split()) or otherwise
 
 
 def shortened(text: str, limit: float) -> str:

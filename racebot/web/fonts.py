@@ -89,9 +89,9 @@ def shortened(text: str, style: Style, limit: float) -> str:
     return text[:low].rstrip() + "…"
 
 
-def drawable(text: str) -> bool:
-    """Return whether any font has at least one visible character of a text."""
-    return any(part.strip() for part, _ in _parts(text))
+def drawable(text: str) -> str:
+    """Return a text without the characters that no font has."""
+    return "".join(part for part, _ in _parts(text))
 
 
 def draw(canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str, style: Style, color: str) -> float:

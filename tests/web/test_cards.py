@@ -90,6 +90,10 @@ def test_name_that_no_font_can_draw_is_replaced_by_the_id() -> None:
     assert cards.name("Ann", "id-ann") == "Ann"
 
 
+def test_characters_that_no_font_can_draw_leave_no_gap() -> None:
+    assert cards.name("\U000f0000 ann \U000f0000 bo \U000f0000") == "ann bo"
+
+
 @pytest.mark.parametrize("text", ["W" * 200, "ليلى " * 60, "日本" * 90, "e\u0301" * 200])
 def test_long_text_is_cut_to_its_limit(text: str) -> None:
     style = Style(40)
