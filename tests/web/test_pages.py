@@ -109,8 +109,21 @@ def test_player_page_shows_places_opponents_and_races(view: View) -> None:
     assert "1190 points provisional" in shown
     assert "Place 2 of 5 Races 2 Won 2 100% Finished 100% 2 of 2 Highest 1190 11 Mar 2026" in shown
     assert re.search(r"B Bo 810 2 met 2 – 0 \d\d% \+\d\.\d Compare", shown)
-    assert "Gained most: a 1 Mar 2026 ▲ + 100" in shown
+    assert "Gained most a 1 Mar 2026 ▲ + 100" in shown
     assert "1 of 2 a 1:00:00 · 1 Mar 2026 ▲ + 100 1100 won 1 Mar 2026" in shown
+
+
+def test_a_player_who_never_finished_is_told_what_is_missing(merge: Merge) -> None:
+    shown = text(merge(listing=Listing(minimum_finishes=2)), "players/id-ed/orb/any-orb.html")
+    assert "Place – 2 more finishes to be ranked Races 1 Won 0 0% Finished 0% 0 of 1" in shown
+    assert "Best win" not in shown
+    assert "in a row" not in shown
+
+
+def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None:
+    view = merge(listing=Listing(minimum_finishes=7))
+    for path in ("index.html", f"{BOARD}.html", "embed/orb/any-orb.html"):
+        assert "it takes 7 finished races" in text(view, path), path
 
 
 def test_a_player_of_one_race_has_no_graph(merge: Merge) -> None:
