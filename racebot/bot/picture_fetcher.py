@@ -72,6 +72,8 @@ class PictureFetcher:
         wanted = (await self._wanted())[:MOST]
         await asyncio.to_thread(self._pictures.prune, wanted)
         missing = (await asyncio.to_thread(self._pictures.missing, wanted))[:AT_ONCE]
+        if not missing:
+            return
         fetched = 0
         async with httpx.AsyncClient(
             headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES)},
@@ -90,8 +92,7 @@ class PictureFetcher:
                     await asyncio.to_thread(self._pictures.store, address, picture)
                     fetched += 1
                 await asyncio.sleep(self._pause)
-        if missing:
-            log.info("fetched %d of %d new pictures", fetched, len(missing))
+        log.info("fetched %d of %d new pictures", fetched, len(missing))
 
     async def _picture(self, client: httpx.AsyncClient, address: str) -> bytes:
         url = urljoin(self._site + "/", address)
@@ -119,7 +120,8 @@ def resized(content: bytes, kind: str) -> bytes:
     Raises:
         UnusablePictureError: the file cannot be read, or is too large.
     """
-    from PIL import Image, ImageOps  # noqa: PLC0415 - an extra of the package
+    # An extra of the package. Without its plugin for WebP, Pillow would load the plugins of all formats.
+    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401, PLC0415
 
     try:
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:

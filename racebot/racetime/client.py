@@ -92,6 +92,7 @@ class Site:
             headers={"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip"},
             timeout=httpx.Timeout(20.0),
             follow_redirects=False,
+            verify=self.gate.tls if transport is None else True,
             transport=transport,
         )
 

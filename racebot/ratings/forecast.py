@@ -16,9 +16,9 @@ and for Bradley-Terry models, whose odds are ratios of strengths (https://doi.or
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
+from racebot.ratings.numerics.truncated_normal import normal_cdfs
 
 REACH = 8.0
 """Limits of integration, in standard deviations beyond the outermost means."""
@@ -72,7 +72,7 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
         mean, spread = model.performance(states)
         finishes = finish_chances(model, states)
         gap = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
-        faster = scipy.special.ndtr(gap / np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :]))
+        faster = normal_cdfs(gap / np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :]))
         own, other = finishes[..., :, np.newaxis], finishes[..., np.newaxis, :]
         before = own * (1.0 - other) + own * other * faster + 0.5 * (1.0 - own) * (1.0 - other)
     else:
@@ -95,7 +95,7 @@ def _best_of(mean: FloatArray, spread: FloatArray, finishes: FloatArray) -> Floa
     step = (high - low) / (points - 1)
     x = low + step * np.arange(points)
     z = (x[..., np.newaxis, :] - mean[..., np.newaxis]) / spread[..., np.newaxis]
-    behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * scipy.special.ndtr(-z), 1e-300))
+    behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * normal_cdfs(-z), 1e-300))
     others = behind.sum(-2, keepdims=True) - behind
     density = np.exp(others - 0.5 * z * z) / (np.sqrt(2 * np.pi) * spread[..., np.newaxis])
     chances: FloatArray = finishes * step * density.sum(-1)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.ratings.broadcast import broadcast_to
 from racebot.ratings.kernel import StepwiseKernelModel
 from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.numerics.truncated_normal import normal_cdfs
 from racebot.ratings.parameters import parameter
 
 MOST_ODDS_DOUBT = 8.0
@@ -114,8 +114,7 @@ class GaussianHurdleModel(StepwiseKernelModel, ABC):
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
         scaled = broadcast_to(self.odds_scale, lead) * lead
-        probability: FloatArray = scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
-        return probability
+        return normal_cdfs(scaled / np.sqrt(2.0 + doubt))
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
         """Return the probability that each player finishes their next race: shape [..., n].
@@ -124,10 +123,7 @@ class GaussianHurdleModel(StepwiseKernelModel, ABC):
         """
         rating = self.rating(states)
         width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
-        probability: FloatArray = scipy.special.ndtr(
-            (rating - broadcast_to(self.finish_level, rating)) / width
-        )
-        return probability
+        return normal_cdfs((rating - broadcast_to(self.finish_level, rating)) / width)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each player's next performance, given a finish: [..., n].

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.special import ndtr
 
-from racebot.ratings.numerics.truncated_normal import draw, win
+from racebot.ratings.numerics.truncated_normal import draw, normal_cdfs, win
 
 
 def moments(t: float, low: float, high: float) -> tuple[float, float]:
@@ -60,3 +61,9 @@ def test_tails_are_finite_and_w_stays_within_0_and_1(function, t: float, margin:
     v, w = function(t, margin)
     assert math.isfinite(v)
     assert 0.0 <= w <= 1.0
+
+
+@pytest.mark.parametrize("size", [1_000, 30_000])
+def test_normal_cdf_of_an_array_of_any_size_is_exact(size: int) -> None:
+    x = np.linspace(-37.0, 9.0, size).reshape(-1, 10)
+    np.testing.assert_allclose(normal_cdfs(x), ndtr(x), rtol=1e-13)
