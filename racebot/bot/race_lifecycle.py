@@ -326,7 +326,8 @@ class Lifecycle:
         """Leave hidden players out of a message."""
         hidden = self._ledger.orders.hidden()
         changes = tuple(each for each in rated.changes if each.player not in hidden)
-        return replace(rated, result=self._ledger.orders.masked(rated.result), changes=changes)
+        result = self._ledger.orders.masked(rated.result, self._texts.hidden_name)
+        return replace(rated, result=result, changes=changes)
 
     def _marks(self, rated: Sequence[Rated], *, settled: bool = False) -> dict[str, Marks]:
         return marks_by_board(self._ledger, rated, self._listing, settled=settled)

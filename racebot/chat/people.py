@@ -28,6 +28,11 @@ def known_as(ledger: Ledger, person: Person) -> Person:
     return Person(account, person.name if player is None else player.shown)
 
 
+def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
+    """Return whether a player is hidden from the asker. Hidden players may ask about themselves."""
+    return person.id != asker.id and ledger.orders.is_hidden(person.id)
+
+
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from racebot.chat.line_breaks import unbroken
+from racebot.chat.names import chat_names
 from racebot.chat.numbers import ordinal, shown_points
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
@@ -136,7 +137,7 @@ def players(
     If teams are rated, the first entry of each team begins with the team's place and name.
     """
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
-    shown = shown_names(result.entrants)
+    names = chat_names(result.entrants, texts)
     ordered = by_place(changes)
     if by_team and result.team_race:
         teams = {change.player: entrants[change.player].team or "" for change in changes}
@@ -149,7 +150,7 @@ def players(
         template = texts.player if team is None else texts.teammate if team == last else texts.team_player
         last = team
         if template:
-            text = _entry(entrant, shown[entrant], change, texts, template, marks)
+            text = _entry(entrant, names[entrant.user_id], change, texts, template, marks)
             written[change.player] = unbroken(text)
     return written
 
@@ -184,7 +185,7 @@ def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: 
     return template.format(
         place=texts.team_dnf if of_team else standing_word(entrant, change, texts),
         team=plain(entrant.team_name or entrant.team or ""),
-        name=plain(name),
+        name=name,
         before=shown_points(change.points_before, texts, ranked=change.player not in marks.unranked_before),
         after=shown_points(change.points_after, texts, ranked=change.player not in marks.unranked),
         change=signed(change.points_change),
@@ -225,9 +226,7 @@ def _edits(rated: Sequence[Rated], edits: Sequence[Mapping[str, str]], texts: Te
         EntrantStatus.DNF.value: texts.edit_dnf,
         EntrantStatus.DONE.value: texts.edit_done,
     }
-    result = rated[0].result
-    shown = shown_names(result.entrants)
-    names = {entrant.user_id: plain(shown[entrant]) for entrant in result.entrants}
+    names = chat_names(rated[0].result.entrants, texts)
     known = [each for each in edits if each["player"] in names and each["edit"] in templates]
     if not known or len(edits) > MOST_EDITS or len(known) < len(edits):
         return texts.edit_other

@@ -150,6 +150,9 @@ class Texts(BaseModel):
         "leaderboard",
         "points",
     )
+    hidden_name: str = _text("hidden player", "in place of a hidden player's name")
+    deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
+    player_hidden: str = _text("That player is hidden.", "answers questions about a hidden player")
     unknown_player: str = _text("No player has that name.", "answers an unknown name", "leaderboard")
     did_you_mean: str = _text("Did you mean {names}?", "follows it if some names are similar", "names")
 
@@ -277,11 +280,11 @@ class Texts(BaseModel):
     on: str = _text("Back in this room.", "answers a moderator's !ratings on")
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
-        "Your name is off the lists; your rating is kept. {command} show me to undo.",
+        "Your name is hidden; your rating is kept. {command} show me to undo.",
         "answers !ratings hide me",
         "command",
     )
-    unhidden: str = _text("Your name is on the lists again.", "answers !ratings show me", "command")
+    unhidden: str = _text("Your name is shown again.", "answers !ratings show me", "command")
     hide_unknown: str = _text("You have no rating yet.", "answers both of a player without a race")
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 

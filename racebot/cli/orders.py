@@ -45,7 +45,7 @@ def forget(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
 @app.command()
 def hide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """Remove a player from leaderboards and other lists. Their races still count.
+    """Hide a player in chat and on pages. Their races still count.
 
     Example: racebot hide "Ann#0007"
     """
@@ -54,11 +54,11 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
 @app.command()
 def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """List a hidden player again.
+    """Show a hidden player again.
 
     Example: racebot unhide "Ann#0007"
     """
-    _order_player(orders.unhide, player, reason, database, "{player} is listed again")
+    _order_player(orders.unhide, player, reason, database, "{player} is shown again")
 
 
 @app.command()

@@ -133,11 +133,11 @@ class Orders:
             amended.append(entrant)
         return tuple(amended)
 
-    def masked(self, result: RaceResult) -> RaceResult:
-        """Return a result without the names of hidden players."""
+    def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
+        """Return a result with `name` in place of the names of hidden players."""
         hidden = self.hidden()
         entrants = tuple(
-            replace(entrant, name=HIDDEN_NAME, discriminator=None, profile=None)
+            replace(entrant, name=name, discriminator=None, profile=None)
             if entrant.user_id in hidden and entrant.name != NO_NAME
             else entrant
             for entrant in result.entrants

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, Clock, result, seen
+from builders import CATEGORY, GOAL, NOON, Clock, entrant, result, seen
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.race_lifecycle import Lifecycle
@@ -21,6 +22,16 @@ from racebot.standings.settle import Settler
 
 FINISHED = seen(result("r", "ann bo", recorded=False))
 NAME = FINISHED.name
+BO: dict[str, Any] = {"user_id": "id-bo", "user_name": "Bo"}
+CY: dict[str, Any] = {"user_id": "id-cy", "user_name": "Cy"}
+
+
+def entries(text: str) -> list[str]:
+    return text.partition(": ")[2].split(Texts().separator)
+
+
+def open_room(names: str) -> Race:
+    return seen(status="open", entrants=tuple(entrant(name) for name in names.split()))
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ class Talk:
         self.now = 0.0
         self.count = 0
         texts, words = Texts(), CommandNames()
-        answers = Answers(settler, texts, words, lambda _: Listing(), lambda _: None)
+        answers = Answers(settler, texts, words, lambda _: Listing(), lambda *_: None)
         self.commands = CommandHandler(
             self.lifecycle,
             answers,
@@ -286,6 +297,40 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     texts = [str(row.message.body["text"]) for row in talk.ledger.outbox.of(NAME)]
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
+
+
+@pytest.mark.parametrize("command", ["!rating ann", "!why ann", "!vs ann", "!vs ann bo", "!vs bo ann"])
+def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann cy"), in_room=False)
+    talk.say("!ratings hide me")
+    assert talk.say(command, **CY) == Said(Texts().player_hidden, None)
+    own = talk.say(command)
+    assert own is not None
+    assert own.text != Texts().player_hidden
+
+
+def test_why_does_not_name_a_hidden_opponent(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    asked = talk.say("!why", **BO)
+    assert asked is not None
+    assert "Ann" in asked.text
+    talk.say("!ratings hide me")
+    asked = talk.say("!why", **BO)
+    assert asked is not None
+    assert Texts().hidden_name in asked.text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Ann" not in asked.text
+
+
+def test_odds_leave_hidden_players_out(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "ann bo cy"), in_room=False)
+    three = open_room("ann bo cy")
+    before = talk.say("!odds", three)
+    assert before is not None
+    talk.say("!ratings hide me")
+    after = talk.say("!odds", three)
+    assert after is not None
+    assert entries(after.text) == [entry for entry in entries(before.text) if not entry.startswith("Ann")]
+    assert talk.say("!odds", open_room("ann bo")) == Said(Texts().odds_none, None)
 
 
 def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:

@@ -100,7 +100,7 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     assert "Ann" not in listed(settler)
     assert "Ann" not in {mover.name for mover in queries.biggest_movers(settler.ledger, board_of(settler))}
     assert ratings(settler) == before
-    assert "not listed" in ask(settler, Command.RATING, "ann")
+    assert "not listed" in ask(settler, Command.RATING, by="ann")
     assert "Ann" not in ask(settler, Command.LEADERBOARD)
     best = next(s for s in settler.ledger.standings(board_of(settler)) if not s.hidden)
     assert queries.placing_of(settler.ledger, board_of(settler), best, Listing()) == queries.Placing(1, 3)

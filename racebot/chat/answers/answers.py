@@ -11,7 +11,7 @@ from racebot.chat.answers import leaderboard, odds, rating, versus, why
 from racebot.chat.answers.context import Context, Draft, finished, one_message, unknown_player
 from racebot.chat.answers.help import help_phrases
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person, find_person, known_as
+from racebot.chat.people import Person, find_person, is_hidden_from, known_as
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.racetime.payload import Race
@@ -156,6 +156,8 @@ class Answers:
             named = find_person(self._ledger, context.board, command.argument, race)
             if named is None:
                 return finished(unknown_player(context, command.argument))
+            if is_hidden_from(self._ledger, asker, named):
+                return finished(self._texts.player_hidden)
             person = named
         answer = rating.draft if command.command is Command.RATING else why.draft
         return answer(context, person, race)

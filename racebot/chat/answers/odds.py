@@ -6,13 +6,12 @@ import numpy as np
 
 from racebot.chat.answers.context import Context, one_message
 from racebot.chat.line_breaks import unbroken
+from racebot.chat.names import chat_names
 from racebot.chat.numbers import percent
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.text.safe import plain
 
 LEAST_ODDS = 0.01
 """Entrants with a smaller chance to win are counted, not named."""
@@ -36,7 +35,7 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
         most: how many entrants to name; None names all with a chance of at least `LEAST_ODDS`.
 
     Returns:
-        The phrases; none unless two known individual entrants wait for the start.
+        The phrases, without hidden players; none unless two known individual entrants wait for the start.
     """
     board, texts = context.board, context.texts
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
@@ -44,11 +43,15 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
     if not race.before_start or race.hidden or teams or len(entrants) < 2:
         return []
     players = [str(entrant.user_id) for entrant in entrants]
+    hidden = context.ledger.orders.hidden()
     states, raced = zip(*context.settler.states(board, players), strict=True)
     model = registry.create(board.model, board.parameters)
     chances = win_chances(model, np.array(states)).tolist()
-    shown = shown_names(race.entrants)
-    order = sorted(range(len(entrants)), key=lambda i: (-chances[i], shown[entrants[i]]))
+    names = chat_names(entrants, texts)
+    visible = [i for i, player in enumerate(players) if player not in hidden]
+    if len(visible) < 2:
+        return []
+    order = sorted(visible, key=lambda i: (-chances[i], names[players[i]]))
     likely = [i for i in order if chances[i] >= LEAST_ODDS] or order[:1]
     named = likely[:most]
     phrases = []
@@ -58,9 +61,7 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
             standing = context.ledger.standing(board, players[i])
             ranked = standing is None or context.is_ranked(standing)
             template = texts.odds_player if ranked else texts.odds_unranked
-        phrases.append(
-            unbroken(template.format(name=plain(shown[entrants[i]]), chance=percent(chances[i], texts)))
-        )
+        phrases.append(unbroken(template.format(name=names[players[i]], chance=percent(chances[i], texts))))
     rest = len(order) - len(named)
     if rest:
         template = texts.odds_rest if len(named) == len(likely) else texts.more

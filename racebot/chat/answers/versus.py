@@ -9,7 +9,7 @@ import numpy as np
 from racebot.chat.answers.context import Context, one_message, unknown_player
 from racebot.chat.commands import Command
 from racebot.chat.numbers import percent, shown_points
-from racebot.chat.people import Person, find_pair
+from racebot.chat.people import Person, find_pair, is_hidden_from
 from racebot.chat.wording import Texts
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
@@ -22,6 +22,8 @@ def answer(context: Context, argument: str, race: Race, asker: Person) -> str:
     pair = find_pair(context.ledger, board, argument, race, asker) if argument else (asker, asker)
     if pair is None:
         return unknown_player(context, argument)
+    if any(is_hidden_from(context.ledger, asker, person) for person in pair):
+        return texts.player_hidden
     one, other = pair
     if one.id == other.id:
         return texts.versus_whom.format(command=context.names.line(Command.VERSUS))

@@ -7,13 +7,14 @@ from typing import cast
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.line_breaks import unbroken
+from racebot.chat.names import chat_names
 from racebot.chat.numbers import decimal, ordinal, percent, shown_points
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import LedgerError
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
@@ -29,6 +30,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
     pending = context.pending(race, person)
     last = _last_race(context, person)
     standing = context.standing(person)
+    hidden = context.ledger.orders.hidden() - {person.id}
     model = cast(Hashable, registry.create(board.model, board.parameters))
 
     def compose() -> str:
@@ -39,18 +41,17 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         if rated is None or change is None:
             return texts.why_nothing.format(name=plain(person.name), leaderboard=context.name)
         explained = context.explain(model, TeamPolicy(board.teams), rated.result, rated.changes)
-        entrant, explanation = explained[person.id]
-        shown = shown_names(rated.result.entrants)
+        _, explanation = explained[person.id]
+        names = chat_names(rated.result.entrants, texts, hidden)
         ranked = context.is_ranked(standing, change if is_coming else None)
         opening = (texts.why_pending if is_coming else texts.why).format(
-            name=plain(shown[entrant]),
+            name=names[person.id],
             before=shown_points(change.points_before, texts, ranked=ranked),
             after=shown_points(change.points_after, texts, ranked=ranked),
             change=signed(change.points_change),
             leaderboard=context.name,
             race=rated.result.name,
         )
-        names = {player: plain(shown[other]) for player, (other, _) in explained.items()}
         return one_message(why_phrases(explanation, names, texts), texts, opening)
 
     return compose
@@ -78,7 +79,7 @@ def _last_race(context: Context, person: Person) -> Rated | None:
     return None
 
 
-def why_phrases(explanation: Explanation, names: Mapping[str, str], texts: Texts) -> list[str]:
+def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
     """Put an explanation into phrases: the place, the parts of the change, then the opponents.
 
     Args:
@@ -137,7 +138,7 @@ def _limit(limit: Limit, texts: Texts) -> str:
     }[limit]
 
 
-def _opponents(explanation: Explanation, names: Mapping[str, str], texts: Texts) -> list[str]:
+def _opponents(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
     if explanation.unchanged not in {None, Unchanged.EVEN}:
         return []
     if explanation.as_expected:
@@ -146,7 +147,7 @@ def _opponents(explanation: Explanation, names: Mapping[str, str], texts: Texts)
     return [_named(each, names, texts) for each in (explanation.pushed, opposed) if each]
 
 
-def _named(opponents: Sequence[Opponent], names: Mapping[str, str], texts: Texts) -> str:
+def _named(opponents: Sequence[Opponent], names: Mapping[str | None, str], texts: Texts) -> str:
     phrases = [
         unbroken(
             (texts.why_opponent if number else texts.why_first).format(
