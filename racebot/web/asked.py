@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from racebot.web import templating
+from markupsafe import Markup
+
+from racebot.web import addresses, pieces, templating
+from racebot.web.addresses import link
 from racebot.web.document import Document
 from racebot.web.share import Share
 from racebot.web.view import Board, View
+
+
+class Named(Protocol):
+    """Anything with a player's id and name."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,10 @@ class Asked:
                 self.path,
                 look=publication.look,
                 root=root,
-                face=self.view.face,
+                face=self.face,
+                player_link=self.player_link,
+                race_link=self.race_link,
+                who=self.who,
                 served=self.served,
                 share=Share(publication.url, self.path, self.served or publication.export_cards),
                 site=publication.site,
@@ -61,3 +76,25 @@ class Asked:
             siblings=self.view.siblings(board),
             **context,
         )
+
+    def face(self, player: Named, kind: str = "") -> Markup:
+        """Return a player's picture or initials."""
+        face = self.view.face(player.id, player.name)
+        return pieces.face(face, face.picture and link(self.path, face.picture), kind)
+
+    def player_link(self, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
+        """Return a link to a player's page on the leaderboard at `stem`, or on all of them without one."""
+        to = (
+            addresses.PLAYER.path(player=player.id)
+            if stem is None
+            else addresses.PLAYER_ON_BOARD.path(player=player.id, board=stem)
+        )
+        return pieces.player_link(link(self.path, to), player.name, limit)
+
+    def race_link(self, race: str) -> Markup:
+        """Return a link to a race's page."""
+        return pieces.race_link(link(self.path, addresses.RACE.path(race=race)), race)
+
+    def who(self, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
+        """Return a player's face and link, and what follows the name."""
+        return pieces.who(self.face(player), self.player_link(player, stem), extra)

@@ -16,7 +16,7 @@ from racebot.web.asked import Asked
 from racebot.web.canvas import GAIN, LOSS, MARGIN, SOFT, WIDTH, Canvas
 from racebot.web.document import PNG, Content, Document
 from racebot.web.fonts import Style
-from racebot.web.templating import day, ordinal, timer
+from racebot.web.formats import day, ordinal, timer
 from racebot.web.view import Board
 
 ROWS = 6

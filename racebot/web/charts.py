@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from racebot.web.templating import day
+from racebot.web.formats import day
 
 WIDTH, HEIGHT = 760, 300
 LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40

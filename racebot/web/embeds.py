@@ -10,8 +10,8 @@ from racebot.web.addresses import Route
 from racebot.web.asked import Asked
 from racebot.web.document import SVG, Content, Document
 from racebot.web.fonts import Style
+from racebot.web.formats import shown_name
 from racebot.web.query import whole_number
-from racebot.web.templating import shown_name
 from racebot.web.view import Board
 
 ROWS = 10

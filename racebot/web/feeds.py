@@ -14,7 +14,7 @@ from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
-from racebot.web.templating import shown_name, slug
+from racebot.web.formats import shown_name, slug
 from racebot.web.view import Board
 
 ENTRIES = 30

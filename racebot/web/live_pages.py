@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
@@ -60,9 +60,8 @@ def _live_part(asked: Asked) -> Content:
     rooms = _rooms(asked)
     if rooms is None:
         return None
-    path = addresses.LIVE.path()  # links are followed from the live page
-    site, face = asked.view.publication.site, asked.view.face
-    return Document(templating.render("live_rooms.html", path, live=rooms, site=site, face=face))
+    # Links are followed from the live page.
+    return replace(asked, path=addresses.LIVE.path()).page("live_rooms.html", live=rooms)
 
 
 def _live_data(asked: Asked) -> Content:

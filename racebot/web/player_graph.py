@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from racebot.ledger.history import PlayedRace
 from racebot.web.addresses import RACE, link
-from racebot.web.templating import shown_name
+from racebot.web.formats import shown_name
 
 NAMED = 250
 """Number of last races with their names. Older races have their date, place and points alone."""

@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 
 from racebot.ledger.history import PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
-from racebot.web import addresses, charts, templating
+from racebot.web import addresses, charts
 from racebot.web.addresses import link
 from racebot.web.asked import Asked
 from racebot.web.document import Content
+from racebot.web.formats import day, shown_name
 from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
 from racebot.web.player_graph import graph_data
 from racebot.web.player_page import player_figures
@@ -67,8 +68,8 @@ def player_on_board(asked: Asked, board: Board, player: str) -> Content:
     figures = player_figures(view, history)
     graph = None
     if len(history) > 1:
-        name = templating.shown_name(standing.name)
-        first, last = (templating.day(history[i].ended_at) for i in (0, -1))
+        name = shown_name(standing.name)
+        first, last = (day(history[i].ended_at) for i in (0, -1))
         graph = charts.ratings(
             [race.ended_at for race in history],
             [race.after for race in history],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from racebot.standings.queries import RaceOnBoard, RatedEntrant
 from racebot.standings.reasons import ReasonKind
-from racebot.web import templating
 from racebot.web.asked import Asked
 from racebot.web.document import Content
+from racebot.web.formats import ordinal, percent, shown_name
 
 PARTS = {"finish": "finishing", "place": "place"}
 """Names of the parts of a change."""
@@ -64,13 +64,13 @@ def story(part: RaceOnBoard) -> str:
     if not winners or len(part.entrants) < 2:
         return ""
     favorite = max(part.entrants, key=lambda entrant: entrant.win_chance)
-    names = " and ".join(templating.shown_name(each.name, 40) for each in winners)
-    chance = templating.percent(winners[0].win_chance)
+    names = " and ".join(shown_name(each.name, 40) for each in winners)
+    chance = percent(winners[0].win_chance)
     if favorite in winners:
         return f"{names} won as the favorite, with a chance of {chance}."
-    other = templating.shown_name(favorite.name, 40)
+    other = shown_name(favorite.name, 40)
     upset = "an upset" if winners[0].win_chance < UPSET else "against the odds"
     finished = f"came {favorite.standing}" if favorite.standing.isdecimal() else f"had a {favorite.standing}"
     if favorite.standing.isdecimal():
-        finished = f"came {templating.ordinal(int(favorite.standing))}"
+        finished = f"came {ordinal(int(favorite.standing))}"
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."

@@ -12,7 +12,8 @@ from rapidfuzz import fuzz, process
 from racebot.text.parse import fold_name
 from racebot.web.asked import Asked
 from racebot.web.document import Content, Document
-from racebot.web.templating import SCRIPT_TYPE, shown_name
+from racebot.web.formats import shown_name
+from racebot.web.templating import SCRIPT_TYPE
 from racebot.web.view import Board
 
 MOST_FOUND = 50

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -12,9 +11,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from racebot.text.format import counted, ordinal_ending, signed
-from racebot.text.safe import initials, printable
-from racebot.web import addresses
+from racebot.text.format import counted, signed
+from racebot.text.safe import initials
+from racebot.web import addresses, formats, pieces
 from racebot.web.addresses import link
 from racebot.web.look import DEFAULT_LOOK, THEME, Look
 
@@ -76,80 +75,12 @@ def fingerprint(path: str) -> str:
     return hashlib.sha256(asset(path)).hexdigest()[:10]
 
 
-def shown_name(name: str, limit: int = 60) -> str:
-    """Return a name from the site without invisible characters, cut to `limit` characters."""
-    visible = printable(name).strip() or "?"
-    return visible if len(visible) <= limit else visible[: limit - 1] + "…"
-
-
-def day(moment: str | date) -> str:
-    """Format a date, or the date of a time in UTC, as in 3 May 2026."""
-    parsed = _parsed(moment) if isinstance(moment, str | datetime) else moment
-    return f"{parsed.day} {parsed:%b %Y}"
-
-
-def minute(moment: str | datetime) -> str:
-    """Format a date with its time, as in 3 May 2026, 14:05 UTC."""
-    return f"{day(moment)}, {_parsed(moment):%H:%M} UTC"
-
-
-def timer(length: float) -> str:
-    """Format a finish time given in seconds, as in 1:02:03."""
-    minutes, seconds = divmod(int(length), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
-
-
-def ordinal(place: int) -> str:
-    """Return a place as an ordinal, as in 22nd."""
-    return f"{place}{ordinal_ending(place)}"
-
-
-def gap(seconds: float) -> str:
-    """Format the gap between two finish times, as in +0:07 or +1:02:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
-
-
-def percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}%"
-
-
 def _absolute(root: str, target: str) -> str:
     return f"{root}/{quote(target)}"
 
 
 def _asset_link(href: Any, path: str) -> str:
     return f"{href(path)}?v={fingerprint(path)}"
-
-
-def _iso(moment: datetime) -> str:
-    return _parsed(moment).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _decimal(number: float) -> str:
-    """Format a number with its sign and one decimal, as in +1.5."""
-    text = f"{number:+.1f}".replace("-", "−")
-    return "±0" if text[1:] == "0.0" else text
-
-
-def _parsed(moment: str | datetime) -> datetime:
-    parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    return parsed.astimezone(UTC)
-
-
-def slug(race: str) -> str:
-    """Return the slug of a race: its name without the category."""
-    return shown_name(race.rpartition("/")[2])
-
-
-def _host(address: str) -> str:
-    return address.partition("://")[2]
-
-
-def _sign(number: int) -> str:
-    """Return the CSS class that colors a change. The sign carries the same meaning as the color."""
-    return "gain" if number > 0 else "loss" if number < 0 else "same"
 
 
 @cache
@@ -163,21 +94,26 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: Mapping[str, Any] = {
-        "name": shown_name,
+        "name": formats.shown_name,
         "signed": signed,
-        "sign": _sign,
-        "day": day,
-        "minute": minute,
-        "timer": timer,
-        "gap": gap,
-        "percent": percent,
+        "sign": formats.sign,
+        "day": formats.day,
+        "minute": formats.minute,
+        "timer": formats.timer,
+        "gap": formats.gap,
+        "percent": formats.percent,
         "counted": counted,
-        "ordinal": ordinal,
-        "iso": _iso,
-        "decimal": _decimal,
+        "ordinal": formats.ordinal,
+        "iso": formats.iso,
+        "decimal": formats.decimal,
         "initials": initials,
-        "slug": slug,
-        "host": _host,
+        "slug": formats.slug,
+        "host": formats.host,
+        "change": pieces.change,
+        "medal": pieces.medal,
+        "date": pieces.date,
+        "dots": pieces.dots,
+        "bar": pieces.bar,
     }
     environment.filters.update(filters)
     environment.globals.update(addresses=addresses)

@@ -114,7 +114,7 @@ def test_hostile_names_keep_feeds_badges_and_embeds_well_formed(merge: Merge, na
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    from racebot.web.templating import shown_name  # noqa: PLC0415
+    from racebot.web.formats import shown_name  # noqa: PLC0415
 
     svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")

@@ -15,8 +15,8 @@ from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document
+from racebot.web.formats import gap
 from racebot.web.pages import Pages
-from racebot.web.templating import gap
 from racebot.web.view import View
 
 from .conftest import Merge

@@ -1,0 +1,71 @@
+"""Formats names, numbers and dates for the pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+from racebot.text.format import ordinal_ending
+from racebot.text.safe import printable
+
+
+def shown_name(name: str, limit: int = 60) -> str:
+    """Return a name from the site without invisible characters, cut to `limit` characters."""
+    visible = printable(name).strip() or "?"
+    return visible if len(visible) <= limit else visible[: limit - 1] + "…"
+
+
+def day(moment: date) -> str:
+    """Format a date, or the date of a time in UTC, as in 3 May 2026."""
+    shown = moment.astimezone(UTC) if isinstance(moment, datetime) else moment
+    return f"{shown.day} {shown:%b %Y}"
+
+
+def minute(moment: datetime) -> str:
+    """Format a date with its time, as in 3 May 2026, 14:05 UTC."""
+    return f"{day(moment)}, {moment.astimezone(UTC):%H:%M} UTC"
+
+
+def timer(length: float) -> str:
+    """Format a finish time given in seconds, as in 1:02:03."""
+    minutes, seconds = divmod(int(length), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
+
+
+def ordinal(place: int) -> str:
+    """Return a place as an ordinal, as in 22nd."""
+    return f"{place}{ordinal_ending(place)}"
+
+
+def gap(seconds: float) -> str:
+    """Format the gap between two finish times, as in +0:07 or +1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}%"
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def decimal(number: float) -> str:
+    """Format a number with its sign and one decimal, as in +1.5."""
+    text = f"{number:+.1f}".replace("-", "−")
+    return "±0" if text[1:] == "0.0" else text
+
+
+def slug(race: str) -> str:
+    """Return the slug of a race: its name without the category."""
+    return shown_name(race.rpartition("/")[2])
+
+
+def host(address: str) -> str:
+    return address.partition("://")[2]
+
+
+def sign(number: int) -> str:
+    """Return the CSS class that colors a change. The sign carries the same meaning as the color."""
+    return "gain" if number > 0 else "loss" if number < 0 else "same"
