@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from builders import Clock
+from worker_support import Bench, bench
 
 from racebot.ledger.store import Ledger
 from racebot.ratings import fast
 
+for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]:
+    del os.environ[name]  # a bot's settings must not reach the tests
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 # Kernels take half a minute to compile. tests/ratings/test_fast.py compiles them.
 fast.AVAILABLE = False
@@ -31,3 +34,9 @@ def clock() -> Clock:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         yield ledger
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        yield made

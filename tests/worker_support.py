@@ -23,6 +23,8 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 
 QUIET = 0.05
+PATIENCE = 60.0
+"""Seconds to wait for another process; the machine may be busy."""
 
 
 @dataclass
@@ -44,9 +46,8 @@ class Bench:
         return (self.log_folder or self.database.parent) / "worker.log"
 
     def environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")}
         return {
-            **clean,
+            **os.environ,
             "RACEBOT_SITE": self.address,
             "RACEBOT_CATEGORY": CATEGORY,
             "RACEBOT_CLIENT_ID": self.site.bot.client_id,
@@ -88,16 +89,22 @@ class Bench:
     def ledger(self) -> Ledger:
         return Ledger.open(self.database, create=False)
 
-    def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of racebot and wait for its end."""
-        return subprocess.run(
+    def rated(self) -> dict[str, int]:
+        """Return the number of rated races by leaderboard."""
+        with self.ledger() as ledger:
+            return {board.name: ledger.rated_count(board) for board in ledger.leaderboards()}
+
+    async def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of racebot, which may ask the sandbox, and wait for its end."""
+        return await asyncio.to_thread(
+            subprocess.run,
             [sys.executable, "-m", "racebot", *arguments],
             env=self.environment(),
             cwd=self.database.parent,
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
         )
 
     def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
@@ -160,7 +167,7 @@ class WorkerProcess:
         return await self.ended()
 
     async def ended(self) -> int:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return await self._process.wait()
 
 
@@ -199,7 +206,7 @@ def settled(sandbox: Bench, room: FakeRoom) -> bool:
         return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
 
 
-async def until(condition: Callable[[], object], *, seconds: float = 15.0) -> None:
+async def until(condition: Callable[[], object], *, seconds: float = PATIENCE) -> None:
     """Wait until a condition is true."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - it is other programs that make it true

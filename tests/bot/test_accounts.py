@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import cast
 
-import pytest
 from builders import CATEGORY, Clock, result, seen
 from pydantic import SecretStr
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, finish, said, until
 
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
 from racebot.bot.periodic import Nightly
@@ -28,12 +25,6 @@ from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        yield made
 
 
 def standings(sandbox: Bench) -> dict[str, Standing]:
@@ -65,9 +56,9 @@ async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Ben
             player: standing.state for player, standing in before.items()
         }
         assert await worker.terminate() == 0
-    assert gone.name not in sandbox.racebot("leaderboard").stdout
-    assert gone.id in sandbox.racebot("audit").stdout
-    assert sandbox.racebot("verify").returncode == 0
+    assert gone.name not in (await sandbox.racebot("leaderboard")).stdout
+    assert gone.id in (await sandbox.racebot("audit")).stdout
+    assert (await sandbox.racebot("verify")).returncode == 0
 
 
 async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
@@ -76,7 +67,7 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
         room = await recorded(sandbox)
         first, second, third = (entrant.user for entrant in room.entrants)
         for words in (("hide", first.id), ("exclude", room.name, "--reason", "wrong seed")):
-            done = await asyncio.to_thread(sandbox.racebot, *words)
+            done = await sandbox.racebot(*words)
             assert done.returncode == 0, done.stderr
         assert standings(sandbox) == {}
         another = sandbox.open_race(3)
@@ -84,7 +75,7 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
         await until(lambda: len(said(another)) == 1)
         assert said(another)[0].count(", new)") == 2, "the excluded race no longer counts"
         assert first.name not in said(another)[0]
-        done = await asyncio.to_thread(sandbox.racebot, "include", room.name)
+        done = await sandbox.racebot("include", room.name)
         assert done.returncode == 0, done.stderr
         another.say(second.id, "!leaderboard")
         await until(lambda: len(said(another)) == 2)

@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from builders import entrant, result, seen
-from worker_support import Bench, bench, finish, said, settled, until
+from worker_support import Bench, finish, said, settled, until
 
 from racebot.bot.greeter import is_time_to_greet
 from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        made.extra["RACEBOT_GREET"] = "true"
-        yield made
+def sandbox(sandbox: Bench) -> Bench:
+    sandbox.extra["RACEBOT_GREET"] = "true"
+    return sandbox
 
 
 @pytest.mark.parametrize(

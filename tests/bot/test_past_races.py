@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from archives import archive
-from worker_support import Bench, bench, until
+from worker_support import Bench, until
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -32,12 +30,6 @@ def standings(database: Path) -> list[Standing]:
         )
 
 
-def rated(database: Path) -> int:
-    with Ledger.open(database, create=False) as ledger:
-        (board,) = ledger.leaderboards()
-        return ledger.rated_count(board)
-
-
 def list_requests(sandbox: Bench) -> list[str]:
     return [r.query for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
 
@@ -49,100 +41,81 @@ def season(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_file_and_the_site_give_bit_identical_standings(tmp_path: Path, season: Path) -> None:
+async def test_a_file_and_the_site_give_bit_identical_standings(
+    sandbox: Bench, tmp_path: Path, season: Path
+) -> None:
     recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
-    async with bench(tmp_path) as sandbox:
-        history.load(sandbox.site, season)
-        fetched = await asyncio.to_thread(sandbox.racebot, "backfill")
-        assert fetched.returncode == 0, fetched.stderr
-        assert f"{recorded} new races" in fetched.stdout
-        assert "Biggest movers" in fetched.stdout
-        assert len(list_requests(sandbox)) == 7
-        imported = await asyncio.to_thread(
-            sandbox.racebot, "import", str(season), "--database", str(tmp_path / "imported.db")
-        )
-        assert imported.returncode == 0, imported.stderr
-        assert standings(sandbox.database) == standings(tmp_path / "imported.db")
-        assert rated(sandbox.database) == recorded
-        for database in (sandbox.database, tmp_path / "imported.db"):
-            verified = await asyncio.to_thread(sandbox.racebot, "verify", "--database", str(database))
-            assert verified.returncode == 0
+    history.load(sandbox.site, season)
+    fetched = await sandbox.racebot("backfill")
+    assert fetched.returncode == 0, fetched.stderr
+    assert f"{recorded} new races" in fetched.stdout
+    assert "Biggest movers" in fetched.stdout
+    assert len(list_requests(sandbox)) == 7
+    imported = await sandbox.racebot("import", str(season), "--database", str(tmp_path / "imported.db"))
+    assert imported.returncode == 0, imported.stderr
+    assert standings(sandbox.database) == standings(tmp_path / "imported.db")
+    assert sandbox.rated() == {GOAL: recorded}
+    for database in (sandbox.database, tmp_path / "imported.db"):
+        verified = await sandbox.racebot("verify", "--database", str(database))
+        assert verified.returncode == 0
 
-        again = await asyncio.to_thread(sandbox.racebot, "backfill")
-        assert f"0 new races, {recorded} unchanged" in again.stdout
+    again = await sandbox.racebot("backfill")
+    assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
-async def test_a_killed_backfill_resumes(tmp_path: Path, season: Path) -> None:
-    async with bench(tmp_path) as sandbox:
-        history.load(sandbox.site, season)
-        sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "racebot",
-            "backfill",
-            env=sandbox.environment(),
-            cwd=tmp_path,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        await until(lambda: len(list_requests(sandbox)) == 4)
-        process.kill()
-        await process.wait()
-        before = len(list_requests(sandbox))
-        sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"
-        resumed = await asyncio.to_thread(sandbox.racebot, "backfill")
-        assert resumed.returncode == 0, resumed.stderr
-        # Only the page that was being fetched may be requested again.
-        assert len(list_requests(sandbox)) <= 8
-        assert len(list_requests(sandbox)) - before <= 4
-        await asyncio.to_thread(
-            sandbox.racebot, "import", str(season), "--database", str(tmp_path / "imported.db")
-        )
-        assert standings(sandbox.database) == standings(tmp_path / "imported.db")
+async def test_a_killed_backfill_resumes(sandbox: Bench, tmp_path: Path, season: Path) -> None:
+    history.load(sandbox.site, season)
+    sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"
+    process = await sandbox.start("backfill")
+    await until(lambda: len(list_requests(sandbox)) == 4)
+    await process.kill()
+    before = len(list_requests(sandbox))
+    sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"
+    resumed = await sandbox.racebot("backfill")
+    assert resumed.returncode == 0, resumed.stderr
+    # Only the page that was being fetched may be requested again.
+    assert len(list_requests(sandbox)) <= 8
+    assert len(list_requests(sandbox)) - before <= 4
+    await sandbox.racebot("import", str(season), "--database", str(tmp_path / "imported.db"))
+    assert standings(sandbox.database) == standings(tmp_path / "imported.db")
 
 
-async def test_a_backfill_waits_as_long_as_the_site_asks(tmp_path: Path, season: Path) -> None:
-    async with bench(tmp_path) as sandbox:
-        history.load(sandbox.site, season)
-        sandbox.misbehaviour.fail_http(1, 429, retry_after="1")
-        sandbox.misbehaviour.fail_http(1, 502)
-        sandbox.misbehaviour.fail_http(1, 200, body="<html>busy</html>")
-        result = await asyncio.to_thread(sandbox.racebot, "backfill")
-        assert result.returncode == 0, result.stderr
-        assert "waiting 1 s" in result.stderr
-        asked = [r.at for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
-        assert (asked[1] - asked[0]).total_seconds() >= 1.0
+async def test_a_backfill_waits_as_long_as_the_site_asks(sandbox: Bench, season: Path) -> None:
+    history.load(sandbox.site, season)
+    sandbox.misbehaviour.fail_http(1, 429, retry_after="1")
+    sandbox.misbehaviour.fail_http(1, 502)
+    sandbox.misbehaviour.fail_http(1, 200, body="<html>busy</html>")
+    result = await sandbox.racebot("backfill")
+    assert result.returncode == 0, result.stderr
+    assert "waiting 1 s" in result.stderr
+    asked = [r.at for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
+    assert (asked[1] - asked[0]).total_seconds() >= 1.0
 
 
-async def test_goals_and_dates_choose_the_rated_races(tmp_path: Path, season: Path) -> None:
-    async with bench(tmp_path) as sandbox:
-        history.load(sandbox.site, season)
-        result = await asyncio.to_thread(
-            sandbox.racebot, "backfill", "--since", "2025-05-01", "--until", "2025-06-01"
-        )
-        assert result.returncode == 0, result.stderr
-        with Ledger.open(sandbox.database, create=False) as ledger:
-            (board,) = ledger.leaderboards()
-            ended = [race.result.ended_at for race in ledger.races_of(board)]
-        expected = [
-            race["ended_at"]
-            for race in json.loads(season.read_text())
-            if race["recorded"] and "2025-05-01" <= race["ended_at"] < "2025-06-01"
-        ]
-        assert [moment.isoformat() for moment in ended] == expected
-        assert len(list_requests(sandbox)) < 7
+async def test_goals_and_dates_choose_the_rated_races(sandbox: Bench, tmp_path: Path, season: Path) -> None:
+    history.load(sandbox.site, season)
+    result = await sandbox.racebot("backfill", "--since", "2025-05-01", "--until", "2025-06-01")
+    assert result.returncode == 0, result.stderr
+    with Ledger.open(sandbox.database, create=False) as ledger:
+        (board,) = ledger.leaderboards()
+        ended = [race.result.ended_at for race in ledger.races_of(board)]
+    expected = [
+        race["ended_at"]
+        for race in json.loads(season.read_text())
+        if race["recorded"] and "2025-05-01" <= race["ended_at"] < "2025-06-01"
+    ]
+    assert [moment.isoformat() for moment in ended] == expected
+    assert len(list_requests(sandbox)) < 7
 
-        nothing = await asyncio.to_thread(
-            sandbox.racebot, "backfill", "--goal", "another goal", "--database", str(tmp_path / "other.db")
-        )
-        assert "0 new races" in nothing.stdout
+    nothing = await sandbox.racebot(
+        "backfill", "--goal", "another goal", "--database", str(tmp_path / "other.db")
+    )
+    assert "0 new races" in nothing.stdout
 
 
-async def test_reading_and_importing_need_no_credentials(tmp_path: Path, season: Path) -> None:
-    async with bench(tmp_path) as sandbox:
-        for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
-            sandbox.extra[f"RACEBOT_{name}"] = ""
-        for command in (["import", str(season)], ["leaderboard"], ["verify"], ["rebuild"]):
-            done = await asyncio.to_thread(sandbox.racebot, *command)
-            assert done.returncode == 0, done.stderr
+async def test_reading_and_importing_need_no_credentials(sandbox: Bench, season: Path) -> None:
+    for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
+        sandbox.extra[f"RACEBOT_{name}"] = ""
+    for command in (["import", str(season)], ["leaderboard"], ["verify"], ["rebuild"]):
+        done = await sandbox.racebot(*command)
+        assert done.returncode == 0, done.stderr

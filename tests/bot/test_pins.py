@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, finish, said, until
 
 from racebot.sandbox.race_state import ChatLine, RacerStatus
 from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        made.extra["RACEBOT_PIN"] = "true"
-        yield made
+def sandbox(sandbox: Bench) -> Bench:
+    sandbox.extra["RACEBOT_PIN"] = "true"
+    return sandbox
 
 
 def spoken(room: FakeRoom) -> list[ChatLine]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 from builders import entrant_document, listed_document
-from worker_support import Bench, bench, finish, until
+from worker_support import Bench, finish, until
 
 FIRST, SECOND = "Sphere 4", "Sphere 5"
 MISSPELT = "Sphere 44"
@@ -18,31 +16,24 @@ ANN_BO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "do
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        made.extra["RACEBOT_MODEL"] = "trueskill"
-        for goal, hour in ((FIRST, 10), (SECOND, 12)):
-            races = [
-                listed_document(
-                    goal.replace(" ", "-").lower(),
-                    ANN_BO,
-                    recorded=True,
-                    goal={"name": goal, "custom": False},
-                    ended_at=f"2026-03-01T{hour}:00:00Z",
-                )
-            ]
-            (tmp_path / f"{goal}.json").write_text(json.dumps(races), encoding="utf-8")
-        yield made
+def sandbox(sandbox: Bench, tmp_path: Path) -> Bench:
+    sandbox.extra["RACEBOT_MODEL"] = "trueskill"
+    for goal, hour in ((FIRST, 10), (SECOND, 12)):
+        race = listed_document(
+            goal.replace(" ", "-").lower(),
+            ANN_BO,
+            recorded=True,
+            goal={"name": goal, "custom": False},
+            ended_at=f"2026-03-01T{hour}:00:00Z",
+        )
+        (tmp_path / f"{goal}.json").write_text(json.dumps([race]), encoding="utf-8")
+    return sandbox
 
 
 def carry_from(sandbox: Bench, source: str) -> None:
     (sandbox.database.parent / "racebot.toml").write_text(
         f'[[leaderboards]]\nname = "S5"\ngoals = ["{SECOND}"]\ncarry_over = {{ from = "{source}" }}\n'
     )
-
-
-async def racebot(sandbox: Bench, *words: str) -> CompletedProcess[str]:
-    return await asyncio.to_thread(sandbox.racebot, *words)
 
 
 def refusal(done: CompletedProcess[str]) -> str:
@@ -53,23 +44,17 @@ def refusal(done: CompletedProcess[str]) -> str:
     return line
 
 
-def boards(sandbox: Bench) -> dict[str, int]:
-    """Return the number of rated races by leaderboard."""
-    with sandbox.ledger() as ledger:
-        return {board.name: ledger.rated_count(board) for board in ledger.leaderboards()}
-
-
 async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(sandbox: Bench) -> None:
-    assert (await racebot(sandbox, "import", f"{FIRST}.json")).returncode == 0
+    assert (await sandbox.racebot("import", f"{FIRST}.json")).returncode == 0
     carry_from(sandbox, MISSPELT)
-    before = boards(sandbox)
+    before = sandbox.rated()
     for command in (("import", f"{SECOND}.json"), ("rebuild",)):
-        line = refusal(await racebot(sandbox, *command))
+        line = refusal(await sandbox.racebot(*command))
         assert "'S5'" in line
         assert f"'{MISSPELT}'" in line
         assert f"did you mean '{FIRST}'?" in line
-    assert boards(sandbox) == before == {FIRST: 1}
-    doctor = await racebot(sandbox, "doctor")
+    assert sandbox.rated() == before == {FIRST: 1}
+    doctor = await sandbox.racebot("doctor")
     assert doctor.returncode == 2
     assert f"'{MISSPELT}'" in doctor.stdout
 
@@ -79,12 +64,12 @@ async def test_one_import_may_bring_a_season_and_its_source(sandbox: Bench) -> N
     folder = sandbox.database.parent
     both = [race for goal in (SECOND, FIRST) for race in json.loads((folder / f"{goal}.json").read_text())]
     (folder / "both.json").write_text(json.dumps(both), encoding="utf-8")
-    assert (await racebot(sandbox, "import", "both.json")).returncode == 0
-    assert boards(sandbox) == {FIRST: 1, "S5": 1}
+    assert (await sandbox.racebot("import", "both.json")).returncode == 0
+    assert sandbox.rated() == {FIRST: 1, "S5": 1}
     with sandbox.ledger() as ledger:
         (season,) = (board for board in ledger.leaderboards() if board.name == "S5")
         assert set(ledger.carried(season)) == {user["id"] for each in ANN_BO if (user := each["user"])}
-    assert (await racebot(sandbox, "rebuild")).returncode == 0
+    assert (await sandbox.racebot("rebuild")).returncode == 0
 
 
 async def test_a_refused_backfill_rates_nothing_and_goes_on_once_the_name_is_right(sandbox: Bench) -> None:
@@ -97,11 +82,11 @@ async def test_a_refused_backfill_rates_nothing_and_goes_on_once_the_name_is_rig
     toml = sandbox.database.parent / "racebot.toml"
     text = f'[[leaderboards]]\nname = "S5"\ngoals = ["{season}"]\ncarry_over = {{ from = "SOURCE" }}\n'
     toml.write_text(text.replace("SOURCE", source + "s"))
-    assert f"did you mean '{source}'?" in refusal(await racebot(sandbox, "backfill"))
-    assert boards(sandbox) == {}
+    assert f"did you mean '{source}'?" in refusal(await sandbox.racebot("backfill"))
+    assert sandbox.rated() == {}
     toml.write_text(text.replace("SOURCE", source))
-    assert (await racebot(sandbox, "backfill")).returncode == 0
-    assert boards(sandbox) == {source: 1, "S5": 1}
+    assert (await sandbox.racebot("backfill")).returncode == 0
+    assert sandbox.rated() == {source: 1, "S5": 1}
 
 
 async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(sandbox: Bench) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from builders import Clock
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
-from worker_support import Bench, bench, finish, said, settled, spaced, until
+from worker_support import Bench, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.chat.info_box import InfoPolicy
@@ -28,12 +27,6 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
 from racebot.standings.rerating import RatingsDeferred
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        yield made
 
 
 async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None:
@@ -64,7 +57,7 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
         assert standing is not None
         assert board["changes"][winner.id] == [1000, standing.points]
         assert await worker.terminate() == 0
-    assert sandbox.racebot("verify").returncode == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
 
 
 async def test_unrecorded_race_does_not_count(sandbox: Bench) -> None:
@@ -265,12 +258,12 @@ async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fa
         finish(room, 60, 61)
         sandbox.misbehaviour.spoil_frames(fault, 1, kind="race.data")
         room.disqualify(room.entrants[0].user)
-        await until(lambda: any("DQ Racer 0" in text for text in said(room)), seconds=30)
+        await until(lambda: any("DQ Racer 0" in text for text in said(room)))
         sandbox.misbehaviour.spoil_frames(fault, 1, kind="race.data")
         room.record()
         await until(lambda: settled(sandbox, room))
     assert len(said(room)) == len(set(said(room)))
-    assert sandbox.racebot("verify").returncode == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
 
 
 async def test_a_lost_first_frame_is_requested_again(sandbox: Bench) -> None:
@@ -357,10 +350,10 @@ async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> N
 
 
 async def test_health_follows_the_worker(sandbox: Bench) -> None:
-    assert sandbox.racebot("health").returncode == 1
+    assert (await sandbox.racebot("health")).returncode == 1
     async with sandbox.worker():
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 3)
-        assert sandbox.racebot("health").returncode == 0
+        assert (await sandbox.racebot("health")).returncode == 0
 
 
 async def test_the_worker_waits_for_an_unavailable_site(sandbox: Bench) -> None:
@@ -369,7 +362,7 @@ async def test_the_worker_waits_for_an_unavailable_site(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1, seconds=60)
+        await until(lambda: len(said(room)) == 1)
 
 
 async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Bench) -> None:
@@ -439,7 +432,7 @@ async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: B
             finish(room, 60, 61)
             await asyncio.sleep(12)
             ledger.db.conn.rollback()
-        await until(lambda: len(said(room)) == 1, seconds=30)
+        await until(lambda: len(said(room)) == 1)
 
 
 async def test_an_unlisted_race_that_finishes_while_the_worker_is_down_is_announced(sandbox: Bench) -> None:
@@ -493,12 +486,12 @@ async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> Non
     folder = sandbox.database.parent / "public"
     sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
     async with sandbox.worker() as worker:
-        await until((folder / "index.html").exists, seconds=60)
+        await until((folder / "index.html").exists)
         room = sandbox.open_race(3)
         finish(room, 60, 61)
         room.record()
         page = folder / "races" / f"{room.name}.html"
-        await until(page.exists, seconds=60)
+        await until(page.exists)
         assert "Racer 0" in page.read_text(encoding="utf-8")
         assert await worker.terminate() == 0
     assert "written" in worker.output
@@ -512,21 +505,21 @@ async def test_an_unwritable_page_folder_does_not_stop_the_worker(sandbox: Bench
         finish(room, 60, 61)
         room.record()
         await until(lambda: settled(sandbox, room))
-        await until(lambda: "cannot write the pages into public" in worker.output, seconds=60)
+        await until(lambda: "cannot write the pages into public" in worker.output)
         assert await worker.terminate() == 0
 
 
-def pages_finding(sandbox: Bench, folder: str) -> str:
+async def pages_finding(sandbox: Bench, folder: str) -> str:
     sandbox.extra["RACEBOT_PAGES_DIR"] = folder
-    lines = sandbox.racebot("doctor").stdout.splitlines()
+    lines = (await sandbox.racebot("doctor")).stdout.splitlines()
     return next(line for line in lines if "pages:" in line)
 
 
 async def test_doctor_checks_the_page_folder(sandbox: Bench) -> None:
     (sandbox.database.parent / "taken").touch()
-    good = await asyncio.to_thread(pages_finding, sandbox, "to/be/made")
+    good = await pages_finding(sandbox, "to/be/made")
     assert good == "ok    pages: written into to/be/made after each race"
-    bad = await asyncio.to_thread(pages_finding, sandbox, "taken")
+    bad = await pages_finding(sandbox, "taken")
     assert bad.startswith("wrong pages: taken is not writable")
 
 
@@ -558,7 +551,7 @@ async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Bench) 
         assert values["racebot_token_age_seconds", CATEGORY] > 0
         assert values["racebot_room_connections_total", CATEGORY] == 1
         assert values["racebot_room_reconnects_total", CATEGORY] == 0
-        status = json.loads(sandbox.racebot("status", "--json").stdout)
+        status = json.loads((await sandbox.racebot("status", "--json")).stdout)
         assert status["worker"]["running"]
         assert [board["races"] for board in status["leaderboards"]] == [1]
         assert await worker.terminate() == 0

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
-import pytest
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, finish, said, until
 
 from racebot.chat.wording import Texts
 from racebot.sandbox.people import User
 from racebot.sandbox.room import FakeRoom
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as bench_:
-        yield bench_
 
 
 async def answered(room: FakeRoom, user: User, line: str) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from worker_support import QUIET, Bench, bench, finish, said, settled, spaced, until
+from worker_support import QUIET, Bench, finish, said, settled, spaced, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import FrameFault
@@ -20,12 +18,11 @@ WITHIN = 20 + QUIET
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
+def sandbox(sandbox: Bench) -> Bench:
     """A sandbox whose worker has the default settings, but for the quiet time."""
-    async with bench(tmp_path) as made:
-        defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
-        made.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
-        yield made
+    defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
+    sandbox.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
+    return sandbox
 
 
 async def announced(room: FakeRoom, count: int) -> str:

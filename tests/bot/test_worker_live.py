@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from worker_support import Bench, bench, finish, settled, until
+from worker_support import Bench, finish, settled, until
 
 from racebot.ledger.live import LiveRoom, live_path, read_live
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        yield made
 
 
 def live(sandbox: Bench) -> dict[str, LiveRoom]:

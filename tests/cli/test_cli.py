@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import socket
 import sqlite3
@@ -62,10 +61,7 @@ Racebot = Callable[..., Done]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, in a wide terminal without colors, and without settings from outside."""
-    for name in list(os.environ):
-        if name.upper().startswith("RACEBOT_"):
-            monkeypatch.delenv(name)
+    """Work in an empty folder, in a wide terminal without colors."""
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "pairwise-elo")
     monkeypatch.setenv("RACEBOT_PARAMETERS", SIMPLE)

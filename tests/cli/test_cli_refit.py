@@ -24,8 +24,6 @@ Run = Callable[..., Result]
 def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command in a folder whose leaderboard of 120 duels began with other parameters."""
     monkeypatch.chdir(tmp_path)
-    for name in ("MODEL", "PARAMETERS", "DATABASE", "CONFIG"):
-        monkeypatch.delenv(f"RACEBOT_{name}", raising=False)
     lines = [
         f"g{n},2026-01-01T{n // 60:02d}:{n % 60:02d}:00Z,{player},{place}"
         for n in range(120)

@@ -1,28 +1,20 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, finish, said, until
 
 from racebot import __version__
 from racebot.sandbox.site import CLIENT_SECRET
 
 PARTS = {"versions.txt", "settings.txt", "status.json", "doctor.txt", "integrity.txt", "log.txt"}
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        yield made
 
 
 def bundle(path: Path) -> dict[str, str]:
@@ -40,7 +32,7 @@ async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
         address = f"{sandbox.address}/smr/data"
         tokens = "".join(f"GET {address}?token={token}\n{token}\n" for token in sandbox.site.issued_tokens)
         log.write_text(worker.output + tokens + f"secret {CLIENT_SECRET}!\n")
-        done = await run_report(sandbox, "--log", str(log), "--output", "report.zip")
+        done = await sandbox.racebot("report", "--log", str(log), "--output", "report.zip")
         assert done.returncode == 0, done.stderr
     path = sandbox.database.parent / "report.zip"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -55,17 +47,12 @@ async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
         assert not [name for name, text in found.items() if secret in text], secret
 
 
-async def run_report(sandbox: Bench, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return await asyncio.to_thread(sandbox.racebot, "report", *arguments)
-
-
 def report(folder: Path, *options: str, **variables: str) -> dict[str, str]:
     """Run `racebot report` in a folder, without a network and a journal."""
-    clean = {name: text for name, text in os.environ.items() if not name.startswith("RACEBOT_")}
     done = subprocess.run(
         [sys.executable, "-m", "racebot", "report", "--offline", "--output", "report.zip", *options],
         cwd=folder,
-        env={**clean, "PATH": "", **variables},
+        env={**os.environ, "PATH": "", **variables},
         capture_output=True,
         text=True,
         check=False,

@@ -30,9 +30,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX acc
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a bot's folder, in an environment with fake system programs that log their arguments."""
-    for name in list(os.environ):
-        if name.startswith("RACEBOT_"):
-            monkeypatch.delenv(name)
     programs, folder = tmp_path / "programs", tmp_path / "bot"
     programs.mkdir()
     folder.mkdir()

@@ -188,7 +188,7 @@ class Run:
                 # A refusal of the credentials at the start is believed, and ends the worker.
                 first = self.worker
                 assert first is not None
-                await until(lambda: "watching" in first.output, seconds=60)
+                await until(lambda: "watching" in first.output)
                 for act in range(self.plan.acts):
                     await self._act(act)
                 worker = self.worker
@@ -201,7 +201,7 @@ class Run:
             await self._serving.aclose()
             self._count()
             self.report.seconds = time.monotonic() - began
-        verified = self.bench.racebot("verify")
+        verified = await self.bench.racebot("verify")
         if verified.returncode != 0:
             raise WrongError(f"racebot verify: {verified.stdout}{verified.stderr}")
         await self._repair_damage()
@@ -230,17 +230,17 @@ class Run:
             '"status":"dnf"',
             race,
         )
-        if self.bench.racebot("verify").returncode == 0:
+        if (await self.bench.racebot("verify")).returncode == 0:
             raise WrongError(f"racebot verify is content with a damaged result of {race}")
-        if self.bench.racebot("rebuild").returncode == 0:
+        if (await self.bench.racebot("rebuild")).returncode == 0:
             raise WrongError(f"racebot rebuild rated a damaged result of {race}")
         self.misbehaviour.relent()
         await self._serve(0)
         try:
-            done = await asyncio.to_thread(self.bench.racebot, "backfill")
+            done = await self.bench.racebot("backfill")
         finally:
             await self._serving.aclose()
-        if done.returncode or (verified := self.bench.racebot("verify")).returncode:
+        if done.returncode or (verified := await self.bench.racebot("verify")).returncode:
             raise WrongError(
                 f"a backfill did not repair {race}: {done.stderr}{verified.stdout}{verified.stderr}"
             )

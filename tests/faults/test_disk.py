@@ -6,11 +6,11 @@ import asyncio
 import os
 import resource
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from worker_support import Bench, WorkerProcess, bench, finish, said, until
+from worker_support import Bench, WorkerProcess, finish, said, until
 
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
@@ -21,12 +21,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a
 
 DISK_FULL = "free space on the disk"
 """Part of the error that names the remedy."""
-
-
-@pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        yield made
 
 
 def write_ahead_log(sandbox: Bench) -> Path:
@@ -52,13 +46,13 @@ async def announced(sandbox: Bench) -> FakeRoom:
 
 async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> None:
     """Check that the same process settles and announces the race once."""
-    await until(lambda: in_ledger(sandbox, room), seconds=40)
-    await until(lambda: told_of_the_record(room), seconds=40)
+    await until(lambda: in_ledger(sandbox, room))
+    await until(lambda: told_of_the_record(room))
     assert worker.running
     assert await worker.terminate() == 0
     assert len(said(room)) == 1
     assert sum("updated the race information" in message.text for message in room.chat) == 1
-    assert sandbox.racebot("verify").returncode == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
 
 
 async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
@@ -70,7 +64,7 @@ async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
         room.record()
         await until(lambda: DISK_FULL in worker.output)
         assert not in_ledger(sandbox, room)
-        assert sandbox.racebot("verify").returncode == 0
+        assert (await sandbox.racebot("verify")).returncode == 0
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
         await recovers(sandbox, room, worker)
     assert "Traceback" not in worker.output
@@ -99,7 +93,7 @@ async def test_settle_survives_a_database_that_turns_read_only(
         room.record()
         await until(lambda: "attempt to write a readonly database: check the permissions" in caplog.text)
         await worker._call(opened[0].db.execute, "PRAGMA query_only = 0")
-        await until(lambda: told_of_the_record(room), seconds=40)
+        await until(lambda: told_of_the_record(room))
     finally:
         worker.stop()
         await running
@@ -143,7 +137,7 @@ async def test_settle_survives_a_full_disk(sandbox: Bench, small_disk: Path) -> 
         room = await announced(sandbox)
         filler = fill(small_disk)
         room.record()
-        await until(lambda: DISK_FULL in worker.output, seconds=30)
+        await until(lambda: DISK_FULL in worker.output)
         await asyncio.sleep(3)
         assert not in_ledger(sandbox, room)
         filler.unlink()
@@ -166,4 +160,4 @@ async def test_read_only_disk_is_refused_in_one_line(sandbox: Bench, small_disk:
     assert len(lines) == 1
     assert lines[0].startswith(f"racebot: cannot write the lock file of {sandbox.database}")
     remount(small_disk, "rw")
-    assert sandbox.racebot("verify").returncode == 0
+    assert (await sandbox.racebot("verify")).returncode == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils.db import Database as Migrated
-from worker_support import Bench, bench, finish
+from worker_support import Bench, finish
 
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
@@ -71,46 +71,44 @@ def past_races(bench: Bench, count: int) -> None:
     ("races", "kills"),
     [pytest.param(120, 3, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
 )
-async def test_killed_backfill_resumes_to_the_same_ledger(tmp_path: Path, races: int, kills: int) -> None:
+async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Bench, races: int, kills: int) -> None:
     rng = random.Random(3)
-    async with bench(tmp_path) as site:
-        past_races(site, races)
-        done = 0
-        while done < kills:
-            done += await kill_at_random(site, "backfill", rng, longest=1.0 + races / 500)
-        assert await (await site.start("backfill")).ended() == 0
-        database = Database(site.database)
-        (sequence,) = database.sequences().values()
-        rooms = {room.name: room for room in site.site.rooms.values()}
-        assert sequence == sorted(rooms, key=lambda name: str(rooms[name].ended_at))
-        _, problems = replay(database, rooms, {"Sandbox 100%": "thurstone-hurdle"}, {})
-        assert problems == []
-        assert site.racebot("verify").returncode == 0
-        assert not any(message.bot for room in rooms.values() for message in room.chat)
+    past_races(sandbox, races)
+    done = 0
+    while done < kills:
+        done += await kill_at_random(sandbox, "backfill", rng, longest=1.0 + races / 500)
+    assert await (await sandbox.start("backfill")).ended() == 0
+    database = Database(sandbox.database)
+    (sequence,) = database.sequences().values()
+    rooms = {room.name: room for room in sandbox.site.rooms.values()}
+    assert sequence == sorted(rooms, key=lambda name: str(rooms[name].ended_at))
+    _, problems = replay(database, rooms, {"Sandbox 100%": "thurstone-hurdle"}, {})
+    assert problems == []
+    assert (await sandbox.racebot("verify")).returncode == 0
+    assert not any(message.bot for room in rooms.values() for message in room.chat)
 
 
 @pytest.mark.parametrize(
     "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
 )
-async def test_next_start_completes_a_killed_migration(tmp_path: Path, kills: int) -> None:
+async def test_next_start_completes_a_killed_migration(sandbox: Bench, tmp_path: Path, kills: int) -> None:
     rng = random.Random(4)
-    async with bench(tmp_path) as site:
-        past_races(site, 20)
-        assert await (await site.start("backfill")).ended() == 0
-        old = tmp_path / "old.db"
-        in_first_schema(site.database, old)
-        done = 0
-        while done < kills:
-            for path in tmp_path.glob("racebot.db*"):
-                path.unlink()
-            shutil.copyfile(old, site.database)
-            done += await kill_at_random(site, "verify", rng, longest=1.2)
-            assert site.racebot("verify").returncode == 0
-            with Ledger.open(site.database) as ledger:
-                assert ledger.check() == []
-                assert migrations.pending(ledger.db) == []
-                (board,) = ledger.leaderboards()
-                assert ledger.rated_count(board) == 20
+    past_races(sandbox, 20)
+    assert await (await sandbox.start("backfill")).ended() == 0
+    old = tmp_path / "old.db"
+    in_first_schema(sandbox.database, old)
+    done = 0
+    while done < kills:
+        for path in tmp_path.glob("racebot.db*"):
+            path.unlink()
+        shutil.copyfile(old, sandbox.database)
+        done += await kill_at_random(sandbox, "verify", rng, longest=1.2)
+        assert (await sandbox.racebot("verify")).returncode == 0
+        with Ledger.open(sandbox.database) as ledger:
+            assert ledger.check() == []
+            assert migrations.pending(ledger.db) == []
+            (board,) = ledger.leaderboards()
+            assert ledger.rated_count(board) == 20
 
 
 def in_first_schema(newest: Path, old: Path) -> None:
@@ -131,30 +129,29 @@ def in_first_schema(newest: Path, old: Path) -> None:
 @pytest.mark.parametrize(
     "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
 )
-async def test_killed_backup_leaves_only_whole_copies(tmp_path: Path, kills: int) -> None:
+async def test_killed_backup_leaves_only_whole_copies(sandbox: Bench, kills: int) -> None:
     rng = random.Random(5)
-    async with bench(tmp_path) as site:
-        past_races(site, 60)
-        assert await (await site.start("backfill")).ended() == 0
-        folder = folder_of(site.database)
-        done = 0
-        while done < kills:
-            process = await site.start("backup")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(1.5):
-                    if rng.random() < 0.7:
-                        while not list(folder.glob("*.part")):  # noqa: ASYNC110 - it is another process
-                            await asyncio.sleep(0.0005)
-                        await asyncio.sleep(rng.uniform(0, 0.02))
-                    else:
-                        await asyncio.sleep(rng.uniform(0.3, 1.0))
-            done += process.running
-            await process.kill()
-        assert await (await site.start("backup")).ended() == 0
-        made = backups(folder, site.database.stem)
-        assert made
-        for copy in made:
-            with Ledger.open(copy, create=False) as ledger:
-                assert ledger.check() == []
-                (board,) = ledger.leaderboards()
-                assert ledger.rated_count(board) == 60
+    past_races(sandbox, 60)
+    assert await (await sandbox.start("backfill")).ended() == 0
+    folder = folder_of(sandbox.database)
+    done = 0
+    while done < kills:
+        process = await sandbox.start("backup")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.5):
+                if rng.random() < 0.7:
+                    while not list(folder.glob("*.part")):  # noqa: ASYNC110 - it is another process
+                        await asyncio.sleep(0.0005)
+                    await asyncio.sleep(rng.uniform(0, 0.02))
+                else:
+                    await asyncio.sleep(rng.uniform(0.3, 1.0))
+        done += process.running
+        await process.kill()
+    assert await (await sandbox.start("backup")).ended() == 0
+    made = backups(folder, sandbox.database.stem)
+    assert made
+    for copy in made:
+        with Ledger.open(copy, create=False) as ledger:
+            assert ledger.check() == []
+            (board,) = ledger.leaderboards()
+            assert ledger.rated_count(board) == 60

@@ -28,14 +28,6 @@ VARIABLES = {PREFIX + name.upper() for name in Settings.model_fields}
 VARIABLES |= {f"{PREFIX}{name.upper()}_FILE" for name in KEPT_IN_FILES}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder to load settings from, in an environment without racebot's variables."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def test_each_setting_is_documented_once() -> None:
     documented = Counter(re.findall(rf"^(?:# )?({PREFIX}\w+)=", SETTINGS, re.MULTILINE))
     assert documented == Counter(PREFIX + name.upper() for name in Settings.model_fields)
@@ -51,18 +43,18 @@ def test_a_new_env_file_names_the_page_that_lists_every_setting() -> None:
     assert set(re.findall(rf"{PREFIX}\w+", (ROOT / page).read_text(encoding="utf-8"))) >= VARIABLES
 
 
-def test_documented_defaults_are_the_defaults(folder: Path) -> None:
+def test_documented_defaults_are_the_defaults(tmp_path: Path) -> None:
     uncommented = re.sub(rf"^# ({PREFIX}\w+=)", r"\1", SETTINGS, flags=re.MULTILINE)
-    (folder / ".env").write_text(uncommented, encoding="utf-8")
-    (folder / "racebot.toml").touch()
-    settings = load(folder)
+    (tmp_path / ".env").write_text(uncommented, encoding="utf-8")
+    (tmp_path / "racebot.toml").touch()
+    settings = load(tmp_path)
     for name, field in Settings.model_fields.items():
         assert getattr(settings, name) == field.get_default(), name
 
 
-def test_example_settings_load_unchanged(folder: Path) -> None:
-    (folder / ".env").write_text(SETTINGS, encoding="utf-8")
-    assert load(folder).model_dump() == Settings().model_dump()
+def test_example_settings_load_unchanged(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(SETTINGS, encoding="utf-8")
+    assert load(tmp_path).model_dump() == Settings().model_dump()
 
 
 def test_only_required_settings_are_not_commented_out() -> None:
@@ -70,10 +62,10 @@ def test_only_required_settings_are_not_commented_out() -> None:
     assert active == ["RACEBOT_CATEGORY=", "RACEBOT_CLIENT_ID=", "RACEBOT_CLIENT_SECRET="]
 
 
-def test_documented_racebot_toml_loads(folder: Path) -> None:
+def test_documented_racebot_toml_loads(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```toml\n(.*?)^```$", REFERENCE, re.MULTILINE | re.DOTALL)
-    (folder / "racebot.toml").write_text(example, encoding="utf-8")
-    settings = load(folder)
+    (tmp_path / "racebot.toml").write_text(example, encoding="utf-8")
+    settings = load(tmp_path)
     written = tomllib.loads(example)
     assert [category.slug for category in settings.required_categories()] == [
         category["slug"] for category in written["categories"]

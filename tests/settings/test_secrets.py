@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from fuzz.mutation import Bytes, bent, written
 from fuzz.targets import FRAMES
-from worker_support import Bench, bench, finish, said, until
+from worker_support import Bench, finish, said, until
 
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.site import CLIENT_SECRET
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
-        made.extra["RACEBOT_LOG_LEVEL"] = "debug"
-        yield made
+def sandbox(sandbox: Bench) -> Bench:
+    sandbox.extra["RACEBOT_LOG_LEVEL"] = "debug"
+    return sandbox
 
 
 def secrets_of(sandbox: Bench) -> set[str]:
     """Return the client secret and every token that the site has issued."""
     return {CLIENT_SECRET, *sandbox.site.issued_tokens}
-
-
-async def printed(sandbox: Bench, *arguments: str) -> str:
-    """Run Python with these arguments beside the sandbox, and return everything it prints."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *arguments,
-        env=sandbox.environment(),
-        cwd=sandbox.database.parent,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(60):
-        out, _ = await process.communicate()
-    return out.decode()
 
 
 def strange_frames(count: int) -> list[str | bytes]:
@@ -99,7 +79,7 @@ async def test_output_of_a_failing_run_contains_no_secret(sandbox: Bench) -> Non
         for fault in (FrameFault.MALFORMED, FrameFault.NOT_UTF8, FrameFault.WRONG_SHAPE):
             faults.spoil_frames(fault)
         finish(room, 60, 61)
-        await until(lambda: said(room), seconds=40)
+        await until(lambda: said(room))
         assert await worker.terminate() == 0
     assert len(secrets_of(sandbox)) > 1
     assert "DEBUG" in worker.output
@@ -108,15 +88,12 @@ async def test_output_of_a_failing_run_contains_no_secret(sandbox: Bench) -> Non
 
 
 CRASH = """\
-import asyncio, sys
-import racebot.racetime.payload as payload
 from racebot.cli import main
 
 def crash(*_, **__):
     raise ZeroDivisionError("induced")
 
 {where} = crash
-sys.argv = ["racebot", {command!r}]
 main()
 """
 
@@ -132,11 +109,13 @@ main()
 async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str) -> None:
     script = sandbox.database.parent / "crash.py"
     module, _, name = where.partition("; ")
-    script.write_text(module + "\n" + CRASH.format(where=name, command=command), encoding="utf-8")
-    done = await printed(sandbox, str(script))
-    assert "ZeroDivisionError: induced" in done
+    script.write_text(f"{module}\n{CRASH.format(where=name)}", encoding="utf-8")
+    sandbox.program = (str(script),)
+    crashed = await sandbox.start(command)
+    await crashed.ended()
+    assert "ZeroDivisionError: induced" in crashed.output
     for secret in secrets_of(sandbox):
-        assert secret not in done
+        assert secret not in crashed.output
 
 
 @pytest.mark.parametrize(
@@ -152,7 +131,7 @@ async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str)
 )
 async def test_doctor_reveals_no_secret(sandbox: Bench, extra: dict[str, str]) -> None:
     sandbox.extra |= extra
-    told = await printed(sandbox, "-m", "racebot", "doctor")
-    assert told
+    done = await sandbox.racebot("doctor")
+    assert done.stdout + done.stderr
     for secret in secrets_of(sandbox):
-        assert secret not in told
+        assert secret not in done.stdout + done.stderr

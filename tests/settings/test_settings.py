@@ -23,10 +23,7 @@ SECRET = "hush-hush-1234"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder, without racebot's variables from outside."""
-    for name in list(os.environ):
-        if name.upper().startswith("RACEBOT_"):
-            monkeypatch.delenv(name)
+    """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

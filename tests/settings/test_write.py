@@ -12,133 +12,130 @@ from racebot.settings.write import write_env, write_leaderboard, write_model
 PARAMETERS = {"newcomer_spread": 1.5, "spare_finishers": False}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("MODEL", "PARAMETERS"):
-        monkeypatch.delenv(f"RACEBOT_{name}", raising=False)
-    return tmp_path
-
-
-def test_env_keeps_its_comments_and_is_read_back(folder: Path) -> None:
-    env = folder / ".env"
+def test_env_keeps_its_comments_and_is_read_back(tmp_path: Path) -> None:
+    env = tmp_path / ".env"
     env.write_text("# secret stuff\nRACEBOT_CLIENT_ID=abc # mine\nRACEBOT_MODEL=trueskill\n")
-    assert write_model(folder, folder / "racebot.toml", "thurstone-hurdle", PARAMETERS) == env
+    assert write_model(tmp_path, tmp_path / "racebot.toml", "thurstone-hurdle", PARAMETERS) == env
     text = env.read_text()
     assert "# secret stuff\nRACEBOT_CLIENT_ID=abc # mine\n" in text
-    settings = load(folder)
+    settings = load(tmp_path)
     assert settings.model == "thurstone-hurdle"
     assert settings.parameters == {"newcomer_spread": "1.5", "spare_finishers": "False"}
 
 
-def test_lists_and_left_out_values_are_read_back(folder: Path) -> None:
-    write_model(folder, folder / "racebot.toml", "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None})
-    plan = load(folder).plans().default.leaderboard("orb", "Any Orb")
+def test_lists_and_left_out_values_are_read_back(tmp_path: Path) -> None:
+    write_model(
+        tmp_path, tmp_path / "racebot.toml", "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None}
+    )
+    plan = load(tmp_path).plans().default.leaderboard("orb", "Any Orb")
     assert plan.parameters["rates"] == [0.5, 0.1, 0.02]
     assert plan.parameters["dummy"] is None
 
 
-def test_toml_keeps_its_comments_and_is_read_back(folder: Path) -> None:
-    toml = folder / "racebot.toml"
+def test_toml_keeps_its_comments_and_is_read_back(tmp_path: Path) -> None:
+    toml = tmp_path / "racebot.toml"
     toml.write_text('# our bot\nmodel = "trueskill"  # for now\n\n[texts]  # ours\n')
-    assert write_model(folder, toml, "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None}) == toml
+    assert write_model(tmp_path, toml, "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None}) == toml
     text = toml.read_text()
     assert "# our bot\n" in text
     assert "[texts]  # ours\n" in text
-    plan = load(folder).plans().default.leaderboard("orb", "Any Orb")
+    plan = load(tmp_path).plans().default.leaderboard("orb", "Any Orb")
     assert plan.model == "plackett-luce"
     assert (plan.parameters["rates"], plan.parameters["dummy"]) == ([0.5, 0.1, 0.02], None)
 
 
-def test_a_leaderboard_with_its_own_table_gets_its_own_parameters(folder: Path) -> None:
-    toml = folder / "racebot.toml"
+def test_a_leaderboard_with_its_own_table_gets_its_own_parameters(tmp_path: Path) -> None:
+    toml = tmp_path / "racebot.toml"
     tables = ('name = "One" # first\ngoals = ["A"]\n', 'name = "Two"\ngoals = ["B"]\n')
     toml.write_text("".join(f"[[leaderboards]]\n{table}\n" for table in tables))
     write_leaderboard(toml, "Two", "orb", ["B"], "thurstone-hurdle", PARAMETERS)
-    one, two = load(folder).leaderboards
+    one, two = load(tmp_path).leaderboards
     assert one.parameters == {}
     assert two.parameters == PARAMETERS
     assert 'name = "One" # first' in toml.read_text()
 
 
 @pytest.mark.parametrize("before", [None, "# ours\n", '[[leaderboards]]\nname = "One"\ngoals = ["A"]\n'])
-def test_a_leaderboard_without_a_table_gets_one(folder: Path, before: str | None) -> None:
-    toml = folder / "racebot.toml"
+def test_a_leaderboard_without_a_table_gets_one(tmp_path: Path, before: str | None) -> None:
+    toml = tmp_path / "racebot.toml"
     if before is not None:
         toml.write_text(before)
     write_leaderboard(toml, "Any Orb", "orb", ["Any Orb"], "thurstone-hurdle", PARAMETERS)
     assert toml.read_text().startswith(before or "")
-    *_, added = load(folder).leaderboards
+    *_, added = load(tmp_path).leaderboards
     assert (added.name, added.category, added.goals) == ("Any Orb", "orb", ["Any Orb"])
     assert (added.model, added.parameters) == ("thurstone-hurdle", PARAMETERS)
 
 
-def test_env_wins_where_both_set_the_model(folder: Path) -> None:
-    (folder / "racebot.toml").write_text('model = "trueskill"\n')
-    (folder / ".env").write_text("RACEBOT_MODEL=plackett-luce\n")
-    assert write_model(folder, folder / "racebot.toml", "thurstone-hurdle", {}) == folder / ".env"
-    assert load(folder).model == "thurstone-hurdle"
+def test_env_wins_where_both_set_the_model(tmp_path: Path) -> None:
+    (tmp_path / "racebot.toml").write_text('model = "trueskill"\n')
+    (tmp_path / ".env").write_text("RACEBOT_MODEL=plackett-luce\n")
+    assert write_model(tmp_path, tmp_path / "racebot.toml", "thurstone-hurdle", {}) == tmp_path / ".env"
+    assert load(tmp_path).model == "thurstone-hurdle"
 
 
-def test_a_variable_that_would_beat_the_file_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_would_beat_the_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RACEBOT_PARAMETERS", "beta=3")
     with pytest.raises(SettingsError, match="RACEBOT_PARAMETERS is set in the environment"):
-        write_model(folder, folder / "racebot.toml", "trueskill", {})
+        write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})
 
 
-def test_a_broken_toml_is_named(folder: Path) -> None:
-    (folder / "racebot.toml").write_text("model = \n")
+def test_a_broken_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "racebot.toml").write_text("model = \n")
     with pytest.raises(SettingsError, match=r"racebot\.toml"):
-        write_model(folder, folder / "racebot.toml", "trueskill", {})
+        write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})
 
 
 AWKWARD = "p'ä \"s\\ #x; =1"
 
 
-def test_new_env_is_readable_by_its_owner_only(folder: Path) -> None:
-    env = write_env(folder / ".env", {"RACEBOT_CATEGORY": "orb", "RACEBOT_CLIENT_SECRET": AWKWARD})
+def test_new_env_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    env = write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "orb", "RACEBOT_CLIENT_SECRET": AWKWARD})
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
-    settings = load(folder)
+    settings = load(tmp_path)
     assert settings.category == "orb"
     assert settings.client_secret is not None
     assert settings.client_secret.get_secret_value() == AWKWARD
 
 
-def test_rewritten_env_keeps_comments_group_access_and_link(folder: Path) -> None:
-    (folder / "elsewhere").mkdir()
-    real = folder / "elsewhere" / "settings"
+def test_rewritten_env_keeps_comments_group_access_and_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real = tmp_path / "elsewhere" / "settings"
     real.write_text("# ours\nRACEBOT_CATEGORY=orb\nOTHER='a b' # theirs\n", encoding="utf-8")
     real.chmod(0o644)
-    (folder / ".env").symlink_to(real)
-    write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr"})
+    (tmp_path / ".env").symlink_to(real)
+    write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "smr"})
     assert real.read_text(encoding="utf-8") == "# ours\nRACEBOT_CATEGORY=smr\nOTHER='a b' # theirs\n"
-    assert (folder / ".env").is_symlink()
+    assert (tmp_path / ".env").is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_removed_variable_is_gone_from_env(folder: Path) -> None:
-    (folder / ".env").write_text("RACEBOT_CLIENT_ID=a\nRACEBOT_CATEGORY=orb\n")
-    write_env(folder / ".env", {"RACEBOT_CLIENT_ID": None, "RACEBOT_CLIENT_SECRET": None})
-    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+def test_removed_variable_is_gone_from_env(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("RACEBOT_CLIENT_ID=a\nRACEBOT_CATEGORY=orb\n")
+    write_env(tmp_path / ".env", {"RACEBOT_CLIENT_ID": None, "RACEBOT_CLIENT_SECRET": None})
+    assert (tmp_path / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
 
 
-def test_value_that_env_cannot_hold_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_that_env_cannot_hold_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
-    (folder / ".env").write_text("RACEBOT_CATEGORY=orb\n")
+    (tmp_path / ".env").write_text("RACEBOT_CATEGORY=orb\n")
     with pytest.raises(SettingsError, match="RACEBOT_CLIENT_SECRET") as refused:
-        write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr", "RACEBOT_CLIENT_SECRET": "a${HOME}b"})
+        write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "smr", "RACEBOT_CLIENT_SECRET": "a${HOME}b"})
     assert "${HOME}" not in str(refused.value)
-    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
-    assert [path.name for path in folder.iterdir()] == [".env"]
+    assert (tmp_path / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
 
 
-def test_interrupted_write_leaves_the_old_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / ".env").write_text("RACEBOT_CATEGORY=orb\n")
+def test_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("RACEBOT_CATEGORY=orb\n")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_env(folder / ".env", {"RACEBOT_CATEGORY": "smr"})
-    assert (folder / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
-    assert [path.name for path in folder.iterdir()] == [".env"]
+        write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "smr"})
+    assert (tmp_path / ".env").read_text() == "RACEBOT_CATEGORY=orb\n"
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
