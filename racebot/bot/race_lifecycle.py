@@ -233,12 +233,10 @@ class Lifecycle:
             boards = [r for r in rated if r.changes]
             if not known or not boards:
                 return
-            entries = [
-                info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards
-            ]
+            named = [self._named(each) for each in boards]
+            entries = [info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in named]
             yield self._announcer.message(result.name, result.category, "meta", {"leaderboards": entries})
             if self._texts.info:
-                named = [self._named(each) for each in boards]
                 marks = self._marks(named, settled=True)
                 blocks = [
                     info_box.info_block(

@@ -22,10 +22,18 @@ class Person:
 
 
 def known_as(ledger: Ledger, person: Person) -> Person:
-    """Return a person with the operators' orders applied: a merged account or forgotten name replaced."""
+    """Return a person with the operators' orders applied: a merged account or forgotten name replaced.
+
+    A player renamed on the site since the last race keeps the new name.
+    """
     account = ledger.orders.account(person.id)
     player = ledger.players.get(account)
-    return Person(account, person.name if player is None else player.shown)
+    renamed = player is None or (
+        account == person.id
+        and player.name.casefold() != person.name.casefold()
+        and not ledger.orders.is_forgotten(account)
+    )
+    return Person(account, person.name if player is None or renamed else player.shown)
 
 
 def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:

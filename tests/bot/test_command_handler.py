@@ -299,6 +299,14 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     assert not any("Ann" in text for text in texts)
 
 
+def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    for command in ("!rating", "!why", "!vs bo"):
+        answer = talk.say(command, user_name="Annika")
+        assert answer is not None
+        assert "Annika" in answer.text, command
+
+
 @pytest.mark.parametrize("command", ["!rating ann", "!why ann", "!vs ann", "!vs ann bo", "!vs bo ann"])
 def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
     talk.lifecycle.recorded(result("earlier", "bo ann cy"), in_room=False)

@@ -10,6 +10,7 @@ from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
 
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
@@ -384,6 +385,17 @@ def test_final_changes_go_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger)
     stored = ledger.race("orb/r")
     assert stored is not None
     assert stored.source == "live"
+
+
+def test_final_changes_leave_hidden_players_out(lifecycle: Lifecycle, ledger: Ledger) -> None:
+    lifecycle.result_stands(FINISHED)
+    deliver(ledger)
+    ledger.orders.add(Order(NOON, OrderKind.HIDE, "id-bo", None, ""))
+    lifecycle.observe(seen(RECORDED), in_room=True)
+    meta, info = ledger.outbox.open_for("orb/r")
+    (board,) = meta.message.body["leaderboards"]
+    assert list(board["changes"]) == ["id-ann", "id-cy"]
+    assert "Bo" not in info.message.body["blocks"][0]
 
 
 def test_a_record_is_settled_once(lifecycle: Lifecycle, ledger: Ledger) -> None:

@@ -87,10 +87,10 @@ class Context:
                 return preview
         return None
 
-    def standing_phrase(self, standing: Standing) -> str:
+    def standing_phrase(self, person: Person, standing: Standing) -> str:
         """Write a player's points and place, or why the player has none."""
         return self.texts.rating.format(
-            name=plain(standing.name),
+            name=plain(person.name),
             points=shown_points(standing.points, self.texts, ranked=self.is_ranked(standing)),
             standing=self._place(standing),
             leaderboard=self.name,

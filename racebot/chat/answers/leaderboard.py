@@ -34,7 +34,7 @@ def answer(context: Context, argument: str, asker: Person) -> str:
     own = context.standing(asker)
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
         place = queries.placing_of(context.ledger, board, own, listing).place
-        end.insert(0, context.standing_phrase(own) if place is None else _entry(context, place, own))
+        end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
     for count in range(len(entries), 0, -1):
         opening = texts.leaderboard.format(leaderboard=context.name, count=count, listed=listed)
         text = opening + texts.separator.join(filter(None, [*entries[:count], *end]))

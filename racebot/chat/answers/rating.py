@@ -25,7 +25,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         )
         phrases = []
     else:
-        opening = context.standing_phrase(standing)
+        opening = context.standing_phrase(person, standing)
         last = [change for _, change in context.ledger.history(board, person.id, 1)]
         phrases = [
             _record(standing, texts),

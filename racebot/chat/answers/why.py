@@ -45,7 +45,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         names = chat_names(rated.result.entrants, texts, hidden)
         ranked = context.is_ranked(standing, change if is_coming else None)
         opening = (texts.why_pending if is_coming else texts.why).format(
-            name=names[person.id],
+            name=plain(person.name),
             before=shown_points(change.points_before, texts, ranked=ranked),
             after=shown_points(change.points_after, texts, ranked=ranked),
             change=signed(change.points_change),
