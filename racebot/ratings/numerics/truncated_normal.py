@@ -68,9 +68,10 @@ def normal_cdf(x: float) -> float:
 def normal_cdfs(x: FloatArray) -> FloatArray:
     """Return Φ of each value: shaped like `x`."""
     if x.size <= _FEW:
-        return np.array([normal_cdf(value) for value in x.ravel().tolist()]).reshape(x.shape)
-    probabilities: FloatArray = scipy.special.ndtr(x)
-    return probabilities
+        probabilities = np.array([normal_cdf(value) for value in x.ravel().tolist()]).reshape(x.shape)
+    else:
+        probabilities = scipy.special.ndtr(x)
+    return probabilities[()]  # a number for an array without axes, like NumPy's functions
 
 
 def mills(z: float) -> float:
