@@ -10,16 +10,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import CommandHandler
-from racebot.bot.greeter import Greeter
+from racebot.bot.links import board_page
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.profiles import CategoryProfile
-from racebot.ledger.rows import Leaderboard
-from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
@@ -28,7 +25,6 @@ from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.web.addresses import RACE, SEARCH, board_addresses
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +60,15 @@ class CategoryWorker:
         self._common = common
         answers = _answers(common, lifecycle)
         self._command_handler = _command_handler(common, lifecycle, answers)
-        self._greeter = Greeter(lifecycle, answers) if common.announce and common.greet else None
+        self._greet = (
+            partial(lifecycle.greet, compose=answers.greeting) if common.announce and common.greet else None
+        )
         self._failed = failed
         self._alive = alive
         self._on_race = on_race
-        self._watches: dict[str, tuple[RoomWatch, asyncio.Task[None]]] = {}
+        self._watches: dict[str, RoomWatch] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """The task of each watch."""
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
             # Export 0 from the start, so that a first increase is visible.
@@ -128,7 +128,7 @@ class CategoryWorker:
             for name in await self._call(kept, self.slug):
                 if name not in missing:
                     self._watch(name)
-        for watch, _ in self._watches.values():
+        for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
 
@@ -178,13 +178,13 @@ class CategoryWorker:
         """Renew the token before it expires, and reconnect open sockets with the new one."""
         current = await self._tokens.get()
         if self._token is not None and current != self._token:
-            for watch, _ in self._watches.values():
+            for watch in self._watches.values():
                 watch.renew()
         self._token = current
 
     async def close(self) -> None:
         """Leave all rooms."""
-        tasks = [task for _, task in self._watches.values()]
+        tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -207,7 +207,7 @@ class CategoryWorker:
             asked_at = time.monotonic()
             race = await self._site.race(name)
             if watched := self._watches.get(name):
-                await watched[0].on_read(race, asked_at)
+                await watched.on_read(race, asked_at)
             else:
                 await self._observe(race)
                 if race.status == "in_progress":
@@ -226,7 +226,7 @@ class CategoryWorker:
             if not self._is_ours(race.name):
                 log.warning("%s: listed in category %s; ignored", race.name, self.slug)
             elif watched := self._watches.get(race.name):
-                await watched[0].on_listing(race)
+                await watched.on_listing(race)
             else:
                 await self._observe(race)
         except Exception as error:
@@ -247,9 +247,9 @@ class CategoryWorker:
 
     def _watch(self, name: str) -> None:
         if name in self._watches:
-            self._watches[name][0].nudge()
+            self._watches[name].nudge()
             return
-        watch = RoomWatch(
+        self._watches[name] = watch = RoomWatch(
             name,
             site=self._site,
             tokens=self._tokens,
@@ -260,56 +260,20 @@ class CategoryWorker:
             info=self._common.info_block,
             texts=self._common.texts,
             commands=self._command_handler,
-            greeter=self._greeter,
+            greet=self._greet,
             on_race=self._on_race,
         )
-        task = asyncio.create_task(watch.run(), name=f"room {name}")
-        self._watches[name] = (watch, task)
+        self._tasks[name] = task = asyncio.create_task(watch.run(), name=f"room {name}")
         task.add_done_callback(partial(self._left, name))
 
     def _left(self, name: str, task: asyncio.Task[None]) -> None:
-        self._watches.pop(name, None)
+        del self._watches[name], self._tasks[name]
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed(error)
 
 
-def page(settings: Settings, ledger: Ledger, board: Leaderboard, *players: str) -> str | None:
-    """Return the address of a leaderboard's published page, or of the comparison of two players there.
-
-    Returns None if the leaderboard has no page.
-    """
-    boards = ledger.leaderboards()
-    if settings.pages_url is None or board not in boards:
-        return None
-    address = board_addresses(boards)[boards.index(board)]
-    return f"{settings.pages_url}/{address.comparison(*players) if players else address.page()}"
-
-
-def race_page(settings: Settings, race: str) -> str | None:
-    """Return the address of a race's published page, None if no pages are published."""
-    return None if settings.pages_url is None else f"{settings.pages_url}/{RACE.path(race=race)}"
-
-
-def rating_buttons(
-    settings: Settings, ledger: Ledger, board: Leaderboard, race: str
-) -> dict[str, dict[str, str]]:
-    """Return the buttons of a race's rating message on a leaderboard.
-
-    All readers share them, so with pages "My rating" opens the search for players.
-    """
-    if settings.pages_url is None:
-        return settings.buttons({})
-    return settings.buttons(
-        {
-            Command.RATING: f"{settings.pages_url}/{SEARCH.path()}",
-            Command.WHY: race_page(settings, race),
-            Command.LEADERBOARD: page(settings, ledger, board),
-        }
-    )
-
-
 def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:
-    link = partial(page, settings, lifecycle.settler.ledger)
+    link = partial(board_page, settings, lifecycle.settler.ledger)
     return Answers(lifecycle.settler, settings.texts, settings.named_commands(), settings.listing, link)
 
 

@@ -127,11 +127,13 @@ class CommandHandler:
             draft = self._with_note(draft, asked, race)
         return Reply(draft, asker.id if self._private else None)
 
-    def is_repeat(self, race: str, to: str | None, text: str) -> bool:
+    def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
         """Return whether the room just got the same answer; if not, remember this one."""
+        if reply.confirms:
+            return False
         now = self._clock()
         self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
-        key = (race, to, text)
+        key = (race, reply.to, text)
         return self._given.setdefault(key, now) != now
 
     def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:

@@ -1,12 +1,11 @@
-"""Commands from the outbox protocol to the sender."""
+"""Commands from the outbox protocol to the sender. A room's action is a command too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from racebot.ledger.outbox import Delivery, OutboxRow
+from racebot.racetime.actions import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +37,6 @@ class DropWaitingChat:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Send a chat message: to one user if `to` is set, otherwise to the room."""
-
-    text: str
-    guid: str
-    to: str | None = None
-    buttons: Mapping[str, Mapping[str, str]] | None = None
-    pinned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Unpin:
-    """Unpin a chat message."""
-
-    message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetInfo:
-    """Replace `info_bot`."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetMeta:
-    """Merge these keys into `bot_meta`."""
-
-    keys: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """Ask for a pong."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskHistory:
-    """Ask for the chat history."""
-
-
-@dataclass(frozen=True, slots=True)
 class Wait:
     """Wait for an event, at most until this time."""
 
@@ -93,5 +50,4 @@ class Warn:
     text: str
 
 
-Send = Say | Unpin | SetInfo | SetMeta | Ping | AskHistory
-Command = Send | ReadOutbox | Take | Mark | DropWaitingChat | Wait | Warn
+Command = Action | ReadOutbox | Take | Mark | DropWaitingChat | Wait | Warn

@@ -12,12 +12,12 @@ HISTORY_LENGTH = 100
 """Number of messages in the site's chat history, not counting pinned ones."""
 
 
-def reaches_back(history: ChatHistory, row: OutboxRow) -> bool:
+def reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
     """Return whether a history reaches back to the time when this message was sent."""
-    if len(history.messages) < HISTORY_LENGTH:
+    if len(history) < HISTORY_LENGTH:
         return True
     # Older ones are pinned.
-    newest = sorted(message.posted_at for message in history.messages)[-HISTORY_LENGTH:]
+    newest = sorted(message.posted_at for message in history)[-HISTORY_LENGTH:]
     return newest[0] <= row.updated_at.timestamp()
 
 

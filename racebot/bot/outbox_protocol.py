@@ -13,18 +13,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.outbox_commands import (
-    AskHistory,
     Command,
     DropWaitingChat,
     Mark,
-    Ping,
     ReadOutbox,
-    Say,
-    Send,
-    SetInfo,
-    SetMeta,
     Take,
-    Unpin,
     Wait,
     Warn,
 )
@@ -42,13 +35,9 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
 from racebot.ledger.outbox import Delivery, OutboxRow
-from racebot.racetime.payload import (
-    ChatHistory,
-    Event,
-    Race,
-    RaceUpdate,
-    Refusal,
-)
+from racebot.racetime import actions
+from racebot.racetime.actions import Action
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Race, RaceUpdate, Refusal
 
 CONFIRM_WITHIN = 10.0
 """Seconds to wait for the site to show what we sent, before the connection counts as lost."""
@@ -198,15 +187,14 @@ class OutboxProtocol:
             yield Mark(row, Delivery.DROPPED, "the race has begun")
             return
         if row.state is Delivery.SENT:
-            history = yield from self._exchange(AskHistory(), confirmed=is_history)
-            if isinstance(history, ChatHistory):
-                if self._arrived(row, history):
-                    yield from self._unpin_replaced(row)
-                    yield Mark(row, Delivery.DELIVERED, "found in the chat history")
-                    return
-                if not reaches_back(history, row):
-                    yield Mark(row, Delivery.DELIVERED, "too long ago for the chat history")
-                    return
+            history = yield from self._history()
+            if self._arrived(row, history):
+                yield from self._unpin_replaced(row)
+                yield Mark(row, Delivery.DELIVERED, "found in the chat history")
+                return
+            if not reaches_back(history, row):
+                yield Mark(row, Delivery.DELIVERED, "too long ago for the chat history")
+                return
             race = yield from self._current_race()
             if race.recorded:
                 # If a refusal was lost, the site would silently ignore a message with the same guid.
@@ -218,8 +206,9 @@ class OutboxProtocol:
         elif not (yield from self._take(row)):
             return
         pinned = bool(row.message.body.get("pin")) and (yield from self._may_pin())
-        say = Say(text, row.message.guid, buttons=row.message.body.get("buttons"), pinned=pinned)
-        event = yield from self._exchange(say, confirmed=echo_of(text))
+        buttons = row.message.body.get("buttons")
+        message = actions.message(text, row.message.guid, buttons=buttons, pinned=pinned)
+        event = yield from self._exchange(message, confirmed=echo_of(text))
         if not isinstance(event, Refusal):
             yield from self._unpin_replaced(row)
         yield from self._conclude(row, event)
@@ -229,10 +218,8 @@ class OutboxProtocol:
         before = self._pinned_texts()
         if not before:
             return True
-        history = yield from self._exchange(AskHistory(), confirmed=is_history)
-        return isinstance(history, ChatHistory) and any(
-            message.pinned and shows_any(message, before) for message in history.messages
-        )
+        history = yield from self._history()
+        return any(message.pinned and shows_any(message, before) for message in history)
 
     def _unpin_replaced(self, row: OutboxRow) -> Generator[Command]:
         """Unpin our rating messages that a new one replaces or withdraws."""
@@ -244,15 +231,13 @@ class OutboxProtocol:
         ]
         if not ours or not (body.get("pin") or body.get("withdraws")):
             return
-        history = yield from self._exchange(AskHistory(), confirmed=is_history)
-        messages = history.messages if isinstance(history, ChatHistory) else ()
-        pinned = [each for each in messages if each.pinned and shows_any(each, ours)]
+        history = yield from self._history()
+        pinned = [each for each in history if each.pinned and shows_any(each, ours)]
         pinned.sort(key=lambda message: message.posted_at)
         if pinned and shows_any(pinned[-1], [str(body["text"])]):
             pinned.pop()
         for message in pinned:
-            # The site answers in order, so a refusal comes before the pong.
-            event = yield from self._exchange(Unpin(message.id), Ping(), confirmed=is_pong)
+            event = yield from self._exchange_unconfirmed(actions.unpin(message.id))
             if isinstance(event, Refusal):
                 yield Warn(f"the site refused to unpin a message: {'; '.join(event.errors)}")
 
@@ -273,8 +258,7 @@ class OutboxProtocol:
         if all(race.bot_meta.get(key) == value for key, value in keys.items()):
             yield Mark(row, Delivery.DELIVERED)
         elif (yield from self._take(row)):
-            # The site answers in order, so a refusal of `setmeta` comes before the pong.
-            event = yield from self._exchange(SetMeta(keys), Ping(), confirmed=is_pong)
+            event = yield from self._exchange_unconfirmed(actions.set_meta(keys))
             yield from self._conclude(row, event)
 
     def _send_info(self, row: OutboxRow) -> Generator[Command]:
@@ -285,7 +269,7 @@ class OutboxProtocol:
         elif text is None:
             yield Mark(row, Delivery.DROPPED, f"info box left alone ({self._info.value})")
         elif (yield from self._take(row)):
-            event = yield from self._exchange(SetInfo(text), confirmed=shows_info(text))
+            event = yield from self._exchange(actions.set_info(text), confirmed=shows_info(text))
             yield from self._conclude(row, event)
 
     def _give_answer(self) -> Generator[Command]:
@@ -296,9 +280,9 @@ class OutboxProtocol:
             return
         confirmed = echo_of(answer.text) if answer.to is None else note_to(answer.to)
         within = min(ECHO_WITHIN, self._confirm_within)
-        say = Say(answer.text, answer.guid, to=answer.to)
+        message = actions.message(answer.text, answer.guid, to=answer.to)
         try:
-            event = yield from self._exchange(say, confirmed=confirmed, within=within)
+            event = yield from self._exchange(message, confirmed=confirmed, within=within)
         except TokenRefused:
             self._answers.appendleft(answer)
             raise
@@ -328,14 +312,24 @@ class OutboxProtocol:
             yield Wait(deadline)
         return self._race
 
+    def _history(self) -> Generator[Command, None, Sequence[ChatMessage]]:
+        """Return the last messages of chat, or none if the site refuses to show them."""
+        event = yield from self._exchange(actions.GET_HISTORY, confirmed=is_history)
+        return event.messages if isinstance(event, ChatHistory) else ()
+
+    def _exchange_unconfirmed(self, action: Action) -> Generator[Command, None, Event]:
+        """Send an action that the site only answers if it refuses. Return the refusal, or a pong."""
+        # The site answers in order, so a refusal comes before the pong.
+        return (yield from self._exchange(action, actions.PING, confirmed=is_pong))
+
     def _exchange(
-        self, *commands: Send, confirmed: Callable[[Event], bool], within: float | None = None
+        self, *sent: Action, confirmed: Callable[[Event], bool], within: float | None = None
     ) -> Generator[Command, None, Event]:
-        """Send, and return the event that confirms or refuses it."""
+        """Send actions, and return the event that confirms or refuses them."""
         within = self._confirm_within if within is None else within
         self._expected = confirmed
         try:
-            yield from commands
+            yield from sent
             deadline = self._now + within
             while self._confirmation is None:
                 if self._now >= deadline:
@@ -348,7 +342,7 @@ class OutboxProtocol:
             raise TokenRefused(f"{self._name}: the token is refused")
         return event
 
-    def _arrived(self, row: OutboxRow, history: ChatHistory) -> bool:
+    def _arrived(self, row: OutboxRow, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.
 
         Compares texts and counts messages, because the site's clock or ours may be wrong.
@@ -359,4 +353,4 @@ class OutboxProtocol:
             for each in self._outbox
             if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
         ]
-        return sum(map(echo_of(text), history.messages)) > len(earlier)
+        return sum(map(echo_of(text), history)) > len(earlier)

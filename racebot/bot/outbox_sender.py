@@ -9,17 +9,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from racebot.bot.outbox_commands import (
-    AskHistory,
     Command,
     DropWaitingChat,
     Mark,
-    Ping,
     ReadOutbox,
-    Say,
-    SetInfo,
-    SetMeta,
     Take,
-    Unpin,
     Wait,
     Warn,
 )
@@ -29,6 +23,7 @@ from racebot.ledger.outbox import Delivery, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
+from racebot.racetime.actions import Action
 from racebot.racetime.payload import Event
 from racebot.racetime.socket import RoomSocket
 
@@ -98,20 +93,10 @@ class OutboxSender:
 
     async def _carry_out(self, command: Command, socket: RoomSocket) -> None:
         match command:
+            case Action():
+                await socket.send(command)
             case Wait(until):
                 await self._wait(until)
-            case Say(text, guid, to, buttons, pinned):
-                await socket.say(text, guid, to=to, buttons=buttons, pinned=pinned)
-            case Unpin(message_id):
-                await socket.unpin(message_id)
-            case SetInfo(text):
-                await socket.set_info(text)
-            case SetMeta(keys):
-                await socket.set_meta(keys)
-            case Ping():
-                await socket.ping()
-            case AskHistory():
-                await socket.ask_history()
             case ReadOutbox():
                 self._protocol.on_outbox(await self._call(self._ledger.outbox.of, self._name))
             case Take(row):

@@ -86,7 +86,7 @@ class Lifecycle:
             self._ledger.pending.join(race.name, race.category)
 
     def greet(self, race: Race, compose: Callable[[Race], str]) -> bool:
-        """Queue the greeting of a room once. Return False if it has to come later.
+        """Queue the greeting of a room once, also after a restart. Return False if it has to come later.
 
         Args:
             race: a race before its start.
@@ -357,6 +357,18 @@ class Lifecycle:
             pause = timedelta(days=1)
         # Cancelled races rarely come back.
         return now + (min(5 * pause, timedelta(days=1)) if pending.over else pause)
+
+
+def is_time_to_greet(race: Race) -> bool:
+    """Return whether the start is near: most of at least two entrants are ready, or the countdown runs.
+
+    A room opens empty and fills up over half an hour or more. The odds of the first two entrants say little,
+    and racers don't read chat once the race has begun.
+    """
+    entered = sum(entrant.user_id is not None for entrant in race.entrants)
+    if entered < 2 or race.hidden:
+        return False
+    return race.before_start and (race.status == "pending" or 2 * race.ready > entered)
 
 
 def _return_possible_since(race: Race) -> datetime | None:

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.command_handler import CommandHandler, Reply
-from racebot.bot.greeter import Greeter, is_time_to_greet
+from racebot.bot.command_handler import CommandHandler
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.race_lifecycle import Lifecycle, is_time_to_greet
 from racebot.bot.retry import retry_pauses
 from racebot.chat.commands import Command, ParsedCommand
 from racebot.chat.info_box import InfoPolicy
@@ -32,6 +31,7 @@ from racebot.errors import (
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
+from racebot.racetime import actions
 from racebot.racetime.client import Site
 from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
@@ -73,7 +73,7 @@ class RoomWatch:
         info: how `info_bot` may be used.
         texts: the wording.
         commands: answers commands; None if commands are off.
-        greeter: greets the entrants; None for no greeting.
+        greet: queues the greeting, and returns whether that is done; None for no greeting.
         on_race: called with the race whenever the room may have changed.
     """
 
@@ -90,7 +90,7 @@ class RoomWatch:
         info: InfoPolicy,
         texts: Texts,
         commands: CommandHandler | None,
-        greeter: Greeter | None = None,
+        greet: Callable[[Race], bool] | None = None,
         on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
         self.name = name
@@ -104,7 +104,7 @@ class RoomWatch:
         self._room = Room(name, quiet=quiet)
         self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
         self._command_handler = commands
-        self._greeter = greeter
+        self._greet = greet
         self._on_race = on_race
         self._work = asyncio.Event()
         self._noted = False
@@ -211,8 +211,9 @@ class RoomWatch:
             wait = min(refresh_at, self._room.deadline or refresh_at) - time.monotonic()
             event = await socket.receive(max(0.0, wait))
             now = time.monotonic()
+            notices: list[Notice] = []
             if isinstance(event, RaceUpdate):
-                await self._take(self._room.on_frame(event.race, now))
+                notices += self._room.on_frame(event.race, now)
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
             elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
                 # The site announces changes in chat, too; the race's data should follow at once.
@@ -224,10 +225,12 @@ class RoomWatch:
                 self._sender.on_event(event)
             if isinstance(event, ChatMessage):
                 self._note_question(event)
-            await self._take(self._room.tick(now))
+            notices += self._room.tick(now)
+            if notices or isinstance(event, RaceUpdate):
+                await self._take(notices)
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
-                await socket.ask_race()
+                await socket.send(actions.GET_RACE)
 
     async def _read_when_wanted(self) -> None:
         while True:
@@ -290,16 +293,10 @@ class RoomWatch:
         except Exception:
             log.exception("%s: unexpected error while answering %s", self.name, asked.command)
         else:
-            if reply is not None and text and not self._is_repeat(reply, text):
+            if reply is not None and text and not self._command_handler.is_repeat(self.name, reply, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
                 self._sender.answer(text, reply.to)
             self._work.set()
-
-    def _is_repeat(self, reply: Reply, text: str) -> bool:
-        """Return whether the room just got the same answer. An order is confirmed every time."""
-        if reply.confirms or self._command_handler is None:
-            return False
-        return self._command_handler.is_repeat(self.name, reply.to, text)
 
     async def _take(self, notices: Sequence[Notice]) -> None:
         if any(isinstance(notice, ReadRace) for notice in notices):
@@ -313,9 +310,9 @@ class RoomWatch:
                 elif not self._noted:
                     await self._call(self._lifecycle.joined, race)
                 self._noted = race.status != "finished"
-                if self._greeter is not None and is_time_to_greet(race):
-                    if await self._call(self._greeter.greet, race):
-                        self._greeter = None
+                if self._greet is not None and is_time_to_greet(race):
+                    if await self._call(self._greet, race):
+                        self._greet = None
                     self._work.set()
             while self._notices:
                 try:

@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from racebot.bot import picture_fetcher
-from racebot.bot.category_watcher import CategoryWorker, race_page, rating_buttons
+from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.ledger_calls import LedgerCalls
+from racebot.bot.links import race_page, rating_buttons
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
 from racebot.errors import ConnectionLost, PayloadError
+from racebot.racetime.actions import Action
 from racebot.racetime.client import USER_AGENT, certificate_problem
 from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Event, RaceUpdate, Unreadable, parse_event
@@ -64,60 +64,10 @@ class RoomSocket:
             log.warning("%s: unreadable frame: %s", self.name, error)
             return Unreadable()
 
-    async def say(
-        self,
-        text: str,
-        guid: str,
-        *,
-        to: str | None = None,
-        buttons: Mapping[str, Mapping[str, str]] | None = None,
-        pinned: bool = False,
-    ) -> None:
-        """Send a chat message. The site silently ignores a guid that it has seen in the last five minutes.
-
-        Args:
-            text: 1 to 1,000 characters.
-            guid: lower-case letters, digits and hyphens.
-            to: the id of the only user to see it; None for the room.
-            buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
-            pinned: whether to pin the message at the top of chat.
-        """
-        data: dict[str, Any] = {"message": text, "guid": guid}
-        if to is not None:
-            data["direct_to"] = to
-        if buttons:
-            data["actions"] = buttons
-        if pinned:
-            data["pinned"] = True
-        await self._act("message", data)
-
-    async def unpin(self, message_id: str) -> None:
-        """Unpin a chat message."""
-        await self._act("unpin_message", {"message": message_id})
-
-    async def set_info(self, text: str) -> None:
-        """Replace `info_bot`."""
-        await self._act("setinfo", {"info_bot": text})
-
-    async def set_meta(self, keys: Mapping[str, Any]) -> None:
-        """Merge keys into `bot_meta`."""
-        await self._act("setmeta", keys)
-
-    async def ask_race(self) -> None:
-        """Ask for the race's data; the answer comes as an event."""
-        await self._act("getrace")
-
-    async def ping(self) -> None:
-        """Ask for a pong. It arrives after the answers to all earlier actions."""
-        await self._act("ping")
-
-    async def ask_history(self) -> None:
-        """Ask for the last 100 chat messages; the answer comes as an event."""
-        await self._act("gethistory")
-
-    async def _act(self, action: str, data: Mapping[str, Any] | None = None) -> None:
+    async def send(self, action: Action) -> None:
+        """Send an action. Its answer, if it has one, comes as an event."""
         try:
-            await self._socket.send(json.dumps({"action": action, "data": dict(data or {})}))
+            await self._socket.send(json.dumps({"action": action.name, "data": dict(action.data)}))
         except ConnectionClosed as error:
             raise self._lost(error) from None
 

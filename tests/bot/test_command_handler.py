@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from builders import CATEGORY, GOAL, NOON, Clock, entrant, result, seen
 
-from racebot.bot.command_handler import CommandHandler
+from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -256,14 +256,16 @@ def test_monitors_may_switch_the_bot_off_and_on_in_their_room(talk: Talk, order:
 
 
 def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
+    to_room = Reply(lambda: "", None)
     repeats = []
     for at in (0.0, 10.0, 29.0, 31.0):
         talk.now = at
-        repeats.append(talk.commands.is_repeat(NAME, None, "Ann: 1200"))
+        repeats.append(talk.commands.is_repeat(NAME, to_room, "Ann: 1200"))
     assert repeats == [False, True, True, False]
-    assert not talk.commands.is_repeat(NAME, None, "Bo: 1000")
-    assert not talk.commands.is_repeat("orb/other", None, "Ann: 1200")
-    assert not talk.commands.is_repeat(NAME, "id-bo", "Ann: 1200"), "a private note to another player"
+    assert not talk.commands.is_repeat(NAME, to_room, "Bo: 1000")
+    assert not talk.commands.is_repeat("orb/other", to_room, "Ann: 1200")
+    assert not talk.commands.is_repeat(NAME, replace(to_room, to="id-bo"), "Ann: 1200")
+    assert not talk.commands.is_repeat(NAME, replace(to_room, confirms=True), "Ann: 1200")
 
 
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> None:

@@ -21,6 +21,7 @@ from racebot.ledger.outbox import Delivery, Kind, Message, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change
+from racebot.racetime.actions import Action
 from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
@@ -80,47 +81,42 @@ class FakeRoom:
             f"m{len(self.chat)}", text, posted, None if bot else "id-ann", "Ann", False, bot, False
         )
 
-    async def say(
-        self,
-        text: str,
-        guid: str,
-        *,
-        to: str | None = None,
-        buttons: Mapping[str, Any] | None = None,
-        pinned: bool = False,
-    ) -> None:
-        self.buttons.append(buttons)
+    async def send(self, action: Action) -> None:
+        data = action.data
+        match action.name:
+            case "message":
+                self._say(data["message"], data["guid"], data.get("direct_to"), data)
+            case "unpin_message":
+                if self._act("unpin_message", data["message"]):
+                    self.chat = [replace(m, pinned=m.pinned and m.id != data["message"]) for m in self.chat]
+            case "setinfo":
+                text = data["info_bot"]
+                if self._act("setinfo", text):
+                    text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
+                    self.race = replace(self.race, info_bot=text)
+                    self._answer(Unread("chat.message"))
+                    self._answer(RaceUpdate(self.race), "setinfo")
+            case "setmeta":
+                if self._act("setmeta", dict(data)):
+                    self.race = replace(self.race, bot_meta={**self.race.bot_meta, **data})
+            case "ping":
+                if self._act("ping", None):
+                    self._answer(Pong(), "ping")
+            case "gethistory":
+                if self._act("gethistory", None):
+                    history = ChatHistory(tuple(self.chat[-self.history_length :]))
+                    self._answer(history, "gethistory")
+
+    def _say(self, text: str, guid: str, to: str | None, data: Mapping[str, Any]) -> None:
+        self.buttons.append(data.get("actions"))
         if self._act("message", (text, guid)) and guid not in self.guids:
             self.guids.add(guid)
             if to is not None:
                 self.notes.append((text, to))
                 self._answer(PrivateNote("Bot", to), "message")
                 return
-            self.chat.append(replace(self.wrote(text), pinned=pinned))
+            self.chat.append(replace(self.wrote(text), pinned=data.get("pinned", False)))
             self._answer(self.chat[-1], "message")
-
-    async def unpin(self, message_id: str) -> None:
-        if self._act("unpin_message", message_id):
-            self.chat = [replace(m, pinned=m.pinned and m.id != message_id) for m in self.chat]
-
-    async def set_info(self, text: str) -> None:
-        if self._act("setinfo", text):
-            text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
-            self.race = replace(self.race, info_bot=text)
-            self._answer(Unread("chat.message"))
-            self._answer(RaceUpdate(self.race), "setinfo")
-
-    async def set_meta(self, keys: Mapping[str, Any]) -> None:
-        if self._act("setmeta", dict(keys)):
-            self.race = replace(self.race, bot_meta={**self.race.bot_meta, **keys})
-
-    async def ping(self) -> None:
-        if self._act("ping", None):
-            self._answer(Pong(), "ping")
-
-    async def ask_history(self) -> None:
-        if self._act("gethistory", None):
-            self._answer(ChatHistory(tuple(self.chat[-self.history_length :])), "gethistory")
 
     def _act(self, action: str, data: Any) -> bool:
         """Return whether the action reached the site and was accepted."""
@@ -596,11 +592,12 @@ async def test_a_refusal_before_the_ping_is_sent_counts(
     """Events that arrive while the socket is still sending count, too."""
     put(ledger, "g1", "meta", leaderboards=BOARDS)
 
-    async def slow(_: Mapping[str, Any]) -> None:
-        sender.on_event(Refusal(("Data provided is too large to save.",)))
-        await asyncio.sleep(0)
+    async def slow(action: Action) -> None:
+        if action.name == "setmeta":
+            sender.on_event(Refusal(("Data provided is too large to save.",)))
+            await asyncio.sleep(0)
 
-    monkeypatch.setattr(room, "set_meta", slow)
+    monkeypatch.setattr(room, "send", slow)
     await deliver(sender, room)
     assert states(ledger) == ["refused"]
 

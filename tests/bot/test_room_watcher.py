@@ -29,6 +29,7 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
+from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import ChatMessage, Event, RaceUpdate
 from racebot.racetime.tokens import TokenSource
@@ -256,6 +257,36 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     assert not threads[0].startswith("ledger")
 
 
+async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    socket = SilentSocket([RaceUpdate(seen(result("r", "ann bo", recorded=False))), *[_line("gg")] * 5])
+    observed = 0
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield socket
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        nonlocal observed
+        observed += getattr(work, "__name__", "") == "observe"
+        return work(*arguments, **options)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        running = asyncio.create_task(watching(ledger, site, call).run())
+        try:
+            async with asyncio.timeout(10):
+                while socket.events:  # noqa: ASYNC110 - the room tells nobody
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+    assert observed == 1
+
+
 async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announced(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,18 +355,15 @@ class SilentSocket:
     """A room's socket that brings a few events and then nothing."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
-        self._events = list(events)
+        self.events = list(events)
 
     async def receive(self, wait: float) -> Event | None:
-        if self._events:
-            return self._events.pop(0)
+        if self.events:
+            return self.events.pop(0)
         await asyncio.sleep(wait)
         return None
 
-    async def ask_race(self) -> None:
-        pass
-
-    async def say(self, *_: object, **__: object) -> None:
+    async def send(self, action: Action) -> None:
         pass
 
 

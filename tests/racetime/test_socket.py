@@ -12,6 +12,7 @@ from builders import race_document
 from websockets.asyncio.server import ServerConnection, serve
 
 from racebot.errors import ConnectionLost
+from racebot.racetime import actions
 from racebot.racetime.payload import Pong, RaceUpdate, Unread, Unreadable
 from racebot.racetime.socket import RoomSocket, bot_path, join
 
@@ -125,15 +126,21 @@ async def test_actions_have_the_sites_format() -> None:
             heard.put_nowait(json.loads(frame))
 
     async with room(listen) as socket:
-        await socket.say("gg · 漢字", "guid-1")
-        await socket.set_info("a\nb")
-        await socket.set_meta({"racebot": [1]})
-        await socket.ask_race()
-        await socket.ask_history()
-        await socket.ping()
-        actions = [await heard.get() for _ in range(6)]
-    assert actions == [
+        buttons = {"Why?": {"message": "!why"}}
+        await socket.send(actions.message("gg · 漢字", "guid-1"))
+        await socket.send(actions.message("gg", "guid-2", to="ann", buttons=buttons, pinned=True))
+        await socket.send(actions.unpin("m1"))
+        await socket.send(actions.set_info("a\nb"))
+        await socket.send(actions.set_meta({"racebot": [1]}))
+        await socket.send(actions.GET_RACE)
+        await socket.send(actions.GET_HISTORY)
+        await socket.send(actions.PING)
+        sent = [await heard.get() for _ in range(8)]
+    full = {"message": "gg", "guid": "guid-2", "direct_to": "ann", "actions": buttons, "pinned": True}
+    assert sent == [
         {"action": "message", "data": {"message": "gg · 漢字", "guid": "guid-1"}},
+        {"action": "message", "data": full},
+        {"action": "unpin_message", "data": {"message": "m1"}},
         {"action": "setinfo", "data": {"info_bot": "a\nb"}},
         {"action": "setmeta", "data": {"racebot": [1]}},
         {"action": "getrace", "data": {}},
@@ -150,7 +157,7 @@ async def test_a_socket_that_closes_is_lost() -> None:
         with pytest.raises(ConnectionLost, match=r"orb/r: the socket closed .*restart"):
             await socket.receive(5)
         with pytest.raises(ConnectionLost, match="orb/r: the socket closed"):
-            await socket.say("hi", "guid-1")
+            await socket.send(actions.message("hi", "guid-1"))
 
 
 async def test_a_socket_that_is_cut_off_is_lost() -> None:
