@@ -12,8 +12,6 @@ from typing import Any
 
 import httpx
 
-from racebot.ledger.rows import Leaderboard, RatedRow
-from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 
@@ -194,9 +192,3 @@ def race_document(
         "bot_meta": {},
         **listed_document(slug, entrants, status, **facts),
     }
-
-
-def rated_rows(ledger: Ledger, board: Leaderboard) -> list[RatedRow]:
-    """Return all races of a leaderboard's sequence with their changes, in order."""
-    rows = [ledger.rated_race(board, stored.race) for stored in ledger.stored_rows(board)]
-    return [row for row in rows if row is not None]

@@ -115,12 +115,11 @@ class Orders:
 
     def amended_entrants(self, entrants: tuple[Entrant, ...]) -> tuple[Entrant, ...]:
         """Apply the orders to the entrants of one race, as `amended` does."""
-        merged = self._merged()
-        forgotten = {
-            row[0] for row in self._connection.rows("SELECT subject FROM orders WHERE kind = 'forget'")
-        }
-        if not merged and not forgotten:
+        orders = self._connection.rows("SELECT kind, subject FROM orders WHERE kind IN ('forget', 'merge')")
+        if not orders:
             return entrants
+        merged: set[str] = {row["subject"] for row in orders if row["kind"] == OrderKind.MERGE}
+        forgotten = {row["subject"] for row in orders if row["kind"] == OrderKind.FORGET}
         present = {e.user_id for e in entrants}
         amended = []
         for entrant in entrants:

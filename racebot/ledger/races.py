@@ -127,7 +127,7 @@ class Races(Connection):
     def goal_is_known(self, stored: StoredRace) -> bool:
         """Return whether a stored race's goal is the recorded one or a later name of it."""
         goal, recorded = stored.result.goal, stored.recorded_goal
-        return goal in {recorded, self.current_goal(stored.result.category, recorded)}
+        return goal == recorded or goal == self.current_goal(stored.result.category, recorded)
 
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
         """Rename a goal in all of its races, and remember the earlier name."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import (
@@ -19,7 +18,7 @@ from racebot.ledger.rows import (
     StoredRace,
     as_int,
     as_text,
-    change_of,
+    changes_of,
     moment_of,
     race_of,
     state_text,
@@ -30,15 +29,6 @@ from racebot.races.change import Change, State
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
-
-
-class StoredRow(NamedTuple):
-    """A rated race as its raw columns. `changes` has the form that `change_values` returns."""
-
-    sequence: int
-    race: str
-    note: str | None
-    changes: tuple[tuple[Any, ...], ...]
 
 
 def change_values(change: Change) -> tuple[Any, ...]:
@@ -123,15 +113,8 @@ class Ratings(Connection):
 
     def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
-        row = self.row("SELECT * FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
-        if row is None:
-            return None
-        changes = self.rows(
-            "SELECT * FROM changes WHERE leaderboard = ? AND sequence = ? ORDER BY player",
-            board.key,
-            row["sequence"],
-        )
-        return RatedRow(as_int(row["sequence"]), race, tuple(map(change_of, changes)), row["note"])
+        row = self.row("SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
+        return None if row is None else self.rated_rows(board, row["sequence"], row["sequence"])[0]
 
     def holds(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
@@ -142,30 +125,32 @@ class Ratings(Connection):
         found = self._rated_until(board, sequence)
         return None if found is None or found[0] != sequence else found[1]
 
-    def stored_rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> Iterator[StoredRow]:
-        """Yield the races of a leaderboard's sequence as raw columns, in order, between two numbers."""
-        changes = self.stream(
-            "SELECT sequence, player, place, state_before, state_after, points_before, points_after,"
-            " races_before, parts FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+    def rated_rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
+        """Return the races of a leaderboard's sequence with their changes, in order, between two numbers."""
+        changes: dict[int, list[sqlite3.Row]] = {}
+        for row in self.rows(
+            "SELECT * FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
             " ORDER BY sequence, player",
             board.key,
             first,
             last,
-        )
-        by_sequence = groupby(map(tuple, changes), key=itemgetter(0))
-        sequence, group = next(by_sequence, (None, iter(())))
-        for row in self.stream(
-            "SELECT sequence, race, note FROM rated WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
-            " ORDER BY sequence",
+        ):
+            changes.setdefault(row["sequence"], []).append(row)
+        rows = self.rows(
+            "SELECT * FROM rated WHERE leaderboard = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
             board.key,
             first,
             last,
-        ):
-            mine: tuple[tuple[Any, ...], ...] = ()
-            if row["sequence"] == sequence:
-                mine = tuple(change[1:] for change in group)
-                sequence, group = next(by_sequence, (None, iter(())))
-            yield StoredRow(row["sequence"], row["race"], row["note"], mine)
+        )
+        return [
+            RatedRow(
+                as_int(row["sequence"]),
+                as_text(row["race"]),
+                tuple(changes_of(changes.get(row["sequence"], []))),
+                row["note"],
+            )
+            for row in rows
+        ]
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
@@ -228,10 +213,10 @@ class Ratings(Connection):
             player,
             limit,
         )
-        return [(race_of(row), change_of(row)) for row in rows]
+        return list(zip(map(race_of, rows), changes_of(rows), strict=True))
 
-    def changes_since(self, board: Leaderboard, moment: datetime) -> Iterator[Change]:
-        """Yield the changes of races that ended at or after a given time, in the leaderboard's order."""
+    def changes_since(self, board: Leaderboard, moment: datetime) -> list[Change]:
+        """Return the changes of races that ended at or after a given time, in the leaderboard's order."""
         rows = self.rows(
             "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
             " CROSS JOIN changes USING (leaderboard, sequence)"
@@ -239,7 +224,7 @@ class Ratings(Connection):
             board.key,
             text_of(moment),
         )
-        return map(change_of, rows)
+        return changes_of(rows)
 
     def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
         """Return the places of two players in every race of a leaderboard that both entered, in order."""

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import wraps
+from functools import lru_cache, wraps
 from math import isfinite
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
@@ -106,8 +106,7 @@ class RatedRow:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """A player's current rating and record on a leaderboard. `hidden` players are left out of lists."""
 
     player: str
@@ -257,17 +256,32 @@ def _race_of(row: sqlite3.Row, result: RaceResult) -> StoredRace:
 
 
 @readable("change", REBUILD)
-def change_of(row: sqlite3.Row) -> Change:
-    return Change(
-        player=as_text(row["player"]),
-        place=None if row["place"] is None else as_int(row["place"]),
-        before=state_of(row["state_before"]),
-        after=state_of(row["state_after"]),
-        points_before=as_int(row["points_before"]),
-        points_after=as_int(row["points_after"]),
-        races_before=as_int(row["races_before"]),
-        parts=tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(row["parts"]))),
+def changes_of(rows: Sequence[sqlite3.Row]) -> list[Change]:
+    """Return stored changes, given rows that begin with the columns of the table `changes`."""
+    if not rows:
+        return []
+    players, places, before, after, points_before, points_after, races_before, parts = zip(
+        *(row[2:10] for row in rows), strict=True
     )
+    return list(
+        map(
+            Change,
+            map(as_text, players),
+            [None if place is None else as_int(place) for place in places],
+            states_of(before),
+            states_of(after),
+            map(as_int, points_before),
+            map(as_int, points_after),
+            map(as_int, races_before),
+            map(_parts_of, parts),
+        )
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _parts_of(text: object) -> tuple[tuple[str, int], ...]:
+    """Return points by cause from JSON. Cached, because few combinations make up most changes."""
+    return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
 
 
 @readable("standing", REBUILD)

@@ -9,7 +9,6 @@ from datetime import datetime
 from racebot.ledger.connection import Connection, Interrupted, never
 from racebot.ledger.rows import (
     REBUILD,
-    START,
     Leaderboard,
     Standing,
     as_int,
@@ -119,23 +118,6 @@ class Standings(Connection):
                 self.rows(f"{sql} AND player = ? GROUP BY player", board.key, sequence, p) for p in players
             )
             rows = [row for each in found for row in each]
-        states = states_of([row["state_before"] for row in rows])
-        return [_standing_before(row, state) for row, state in zip(rows, states, strict=True)]
-
-    def first_standings(self, board: Leaderboard, first: int, last: int) -> list[Standing]:
-        """Return the standings before each player's first race of a range of a leaderboard's sequence.
-
-        Only `state`, `points` and `races` are filled in.
-        """
-        rows = self.rows(
-            "SELECT player, state_before, points_before, races_before, min(sequence), 0 AS finishes,"
-            " 0 AS wins, ? AS last_race_at FROM changes"
-            " WHERE leaderboard = ? AND sequence BETWEEN ? AND ? GROUP BY player",
-            text_of(START.counted_at),
-            board.key,
-            first,
-            last,
-        )
         states = states_of([row["state_before"] for row in rows])
         return [_standing_before(row, state) for row, state in zip(rows, states, strict=True)]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 State = tuple[float, ...]
 """A player's row of numbers, as the leaderboard's model defines it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The effect of one race on one player's rating.
+class Change(NamedTuple):
+    """The effect of one race on one player's rating. A named tuple, because ratings make millions of them.
 
     Attributes:
         player: the user id.

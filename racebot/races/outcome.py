@@ -106,10 +106,14 @@ class RatedRace:
 
     Attributes:
         entrants: the n rated entrants, in the order of `outcome`'s rows.
+        players: their user ids.
+        places: their places; None for an entrant who did not finish.
         outcome: the partial ordering of these entrants.
     """
 
     entrants: tuple[Entrant, ...]
+    players: tuple[str, ...]
+    places: tuple[int | None, ...]
     outcome: Outcome
 
 
@@ -122,17 +126,16 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
     Raises:
         PayloadError: finishers without comparable times or places, or an entrant listed twice.
     """
-    entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
-    by_team = result.team_race and teams is TeamPolicy.TEAM
-    marks = (_team_marks if by_team else _marks)(result.name, entrants)
+    entrants, marks, places, by_team = _placed(result, teams)
     finishes = sorted({mark for mark in marks if mark is not None})
     position = {mark: index for index, mark in enumerate(finishes)}
-    placed = [
-        (len(finishes) if mark is None else position[mark], entrant)
-        for mark, entrant in zip(marks, entrants, strict=True)
-    ]
+    groups = [len(finishes) if mark is None else position[mark] for mark in marks]
     rated = sorted(
-        ((group, e.team or "", e.user_id, e) for group, e in placed if e.user_id is not None),
+        (
+            (group, entrant.team or "", entrant.user_id, entrant, place)
+            for group, entrant, place in zip(groups, entrants, places, strict=True)
+            if entrant.user_id is not None
+        ),
         key=lambda row: row[:3],
     )
     ids = [row[2] for row in rated]
@@ -149,12 +152,12 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
     outcome = Outcome(
         group=group,
         unfinished=group == len(finishes),
-        last_group=max((g for g, _ in placed), default=0),
-        last_unfinished=any(mark is None for mark in marks),
+        last_group=max(groups, default=0),
+        last_unfinished=None in marks,
         team=team,
         day=result.ended_at.timestamp() / 86_400.0,
     )
-    return RatedRace(tuple(row[3] for row in rated), outcome)
+    return RatedRace(tuple(row[3] for row in rated), tuple(ids), tuple(row[4] for row in rated), outcome)
 
 
 def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:
@@ -162,15 +165,21 @@ def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[En
 
     With `TeamPolicy.TEAM` it is the place of the entrant's team.
     """
+    entrants, _, found, _ = _placed(result, teams)
+    return dict(zip(entrants, found, strict=True))
+
+
+def _placed(
+    result: RaceResult, teams: TeamPolicy
+) -> tuple[list[Entrant], list[float | None], list[int | None], bool]:
+    """Return the entrants who are not racing, their marks and places, and whether these are by team."""
     entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
     by_team = result.team_race and teams is TeamPolicy.TEAM
     marks = (_team_marks if by_team else _marks)(result.name, entrants)
     sides = _teams(entrants) if by_team else range(len(entrants))
     finishes = sorted(mark for mark in dict(zip(sides, marks, strict=True)).values() if mark is not None)
-    return {
-        entrant: None if mark is None else 1 + bisect_left(finishes, mark)
-        for entrant, mark in zip(entrants, marks, strict=True)
-    }
+    found = [None if mark is None else 1 + bisect_left(finishes, mark) for mark in marks]
+    return entrants, marks, found, by_team
 
 
 def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:

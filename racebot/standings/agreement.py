@@ -6,23 +6,23 @@ each starts from the stored states before it, which must be the states after the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
-from racebot.ledger.ratings import StoredRow, change_values
-from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace
+from racebot.ledger.rows import START, Leaderboard, Position, Standing, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.races.change import Change, State
 from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.rater import Rater
 from racebot.standings.rerating import BATCH, Progress
 
 RANGE = 2500
 """Number of races to replay in one process."""
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,17 @@ class _Range:
     after: Position
 
 
-@dataclass(frozen=True, slots=True)
-class _Replayed:
-    """Players' standings before their first race of a range, as stored, and after the range, as replayed.
+_Before = tuple[State, int, int] | None
+"""A player's state, points and number of races before a range; None for a player without earlier races."""
+
+
+class _Replayed(NamedTuple):
+    """The standings of a range's players, by player: before it as stored, and after it as replayed.
 
     The later standings count only the finishes, wins and ends of races in the range.
     """
 
-    before: list[Standing]
+    before: dict[str, _Before]
     after: list[Standing]
 
 
@@ -82,76 +85,84 @@ def agrees(
             return False
         after = found
     known: dict[str, Standing] = {}
-    with cores(jobs):
-        calls = [(ledger.path, board.key, part) for part in ranges]
+    calls = [(ledger.path, board.key, part) for part in ranges]
+    with cores(jobs), _uncollected():
         for part, replayed in zip(ranges, spread(_replayed, calls), strict=True):
             if replayed is None or not _joined(known, replayed):
                 return False
             if progress is not None:
                 progress(part.last)
     return known == {
-        standing.player: replace(standing, name="", hidden=False) for standing in ledger.standings(board)
+        standing.player: standing._replace(name="", hidden=False) for standing in ledger.standings(board)
     }
 
 
 def _joined(known: dict[str, Standing], replayed: _Replayed) -> bool:
     """Add a range to the standings after earlier ranges. Return whether its first states equal them."""
-    for before in replayed.before:
-        earlier = known.get(before.player)
-        if (earlier is None) != (not before.races):
-            return False
-        if earlier is not None and (earlier.state, earlier.points, earlier.races) != (
-            before.state,
-            before.points,
-            before.races,
-        ):
+    for player, before in replayed.before.items():
+        earlier = known.get(player)
+        if before != (earlier and (earlier.state, earlier.points, earlier.races)):
             return False
     for after in replayed.after:
         earlier = known.get(after.player)
-        if earlier is not None:
-            after = replace(  # noqa: PLW2901
-                after,
+        known[after.player] = (
+            after
+            if earlier is None
+            else after._replace(
                 finishes=earlier.finishes + after.finishes,
                 wins=earlier.wins + after.wins,
                 last_race_at=max(earlier.last_race_at, after.last_race_at),
             )
-        known[after.player] = after
+        )
     return True
 
 
 def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
     """Replay a range of races. Return None if anything differs from what is stored."""
-    with Ledger.open_to_read(path) as ledger:
+    before: dict[str, _Before] = {}
+    with _uncollected(), Ledger.open_to_read(path) as ledger:
         board = next(each for each in ledger.leaderboards() if each.key == key)
         rater = Rater(
             board, carried_states(ledger, board), next_sequence=part.first, excluded=ledger.orders.excluded()
         )
-        before = ledger.first_standings(board, part.first, part.last)
-        raced = [standing for standing in before if standing.races]
-        if raced:
-            ratings = rater.model.rating(np.array([standing.state for standing in raced])).tolist()
-            rater.load(
-                replace(standing, rating=rating, last_race_at=_LONG_AGO)
-                for standing, rating in zip(raced, ratings, strict=True)
-            )
         after = part.after
         for first in range(part.first, part.last + 1, BATCH):
             last = min(first + BATCH - 1, part.last)
             races = list(ledger.races_of(board, after, last - first + 1))
-            if not all(map(partial(_is_sound, ledger), races)):
+            rows = ledger.rated_rows(board, first, last)
+            if len(races) != len(rows) or not all(map(partial(_is_sound, ledger), races)):
                 return None
-            rows = [rater.add(race.result) for race in races]
-            if list(ledger.stored_rows(board, first, last)) != list(map(_as_stored, rows)):
-                return None
+            for race, row in zip(races, rows, strict=True):
+                new = [change for change in row.changes if change.player not in before]
+                for each in new:
+                    start = each.before, each.points_before, each.races_before
+                    before[each.player] = start if each.races_before else None
+                rater.load(_standing_before(change) for change in new if change.races_before)
+                if rater.add(race.result) != row:
+                    return None
             after = races[-1].position
-    players = {standing.player for standing in before}
-    return _Replayed(before, rater.standings(players))
+    return _Replayed(before, rater.standings())
+
+
+def _standing_before(change: Change) -> Standing:
+    """Return what a change tells about the player's standing before it."""
+    return Standing(
+        change.player, change.before, 0.0, change.points_before, change.races_before, 0, 0, START.counted_at
+    )
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Pause the garbage collector, which would look for cycles in millions of small tuples."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _is_sound(ledger: Ledger, race: StoredRace) -> bool:
     """Return whether a stored result is intact and follows the operator's orders."""
     return race.intact and ledger.goal_is_known(race) and ledger.orders.amended(race.result) == race.result
-
-
-def _as_stored(row: RatedRow) -> StoredRow:
-    return StoredRow(row.sequence, row.race, row.note, tuple(map(change_values, row.changes)))

@@ -149,11 +149,9 @@ def explain_race(
     """
     race = outcome_of(result, teams)
     by_player = {change.player: change for change in changes}
-    entrants = [(entrant, by_player[str(entrant.user_id)]) for entrant in race.entrants]
+    entrants = list(zip(race.entrants, map(by_player.__getitem__, race.players), strict=True))
     explained = explain(model, race.outcome, entrants)
-    return {
-        str(entrant.user_id): (entrant, why) for entrant, why in zip(race.entrants, explained, strict=True)
-    }
+    return dict(zip(race.players, zip(race.entrants, explained, strict=True), strict=True))
 
 
 def explain(

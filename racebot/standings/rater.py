@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from racebot.errors import ModelError, PayloadError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.rows import TEAM_RACE, Leaderboard, RatedRow, Standing
 from racebot.races.change import Change, State
-from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of, places
+from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import FloatArray, RatingModel, Stepwise
+from racebot.ratings.model import RatingModel, Stepwise
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Rater:
 
     def load(self, standings: Iterable[Standing]) -> None:
         """Start from these standings."""
-        self._standings.update({s.player: replace(s, name="", hidden=False) for s in standings})
+        self._standings.update((standing.player, standing) for standing in standings)
 
     def add(self, result: RaceResult) -> RatedRow:
         """Rate one more race and update the standings."""
@@ -98,67 +98,63 @@ class Rater:
             return [], TEAM_RACE
         if not race.outcome.rateable:
             return [], TOO_FEW if any(e.finished for e in result.entrants) else NOBODY_FINISHED
-        changes, ratings = self._changes(result, race)
-        for change, rating in zip(changes, ratings, strict=True):
-            standing = self._standings.get(change.player)
+        earlier = [self._standings.get(player) for player in race.players]
+        changes, ratings = self._changes(race, earlier)
+        for change, rating, standing in zip(changes, ratings, earlier, strict=True):
             self._standings[change.player] = _moved(standing, change, rating, result.ended_at)
-        return sorted(changes, key=lambda change: change.player), None
+        return sorted(changes, key=attrgetter("player")), None
 
-    def _changes(self, result: RaceResult, race: RatedRace) -> tuple[list[Change], list[float]]:
-        """Return each entrant's change and new rating."""
-        players = [str(entrant.user_id) for entrant in race.entrants]
-        states = [self.state(player)[0] for player in players]
+    def _changes(
+        self, race: RatedRace, earlier: Sequence[Standing | None]
+    ) -> tuple[list[Change], list[float]]:
+        """Return each entrant's change and new rating, given their standings before the race."""
+        states = [
+            standing.state if standing else self._carried.get(player, self._initial)
+            for player, standing in zip(race.players, earlier, strict=True)
+        ]
         before = np.array(states)
-        steps: Sequence[tuple[str, FloatArray]] = ()
         if isinstance(self.model, Stepwise):
             steps = self.model.steps(before, race.outcome)
-        after = steps[-1][1] if steps else self.model.rate(before, race.outcome)
-        stages = [before, *(states for _, states in steps)] if steps else [before, after]
+            after, names = steps[-1][1], [name for name, _ in steps]
+            stages = [before, *(states for _, states in steps)]
+        else:
+            after, names = self.model.rate(before, race.outcome), []
+            stages = [before, after]
         # One call for all stages, since a call costs far more than its rows.
-        points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(players))
-        names = [name for name, _ in steps]
-        place_of = places(result, self.teams)
-        changes = [
-            Change(
-                player=player,
-                place=place_of[entrant],
-                before=tuple(row_before),
-                after=tuple(row_after),
-                points_before=shown_before,
-                points_after=shown_after,
-                races_before=standing.races if (standing := self._standings.get(player)) else 0,
-                parts=_parts(names, row_parts),
-            )
-            for player, entrant, row_before, row_after, shown_before, shown_after, row_parts in zip(
-                players,
-                race.entrants,
-                before.tolist(),
-                after.tolist(),
-                points[0].tolist(),
-                points[-1].tolist(),
-                np.diff(points, axis=0).T.tolist() if names else [[]] * len(players),
-                strict=True,
-            )
-        ]
-        return changes, self.model.rating(after).tolist()
+        points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(states))
+        changes = map(
+            Change,
+            race.players,
+            race.places,
+            states,
+            map(tuple, after.tolist()),
+            points[0].tolist(),
+            points[-1].tolist(),
+            [standing.races if standing else 0 for standing in earlier],
+            [_parts(names, each) for each in np.diff(points, axis=0).T.tolist()],
+        )
+        return list(changes), self.model.rating(after).tolist()
 
 
 def _parts(names: Sequence[str], points: Sequence[int]) -> tuple[tuple[str, int], ...]:
     """Return points by cause, without a limit that did not apply."""
-    given = zip(names, points, strict=True)
-    return tuple((name, each) for name, each in given if each or name != "limit")
+    if names[-1:] == ["limit"] and not points[-1]:
+        names = names[:-1]
+    return tuple(zip(names, points, strict=False))
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
     """Return a player's standing after one more race."""
-    finished, won = change.place is not None, change.place == 1
+    finishes, wins, last = (
+        (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
+    )
     return Standing(
-        player=change.player,
-        state=change.after,
-        rating=rating,
-        points=change.points_after,
-        races=change.races_before + 1,
-        finishes=(standing.finishes if standing else 0) + finished,
-        wins=(standing.wins if standing else 0) + won,
-        last_race_at=max(ended_at, standing.last_race_at) if standing else ended_at,
+        change.player,
+        change.after,
+        rating,
+        change.points_after,
+        change.races_before + 1,
+        finishes + (change.place is not None),
+        wins + (change.place == 1),
+        max(ended_at, last),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -146,7 +146,7 @@ class Rerun:
             if before is not None and before.races and standing.last_race_at < before.last_race_at:
                 # A race that was removed may have been the player's last.
                 last = ledger.last_race_before(self.board, standing.player, self.sequence)
-                standing = replace(standing, last_race_at=max(last, standing.last_race_at))  # noqa: PLW2901
+                standing = standing._replace(last_race_at=max(last, standing.last_race_at))  # noqa: PLW2901
             moved.append(standing)
         present = {standing.player for standing in moved}
         wanted = self._earlier if players is None else set(players) & set(self._earlier)
@@ -175,7 +175,7 @@ class Rerun:
         model = self._rater.model
         ratings = model.rating(np.array([standing.state for standing in raced])).tolist()
         return [
-            replace(standing, rating=rating, last_race_at=_LONG_AGO)
+            standing._replace(rating=rating, last_race_at=_LONG_AGO)
             for standing, rating in zip(raced, ratings, strict=True)
         ]
 

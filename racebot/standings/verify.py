@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 
 from racebot.errors import DamagedRaceError, LedgerError
-from racebot.ledger.ratings import StoredRow, change_values
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
@@ -96,8 +96,7 @@ class _Verification:
 
     def _races(self, rater: Rater, progress: Progress | None) -> bool:
         """Compare all rated races. Return whether all stored results could be replayed."""
-        rows = self.ledger.stored_rows(self.board)
-        waiting: dict[str, StoredRow] = {}  # at most one row, unless the ledger is damaged
+        replayed = set()
         damaged = False
         for number, stored in enumerate(self.ledger.races_of(self.board), start=1):
             if not stored.intact or not self.ledger.goal_is_known(stored):
@@ -108,25 +107,17 @@ class _Verification:
                 self._add(f"race {stored.result.name}: the stored result ignores an operator's order", REPAIR)
             if damaged:
                 continue  # later races would differ, too
-            self._race(rater.add(stored.result), rows, waiting)
+            self._race(rater.add(stored.result))
+            replayed.add(stored.result.name)
             if progress is not None and number % BATCH == 0:
                 progress(number)
         if damaged:
             return False
-        for name in [*waiting, *(row.race for row in rows)]:
+        for name in filterfalse(replayed.__contains__, self.ledger.races_after(self.board, 0)):
             self._add(f"race {name}: rated, but its result is not stored", REBUILD)
         return True
 
-    def _race(self, row: RatedRow, rows: Iterator[StoredRow], waiting: dict[str, StoredRow]) -> None:
-        while row.race not in waiting and (stored := next(rows, None)) is not None:
-            waiting[stored.race] = stored
-        kept = waiting.pop(row.race, None)
-        if kept is None:
-            self._add(f"race {row.race}: stored, but not rated", REBUILD)
-        elif kept != StoredRow(row.sequence, row.race, row.note, tuple(map(change_values, row.changes))):
-            self._differing(row)
-
-    def _differing(self, replayed: RatedRow) -> None:
+    def _race(self, replayed: RatedRow) -> None:
         """Report how a stored row differs from its replay, unless the difference is harmless."""
         try:
             stored = self.ledger.rated_race(self.board, replayed.race)
@@ -151,7 +142,7 @@ class _Verification:
             expected = replayed.pop(standing.player, None)
             if expected is None:
                 self._add(f"player {standing.name}: has a standing but no rated race", REBUILD)
-            elif replace(expected, name=standing.name, hidden=standing.hidden) != standing and not (
+            elif expected._replace(name=standing.name, hidden=standing.hidden) != standing and not (
                 self.platforms and _standing_difference(expected, standing) <= LAST_BITS
             ):
                 self._add(f"player {standing.name}: the standing differs from a replay", REBUILD)
@@ -167,7 +158,7 @@ def _agrees(stored: RatedRow, replayed: RatedRow) -> bool:
     if len(stored.changes) != len(replayed.changes):
         return False
     changes = (
-        replace(new, parts=old.parts)
+        new._replace(parts=old.parts)
         if "limit" in dict(new.parts) and "limit" not in dict(old.parts) and _total(old) == _total(new)
         else new
         for old, new in zip(stored.changes, replayed.changes, strict=True)
@@ -201,8 +192,7 @@ def _facts(row: RatedRow) -> tuple[object, ...]:
 
 
 def _standing_difference(expected: Standing, stored: Standing) -> float:
-    alike = replace(
-        expected,
+    alike = expected._replace(
         name=stored.name,
         hidden=stored.hidden,
         state=stored.state,

@@ -132,9 +132,9 @@ class History:
             race = outcome_of(result, teams)
             if not race.outcome.rateable:
                 continue
-            ids = [entrant.user_id or "" for entrant in race.entrants]
-            names.update(zip(ids, (entrant.name for entrant in race.entrants), strict=True))
-            players = np.array([numbers.setdefault(player, len(numbers)) for player in ids], dtype=np.intp)
+            names.update(zip(race.players, (entrant.name for entrant in race.entrants), strict=True))
+            ids = [numbers.setdefault(player, len(numbers)) for player in race.players]
+            players = np.array(ids, dtype=np.intp)
             races.append(PastRace(result.name, result.ended_at, players, race.outcome))
         return cls(tuple(numbers), tuple(names[player] for player in numbers), tuple(races))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, rated_rows, result
+from builders import CATEGORY, GOAL, NOON, entrant, result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
@@ -232,7 +232,7 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) 
             with Ledger.open(path) as ledger:
                 for board in ledger.leaderboards():
                     list(ledger.races_of(board))
-                    list(ledger.stored_rows(board))
+                    ledger.rated_rows(board)
                     ledger.standings(board)
                 ledger.check()
         except LedgerError as error:
@@ -485,7 +485,7 @@ def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.last_counted(board) is None
     write(ledger, board, [A, B], [])
     write(ledger, board, [C], [])
-    assert rated_rows(ledger, board) == [A, B, C]
+    assert ledger.rated_rows(board) == [A, B, C]
     assert [ledger.rated_race(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
     assert ledger.rated_count(board) == 3
     assert ledger.last_counted(board) == NOON + timedelta(hours=2)
@@ -495,7 +495,7 @@ def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard)
     write(ledger, board, [A], [])
     with pytest.raises(LedgerError):
         write(ledger, board, [replace(A, sequence=2)], [])
-    assert rated_rows(ledger, board) == [A]
+    assert ledger.rated_rows(board) == [A]
 
 
 def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> None:
@@ -514,7 +514,7 @@ def test_states_read_back_to_the_last_bit(
     place = Standing("id-ann", tuple(state), rating, 5, 1, 1, 0, NOON, "Ann")
     ledger.truncate(board, 1)
     write(ledger, board, [RatedRow(1, "orb/a", (written,))], [place])
-    (row,) = rated_rows(ledger, board)
+    (row,) = ledger.rated_rows(board)
     assert repr(row.changes[0]) == repr(written)
     read_back = ledger.standing(board, "id-ann")
     assert read_back == place
@@ -539,10 +539,10 @@ def test_sequence_is_rewritten_from_a_number_on(ledger: Ledger, board: Leaderboa
     write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
     write(ledger, other, [A], [standing("ann", 0.125)])
     ledger.truncate(board, 2)
-    write(ledger, board, [replace(C, sequence=2)], [standing("cy"), replace(standing("bo"), races=0)])
-    assert rated_rows(ledger, board) == [A, replace(C, sequence=2)]
+    write(ledger, board, [replace(C, sequence=2)], [standing("cy"), standing("bo")._replace(races=0)])
+    assert ledger.rated_rows(board) == [A, replace(C, sequence=2)]
     assert {s.player for s in ledger.standings(board)} == {"id-ann", "id-cy"}
-    assert rated_rows(ledger, other) == [A]
+    assert ledger.rated_rows(other) == [A]
     assert ledger.standings(other) == [standing("ann", 0.125)]
 
 
@@ -555,7 +555,7 @@ def test_race_is_removed_if_its_leaderboards_are_rewritten(ledger: Ledger, board
         ledger.truncate(board, 1)
         write(ledger, board, [C])
     assert ledger.race("orb/a") is None
-    assert rated_rows(ledger, board) == [C]
+    assert ledger.rated_rows(board) == [C]
     assert ledger.check() == []
 
 

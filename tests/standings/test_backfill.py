@@ -18,7 +18,6 @@ from builders import (
     entrant_document,
     listed_document,
     race_document,
-    rated_rows,
     result,
 )
 
@@ -92,7 +91,7 @@ async def fill(
 
 def rated(settler: Settler) -> list[str]:
     board = settler.ledger.leaderboard(CATEGORY, GOAL)
-    return [] if board is None else [row.race for row in rated_rows(settler.ledger, board)]
+    return [] if board is None else [row.race for row in settler.ledger.rated_rows(board)]
 
 
 async def test_every_page_is_read_and_the_oldest_race_rated_first(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, rated_rows, result, seen
+from builders import CATEGORY, GOAL, NOON, entrant, result, seen
 
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -131,7 +131,7 @@ def names_in(ledger: Ledger) -> str:
 
 def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     before = ratings(settler)
-    changes = list(rated_rows(settler.ledger, board_of(settler)))
+    changes = settler.ledger.rated_rows(board_of(settler))
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
     assert "Cy" not in names_in(settler.ledger)
     assert "Cy" not in listed(settler)
@@ -145,7 +145,7 @@ def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     assert ask(settler, Command.RATING, "cy").startswith("No player has that name")
     assert ask(settler, Command.RATING, NO_NAME).startswith("No player has that name")
     assert "Cy" not in ask(settler, Command.WHY, by="ann")
-    assert (ratings(settler), list(rated_rows(settler.ledger, board_of(settler)))) == (before, changes)
+    assert (ratings(settler), settler.ledger.rated_rows(board_of(settler))) == (before, changes)
     assert settler.verify(board_of(settler)) == []
     settler.rebuild(board_of(settler))
     assert ratings(settler) == before
@@ -376,7 +376,7 @@ def without_account(race: RaceResult, *names: str) -> RaceResult:
 
 
 def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) -> None:
-    before = list(rated_rows(settler.ledger, board_of(settler)))
+    before = settler.ledger.rated_rows(board_of(settler))
     shown = [without_account(race, "cy") for race in RACES]
     assert orders.forget_deleted(settler, shown, LATER) == ["id-cy"]
     assert orders.forget_deleted(settler, shown, LATER) == [], "an order is given once"
@@ -385,7 +385,7 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     for race in shown:
         settler.settle(race, lambda _: (), LATER)
     settler.merge(shown, "backfill")
-    assert list(rated_rows(settler.ledger, board_of(settler))) == before
+    assert settler.ledger.rated_rows(board_of(settler)) == before
     (entry,) = orders.audit(settler.ledger)
     assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
 

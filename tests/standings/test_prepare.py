@@ -59,7 +59,7 @@ def stored(settler: Settler) -> Mapping[str, tuple[Any, ...]]:
     return {
         board.name: (
             board.model,
-            list(ledger.stored_rows(board)),
+            ledger.rated_rows(board),
             ledger.standings(board),
             sorted(ledger.carried(board).items()),
             ledger.platforms(board),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import CATEGORY, NOON, entrant, rated_rows, result
+from builders import CATEGORY, NOON, entrant, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import DamagedRaceError
@@ -55,7 +55,7 @@ def contents(settler: Settler) -> dict[str, tuple[str, str, str]]:
     ledger = settler.ledger
     return {
         b.name: (
-            repr(list(rated_rows(ledger, b))),
+            repr(ledger.rated_rows(b)),
             repr(ledger.standings(b)),
             repr(sorted(ledger.carried(b).items())),
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, rated_rows, result
+from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import ModelError
@@ -69,7 +69,7 @@ def contents(settler: Settler) -> dict[str, Any]:
             b.model,
             b.parameters,
             b.teams,
-            repr(list(rated_rows(settler.ledger, b))),
+            repr(settler.ledger.rated_rows(b)),
             repr(settler.ledger.standings(b)),
         )
         for b in settler.ledger.leaderboards()
@@ -173,7 +173,7 @@ def test_a_race_that_changes_nothing_is_noted(settler: Settler, race: RaceResult
     rated = settle(settler, race)
     assert rated is not None
     assert (rated[0].changes, rated[0].note) == ((), note)
-    (row,) = rated_rows(settler.ledger, board_of(settler))
+    (row,) = settler.ledger.rated_rows(board_of(settler))
     assert (row.sequence, row.race, row.note) == (1, "orb/r", note)
     assert settler.ledger.standings(board_of(settler)) == []
     assert_sound(settler)
@@ -189,7 +189,7 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
     )
     report = settler.merge([result("a", "ann bo"), strange, twice, result("d", "cy di", after=3)], "import")
     assert report.new == 4
-    notes = {row.race: row.note for row in rated_rows(settler.ledger, board_of(settler))}
+    notes = {row.race: row.note for row in settler.ledger.rated_rows(board_of(settler))}
     assert notes["orb/a"] is notes["orb/d"] is None
     assert notes["orb/b"] == notes["orb/c"] == UNCOMPARABLE
     assert "orb/b" in caplog.text
@@ -278,7 +278,7 @@ def test_race_settled_by_a_backfill_is_no_longer_pending(settler: Settler) -> No
 def test_a_race_recorded_late_counts_when_it_is_recorded(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settle(settler, result("old", "bo ann", after=1))
-    rows = list(rated_rows(settler.ledger, board_of(settler)))
+    rows = settler.ledger.rated_rows(board_of(settler))
     assert [(row.sequence, row.race) for row in rows] == [(1, "orb/new"), (2, "orb/old")]
     late = settler.ledger.race("orb/old")
     assert late is not None
@@ -416,7 +416,7 @@ def test_a_changed_goal_moves_a_race_to_another_leaderboard(settler: Settler) ->
     settle(settler, result("r", "ann bo", goal="All Orbs"))
     assert points(settler) == {"Ann": 1100, "Bo": 900}
     assert points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
-    assert [row.race for row in rated_rows(settler.ledger, board_of(settler))] == ["orb/s"]
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/s"]
     assert_sound(settler)
 
 
@@ -500,7 +500,7 @@ def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str,
 def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settler.merge([result("old", "bo ann", after=1)], "backfill")
-    assert [row.race for row in rated_rows(settler.ledger, board_of(settler))] == ["orb/old", "orb/new"]
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/old", "orb/new"]
     with fresh() as scratch:
         scratch.merge([result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import")
         assert contents(settler) == contents(scratch)
@@ -510,7 +510,7 @@ def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
 def test_a_race_that_ended_at_the_same_moment_takes_its_place_by_name(settler: Settler) -> None:
     settler.merge([result("b", "ann bo")], "import")
     settler.merge([result("a", "bo ann")], "import")
-    assert [row.race for row in rated_rows(settler.ledger, board_of(settler))] == ["orb/a", "orb/b"]
+    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/a", "orb/b"]
     assert_sound(settler)
 
 

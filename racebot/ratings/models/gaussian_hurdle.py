@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -99,10 +100,14 @@ class GaussianHurdleModel(StepwiseKernelModel, ABC):
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
-        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        above = rating - broadcast_to(newcomer, rating)
+        above = rating - broadcast_to(self._newcomer_rating, rating)
         scaled = broadcast_to(self.points_scale, rating) * above
         return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
+
+    @cached_property
+    def _newcomer_rating(self) -> FloatArray:
+        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        return newcomer
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].
