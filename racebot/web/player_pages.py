@@ -77,6 +77,7 @@ def player_on_board(asked: Asked, board: Board, player: str) -> Content:
             f"highest {figures.peak.after}",
         )
     settled = min(view.publication.provisional_races, max(0, len(history) - 1))
+    met = len(view.opponents(board, player))
     best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
     races = history[: -LAST_RACES - 1 : -1]
     return asked.board_page(
@@ -89,7 +90,8 @@ def player_on_board(asked: Asked, board: Board, player: str) -> Content:
         best_win=best[0] if best else None,
         most=max(row.races for row in figures.places),
         opponents=view.rivals(board, player, 0, OPPONENTS),
-        all_opponents=len(view.opponents(board, player)),
+        all_opponents=met,
+        whole=_opponent_links(asked, board, player, met) if met > OPPONENTS else [],
         races=races,
         winners=view.ledger.pages.winners(board.key, [race.sequence for race in races]),
         all_races=len(history),
@@ -162,9 +164,7 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
     if not 1 <= number <= count:
         return None
 
-    def page_link(page: int) -> str:
-        return link(asked.path, board.address.opponents(player, page))
-
+    links = _opponent_links(asked, board, player, total)
     first = (number - 1) * OPPONENTS_ON_A_PAGE
     return asked.board_page(
         "opponents.html",
@@ -172,8 +172,15 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
         **_person(asked, board, standing),
         total=total,
         opponents=asked.view.rivals(board, player, first, first + OPPONENTS_ON_A_PAGE),
-        pages=pager(number, count, page_link),
+        pages=pager(number, count, lambda page: links[page - 1]),
+        whole=links if count > 1 else [],
     )
+
+
+def _opponent_links(asked: Asked, board: Board, player: str, total: int) -> list[str]:
+    """Return links to all pages of a player's opponents."""
+    numbers = range(1, opponent_pages(total) + 1)
+    return [link(asked.path, board.address.opponents(player, number)) for number in numbers]
 
 
 def player_on_boards(asked: Asked, player: str) -> Content:

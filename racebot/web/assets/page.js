@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, and sorts small tables by their headings.
+// Shows times as "3 minutes ago", closes the list of leaderboards, and sorts tables of opponents by their headings.
 "use strict";
 (() => {
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
@@ -21,12 +21,30 @@
     for (const each of document.querySelectorAll("details.switch[open]")) each.open = false;
   });
 
+  // Fetch the rows that other pages of a list hold, with links that work from this page.
+  window.racebotRows = (addresses, table) => Promise.all(addresses.map(async address => {
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(String(answer.status));
+    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
+    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
+      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
+    }
+    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
+  })).then(pages => pages.flat());
+
   const value = cell => {
     if (cell.tagName === "TH") return cell.textContent.trim().toLowerCase();
     const number = parseFloat(cell.textContent.replace("−", "-").replace("±", ""));
     return Number.isNaN(number) ? -Infinity : number;
   };
   for (const table of document.querySelectorAll("table[data-sortable]")) {
+    // The pages that hold all rows, fetched when the reader first sorts. A failure leaves the rows of this page.
+    const pages = table.dataset.sortable.split(" ").filter(Boolean);
+    let waiting = null;
+    const everything = () => waiting ??= pages.length ? window.racebotRows(pages, "table[data-sortable]").then(rows => {
+      table.tBodies[0].replaceChildren(...rows);
+      for (const each of document.querySelectorAll("[data-part], .pager")) each.remove();
+    }, () => {}) : Promise.resolve();
     [...table.tHead.rows[0].cells].forEach((heading, index) => {
       if (!heading.dataset.sort) return;
       const button = document.createElement("button");
@@ -39,9 +57,11 @@
         for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
         heading.setAttribute("aria-sort", direction);
         const sign = direction === "ascending" ? 1 : -1;
-        const rows = [...table.tBodies[0].rows].map(row => [value(row.cells[index]), row]);
-        rows.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
-        table.tBodies[0].append(...rows.map(([, row]) => row));
+        everything().then(() => {
+          const rows = [...table.tBodies[0].rows].map(row => [value(row.cells[index]), row]);
+          rows.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
+          table.tBodies[0].append(...rows.map(([, row]) => row));
+        });
       });
       heading.replaceChildren(button);
     });

@@ -16,12 +16,8 @@
   // A long list comes in several pages: the others are fetched when they are first needed.
   const everything = () => {
     if (!more.length) return Promise.resolve();
-    waiting ??= Promise.all(more.map(async address => {
-      const text = await (await fetch(address)).text();
-      const other = new DOMParser().parseFromString(text, "text/html").querySelector("table.board, table.player-races");
-      return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
-    })).then(parts => {
-      rows = rows.concat(...parts);
+    waiting ??= window.racebotRows(more, "table.board, table.player-races").then(others => {
+      rows = rows.concat(others);
       document.querySelector(".pager")?.remove();
       body.append(...rows);
     }, () => { found.textContent = "Only this page can be searched here."; });
@@ -64,14 +60,36 @@
       && (!least || key(row, races) >= least)
       && (!days || new Date(key(row, last)) >= newest - days * 864e5);
   };
-  const raceMatch = () => {
+  const raceMatch = met => {
     const result = form.result.value, goal = form.goal?.value ?? "";
     return row => (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
-      && (!goal || row.dataset.goal === goal);
+      && (!goal || row.dataset.goal === goal) && (!met || met.has(row.dataset.race));
   };
 
-  const filter = () => {
-    const match = isBoard ? boardMatch() : raceMatch();
+  // The races of an opponent, by their numbers on the leaderboard; null without an opponent.
+  const histories = new Map();
+  const racesOf = opponent => {
+    if (!opponent) return Promise.resolve(null);
+    if (!histories.has(opponent)) {
+      const address = form.dataset.player.replace("ID.json", `${opponent}.json`);
+      histories.set(opponent, fetch(address).then(answer => answer.json())
+        .then(player => new Set(player.history.map(race => String(race.sequence)))));
+    }
+    return histories.get(opponent);
+  };
+
+  let latest = 0;
+  const filter = async () => {
+    const turn = ++latest;
+    let met = null;
+    try {
+      met = isBoard ? null : await racesOf(form.opponent.value);
+    } catch {
+      found.textContent = "The opponent's races cannot be loaded here.";
+      return;
+    }
+    if (turn !== latest) return;
+    const match = isBoard ? boardMatch() : raceMatch(met);
     let count = 0;
     for (const row of rows) {
       row.hidden = !match(row);
