@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, write_live
@@ -17,7 +16,7 @@ from racebot.web.server import application
 from racebot.web.view import Publication
 
 from .conftest import NAMES, Open, running
-from .test_pages import MOST_SHIFT, SHIFT, watch
+from .test_pages import check
 
 ROOM = "overlay/room/orb/live-1"
 SERVED = (
@@ -71,19 +70,8 @@ def served(database: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", SERVED)
 def test_served_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
-    for scheme, width in (("light", 1280), ("dark", 390)):
-        page = opened(scheme, width).new_page()
-        told: list[str] = []
-        asked: list[str] = []
-        watch(page, told, asked)
-        page.goto(f"{served}{path}")
-        assert page.evaluate(SHIFT) < MOST_SHIFT, (scheme, width)
-        assert told == []
-        assert all(url.startswith((served, "data:")) for url in asked)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if not path.startswith("overlay"):  # a stream has colors of its own behind an overlay
-            found = Axe().run(page).response["violations"]
-            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    for width in (1280, 390):
+        check(opened(width=width), served, path, width)
 
 
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from builders import result
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, written
 
@@ -62,18 +63,50 @@ def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str
     assert column(page, 2) == sorted(found, reverse=True)
 
 
-def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of exported pages with 301 players. `hub` has met all others, ten in each race."""
+    folder = tmp_path_factory.mktemp("long")
     names = [f"p{number:03d}" for number in range(300)]
-    races = [result(f"r{n}", " ".join(names[n : n + 10]), after=n) for n in range(0, 300, 10)]
-    folder = written(rated(tmp_path / "long.db", races), tmp_path / "public")
-    with hosted(folder) as address:
-        page = opened().new_page()
-        page.goto(f"{address}{BOARD}.html")
-        assert len(column(page, 2)) == 80
-        beyond = page.request.get(f"{address}{BOARD}/page-4.html").text().split("<bdi>")[-1].split("<")[0]
-        page.get_by_label("Find a player").fill(beyond)
-        expect(page.get_by_role("status")).to_have_text("1 player found")
-        assert column(page, 2) == [beyond]
+    races = [result(f"r{n}", " ".join(["hub", *names[n : n + 10]]), after=n) for n in range(0, 300, 10)]
+    written(rated(folder / "long.db", races), folder / "host" / "ratings")
+    with hosted(folder / "host") as address:
+        yield f"{address}ratings/"
+
+
+def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{long}{BOARD}.html")
+    assert len(column(page, 2)) == 80
+    beyond = page.request.get(f"{long}{BOARD}/page-4.html").text().split("<bdi>")[-1].split("<")[0]
+    page.get_by_label("Find a player").fill(beyond)
+    expect(page.get_by_role("status")).to_have_text("1 player found")
+    assert column(page, 2) == [beyond]
+    page.get_by_role("link", name=beyond).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(beyond)
+
+
+@pytest.mark.parametrize("path", ["players/id-hub/orb/any-orb", "players/id-hub/orb/any-orb/opponents-2"])
+def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, path: str) -> None:
+    page = opened(width=390).new_page()
+    page.goto(f"{long}{path}.html")
+    page.get_by_role("button", name="Chance").click()
+    cells = page.locator("table[data-sortable] tbody td.e")
+    expect(cells).to_have_count(300)
+    chances = [int(text[:-1]) for text in cells.all_inner_texts()]
+    assert chances == sorted(chances, reverse=True)
+    last = page.locator("table[data-sortable] tbody a.player").last
+    name = last.inner_text()
+    last.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+
+def test_races_against_an_opponent_are_found_in_files(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{long}players/id-hub/orb/any-orb/races.html")
+    page.get_by_label("Opponent").select_option("P123")
+    expect(page.get_by_role("status")).to_have_text("1 race")
+    assert page.locator("table.player-races tbody tr:visible th").all_inner_texts() == ["r120"]
 
 
 def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
@@ -251,25 +284,41 @@ MOST_SHIFT = 0.02
 """Cumulative layout shift; a good page has less than 0.1: https://web.dev/articles/cls."""
 
 
+MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, .card *")].filter(each => {
+  const box = each.getBoundingClientRect(), card = each.closest(".card")?.getBoundingClientRect();
+  const head = each.closest("thead"), clipped = head && getComputedStyle(head).clipPath !== "none";
+  if (box.width <= 1 || clipped || each.closest("svg, .hidden")) return false;
+  return card && box.right > card.right + 1 || each.innerText?.length > 8 && box.width < 30;
+}).map(each => each.outerHTML.slice(0, 200))"""
+"""Elements that leave their card, or are so narrow that words break after each letter."""
+
+
+def check(context: BrowserContext, root: str, path: str, width: int) -> None:
+    """Check a page for errors, findings of axe, other hosts, layout shift, and misplaced text."""
+    page = context.new_page()
+    told: list[str] = []
+    asked: list[str] = []
+    watch(page, told, asked)
+    page.goto(f"{root}{path}")
+    assert page.evaluate(SHIFT) < MOST_SHIFT, width
+    assert len(page.content()) < 100_000
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        if not path.startswith("overlay"):  # a stream has colors of its own behind an overlay
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], (scheme, width)
+    for narrow in (width, *((320,) if width < 700 else (660, 840))):
+        page.set_viewport_size({"width": narrow, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= narrow
+        assert page.evaluate(MISPLACED) == [], narrow
+    assert told == []
+    assert all(url.startswith((root, "data:")) for url in asked)
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
-    """No errors, no requests to other hosts, no findings of axe, no layout shift, no horizontal scrolling."""
-    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)):
-        page = opened(scheme, width).new_page()
-        told: list[str] = []
-        asked: list[str] = []
-        watch(page, told, asked)
-        page.goto(f"{served}{path}")
-        assert told == []
-        assert all(url.startswith((served, "data:")) for url in asked)
-        assert page.evaluate(SHIFT) < MOST_SHIFT, (scheme, width)
-        assert len(page.content()) < 100_000
-        if (scheme, width) in {("light", 1280), ("dark", 390)}:
-            found = Axe().run(page).response["violations"]
-            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
-        for narrow in (width, 320, 660, 840):
-            page.set_viewport_size({"width": narrow, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= narrow
+    for width in (1280, 390):
+        check(opened(width=width), served, path, width)
 
 
 def test_names_are_shown_unchanged(opened: Open, served: str) -> None:
