@@ -16,7 +16,7 @@ from racebot.web.formats import shown_name
 from racebot.web.templating import SCRIPT_TYPE
 from racebot.web.view import Board
 
-MOST_FOUND = 50
+MOST_FOUND = 20
 LEAST_LIKENESS = 75
 """Least likeness of a leaderboard's name, 0 to 100 as rapidfuzz measures it."""
 
@@ -27,22 +27,31 @@ def search(asked: Asked) -> Content:
     hidden = asked.view.ledger.orders.hidden() if text else set()
     rated = asked.view.rated_players if text else {}
     found = asked.view.ledger.players.like(text, 2 * MOST_FOUND) if text else []
-    players = [player for player in found if player.id in rated and player.id not in hidden]
+    players = [rated[each.id] for each in found if each.id in rated and each.id not in hidden][:MOST_FOUND]
     return asked.page(
         "search.html",
         text=text,
-        players=[rated[player.id] for player in players][:MOST_FOUND],
+        players=[(player, next(iter(asked.view.standings(player.id)), None)) for player in players],
         boards=_boards(asked, text),
     )
 
 
 def index(asked: Asked) -> Content:
-    """Return a script with the names and addresses of all players and leaderboards, for an export."""
+    """Return a script with the names and addresses of all players and leaderboards, for an export.
+
+    A listed player has points, on the leaderboard with this number that they raced on last.
+    """
     if asked.served:
         return None
     hidden = asked.view.ledger.orders.hidden()
+    listed = [
+        (player.last_race_at, player.id, player.points, number)
+        for number, board in enumerate(asked.view.boards)
+        for player in asked.view.report(board).players
+    ]
+    points = {player: latest for _, player, *latest in sorted(listed)}
     players = [
-        [each.id, shown_name(each.name)]
+        [each.id, shown_name(each.name), *points.get(each.id, ())]
         for each in asked.view.rated_players.values()
         if each.id not in hidden
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -211,6 +212,9 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
             for wanted, found in (("ann orbt", "Ann Orbit"), ("мира", "Мира Лесная"), ("any", "Any Orb")):
                 page.goto(f"{root}search.html?q={wanted}")
                 expect(page.locator("#results a").first).to_have_text(found)
+        for root in (served, address):
+            page.goto(f"{root}search.html?q=ann orbit")
+            expect(page.locator("#results li b")).to_have_text(re.compile(r"^\d{3,4} Any Orb$"))
 
 
 def test_races_of_a_player_are_filtered_on_the_server_and_in_files(

@@ -21,7 +21,7 @@
     return row[b.length];
   };
   const matches = (entries, wanted) => {
-    const named = entries.map(([address, name]) => [address, name, plain(name)]);
+    const named = entries.map(([address, name, ...about]) => [address, name, plain(name), ...about]);
     const exact = named.filter(([, , name]) => name.includes(wanted));
     if (exact.length) return exact.sort((a, b) => a[2].length - b[2].length);
     const most = wanted.length > 7 ? 2 : wanted.length > 3 ? 1 : 0;
@@ -33,11 +33,18 @@
     card.className = "card";
     list.className = "list";
     heading.textContent = title;
-    for (const [address, name] of entries.slice(0, 50)) {
+    for (const [address, name, , points, board] of entries.slice(0, 20)) {
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = address;
       link.textContent = name;
       item.append(link);
+      if (points !== undefined) {
+        const about = document.createElement("b"), where = document.createElement("span");
+        where.className = "soft";
+        where.textContent = boards[board][1];
+        about.append(`${points} `, where);
+        item.append(about);
+      }
       list.append(item);
     }
     card.append(heading, list);
@@ -45,7 +52,7 @@
   };
   const search = () => {
     const wanted = plain(form.q.value.trim());
-    const people = wanted ? matches(players, wanted).map(([id, name]) => [`players/${segment(id)}.html`, name]) : [];
+    const people = wanted ? matches(players, wanted).map(([id, ...about]) => [`players/${segment(id)}.html`, ...about]) : [];
     const places = wanted ? matches(boards, wanted) : [];
     results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found." : "";
