@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import Clock
+from hypothesis import HealthCheck, settings
 from worker_support import Bench, bench
 
 from racebot.ledger.store import Ledger
@@ -18,6 +19,17 @@ for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 # Kernels take half a minute to compile. tests/ratings/test_fast.py compiles them.
 fast.AVAILABLE = False
+settings.register_profile(
+    "tests",
+    settings(),
+    deadline=None,  # the machine may be busy
+    suppress_health_check=[
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+    ],
+)
+settings.load_profile("tests")
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from builders import CATEGORY, GOAL, entrant, result, seen
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from racebot import __version__
 from racebot.chat.answers.answers import Answers
@@ -129,7 +129,6 @@ def test_an_unknown_name_is_answered_with_similar_stored_names(ledger: Ledger) -
     argument=st.text(min_size=1, max_size=LONGEST_ARGUMENT)
     | st.sampled_from(["@everyone", "https://example.org/x", "Ann#9999x", "Anna", "{name}", "An%", "A_n"]),
 )
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_repeats_an_argument_that_is_no_stored_name(
     ledger: Ledger, command: Command, argument: str
 ) -> None:

@@ -569,7 +569,7 @@ def test_meta_without_space_left_by_other_bots(boards: int) -> None:
     st.dictionaries(st.text(max_size=8), st.text(max_size=300), max_size=6),
     st.lists(st.integers(0, 120), max_size=3),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_meta_fits_beside_the_keys_of_other_bots(others: dict[str, str], sizes: list[int]) -> None:
     boards: list[dict[str, Any]] = [
         meta_entry(f"Board {b}", "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(size)])

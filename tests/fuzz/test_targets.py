@@ -23,7 +23,7 @@ def test_arbitrary_input_is_accepted_or_refused_in_one_line(name: str) -> None:
         target.check(seed)
 
     @given(st.binary(min_size=30, max_size=150))
-    @settings(max_examples=target.examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=target.examples, suppress_health_check=list(HealthCheck))
     def check(data: bytes) -> None:
         target.check(data)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
@@ -393,7 +393,7 @@ storable = st.text(st.characters(codec="utf-8"), max_size=8)
     goal=storable,
     moment=st.datetimes(),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(max_examples=30)
 def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str, moment: object) -> None:
     race = result(
         slug, entrants=tuple(entrant(name or "x", time=i) for i, name in enumerate(names)), goal=goal
@@ -506,7 +506,7 @@ def test_only_stored_races_can_be_rated(ledger: Ledger, board: Leaderboard) -> N
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=3), st.floats(-1e6, 1e6)
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_states_read_back_to_the_last_bit(
     ledger: Ledger, board: Leaderboard, state: list[float], rating: float
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, RatingModel
@@ -102,12 +102,7 @@ def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     kept = [v for v in variants() if name not in EXCEPTIONS.get((v.key, v.reading), {})]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        quick = settings(
-            max_examples=10,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
-        )
+        quick = settings(max_examples=10, derandomize=True)
         return pytest.mark.parametrize("variant", kept, ids=str)(quick(test))
 
     return decorate

@@ -132,7 +132,7 @@ def history(draw: st.DrawFn) -> list[RaceResult]:
 
 
 @given(history(), st.data(), st.sampled_from(MODELS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_seasons_are_what_the_stored_results_make_them(
     races: list[RaceResult], data: st.DataObject, model: str
 ) -> None:
@@ -163,7 +163,7 @@ def test_seasons_are_what_the_stored_results_make_them(
 
 
 @given(history(), st.permutations(SEASONS), st.sampled_from(MODELS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_one_import_equals_imports_season_by_season(
     races: list[RaceResult], order: Sequence[str], model: str
 ) -> None:

@@ -316,7 +316,7 @@ MODELS = [SIMPLE, LeaderboardPlan("plackett-luce"), LeaderboardPlan("trueskill")
 
 
 @given(races(), st.sampled_from(MODELS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_settling_live_equals_a_rebuild_to_the_last_bit(
     history: list[RaceResult], plan: LeaderboardPlan
 ) -> None:
@@ -330,7 +330,7 @@ def test_settling_live_equals_a_rebuild_to_the_last_bit(
 
 
 @given(races(goals=["Any Orb", "All Orbs"]), st.data(), st.sampled_from(MODELS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_files_merged_in_any_order_give_equal_standings(
     history: list[RaceResult], data: st.DataObject, plan: LeaderboardPlan
 ) -> None:
@@ -347,7 +347,7 @@ def test_files_merged_in_any_order_give_equal_standings(
 
 
 @given(races(), st.integers(0, 6), st.sampled_from(MODELS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
     history: list[RaceResult], which: int, plan: LeaderboardPlan
 ) -> None:
@@ -365,7 +365,7 @@ def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
 
 
 @given(races(goals=["Any Orb", "All Orbs"]), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.DataObject) -> None:
     """Races are recorded, changed, moved to another goal, withdrawn, merged, and rated by other settings."""
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))

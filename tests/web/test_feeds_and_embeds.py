@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 from builders import result
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import Plans
@@ -111,7 +111,6 @@ def test_hostile_names_keep_feeds_badges_and_embeds_well_formed(merge: Merge, na
     assert "<script" not in page and "\u202e" not in page and "W" * 61 not in page
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
     from racebot.web.formats import shown_name  # noqa: PLC0415

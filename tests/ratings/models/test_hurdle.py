@@ -85,7 +85,7 @@ def test_moments_of_the_hurdle_agree_with_quadrature(
     assert found[1] == pytest.approx(expected[1], rel=1e-6, abs=1e-8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     mean=st.floats(-60, 60),
     variance=st.floats(1e-4, 40),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
@@ -255,12 +255,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
 @pytest.mark.parametrize("name", HURDLES)
 @pytest.mark.parametrize("theorem", THEOREMS)
 def test_the_guarantee_holds_for_any_states(theorem: str, name: str, examples: int) -> None:
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
-    )
+    @settings(max_examples=examples, derandomize=True)
     @given(race=races(name))
     def holds(race: Race) -> None:
         THEOREMS[theorem](race)
