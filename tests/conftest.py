@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from racebot.ratings import fast
 
 for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]:
     del os.environ[name]  # a bot's settings must not reach the tests
+# A script's background job ignores SIGINT, and the programs under test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 # Kernels take half a minute to compile. tests/ratings/test_fast.py compiles them.
 fast.AVAILABLE = False
