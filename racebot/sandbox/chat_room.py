@@ -73,7 +73,8 @@ class ChatRoom(RaceState):
         self.site = site
         self.refused: list[str] = []
         """The error messages that bots received."""
-        self._listeners: list[Callable[[Frame], None]] = []
+        self.listeners: list[Callable[[Frame], None]] = []
+        """Functions that receive every frame, one for each connection to the room."""
 
     @property
     def chat_open(self) -> bool:
@@ -165,22 +166,17 @@ class ChatRoom(RaceState):
         messages = [render.message(self, line) for line in sorted(shown, key=lambda line: line.pinned)]
         return render.frame("chat.history", self.site.clock(), messages=messages)
 
-    @property
-    def listeners(self) -> int:
-        """Return the number of connections to the room."""
-        return len(self._listeners)
-
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
         """Call `listener` with every frame from now on. Return a function that stops this."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
 
     def frames(self) -> Sequence[Frame]:
         """Return the two frames that describe the current state of the race."""
         return render.race_frames(self, self.site.clock())
 
     def _send(self, *frames: Frame) -> None:
-        for listener in list(self._listeners):
+        for listener in list(self.listeners):
             for frame in frames:
                 listener(frame)
 

@@ -1,4 +1,4 @@
-"""The sandbox's control API: the actions that people take on the site's pages, as JSON.
+"""The sandbox's control API: the actions that people take on the site's pages, and a few faults, as JSON.
 
 `POST /sandbox/control/COMMAND` takes and returns a JSON object. `GET /sandbox/control` lists the commands and
 the state of the site, and `GET /sandbox/control/RACE` returns one race with its whole chat.
@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from racebot.sandbox import render, render_lists
 from racebot.sandbox.errors import SandboxError, UnknownError
-from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
+from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
@@ -72,18 +72,9 @@ class Control:
             "add_monitor": lambda given: self._room(given).add_monitor(given.pop("user")),
             "set_info": self._set_info,
             "revoke_tokens": lambda given: self._site.revoke_tokens(),
-            "token_seconds": self._token_seconds,
-            "forget_rooms": self._forget_rooms,
-            "forget_guids": lambda given: self._site.forget_guids(),
-            "skew_clock": self._skew_clock,
-            "clear_requests": lambda given: self._site.requests.clear(),
             "fail_http": self._fail_http,
-            "refuse_handshakes": self._refuse_handshakes,
-            "spoil_frames": self._spoil_frames,
             "drop_sockets": self._drop_sockets,
-            "delay": self._delay,
             "stall": lambda given: self._misbehaviour.stall(float(given.pop("seconds"))),
-            "relent": lambda given: self._misbehaviour.relent(),
         }
         self._commands |= {name: self._by_racer(do) for name, do in _BY_RACER.items()}
         self._commands |= {name: self._on_racer(do) for name, do in _ON_RACER.items()}
@@ -132,8 +123,6 @@ class Control:
                 "races": [render.race(room) for room in site.rooms.values()],
                 "users": [{"id": u.id, "name": u.name, "deleted": u.deleted} for u in site.users.values()],
                 "open_sockets": self._misbehaviour.open_sockets,
-                "request_counts": dict(site.counts()),
-                "requests": [one.as_json() for one in site.requests],
             }
         )
 
@@ -207,16 +196,6 @@ class Control:
         room, info, client_id = self._room(given), given.pop("info"), given.pop("client_id", None)
         room.set_info(self._site.bot if client_id is None else self._site.bot_with(client_id), info)
 
-    def _token_seconds(self, given: Arguments) -> None:
-        self._site.token_seconds = int(given.pop("seconds"))
-
-    def _skew_clock(self, given: Arguments) -> None:
-        self._site.skew = timedelta(seconds=float(given.pop("seconds")))
-
-    def _forget_rooms(self, given: Arguments) -> object:
-        self._site.forget_rooms()
-        return {"dropped": self._misbehaviour.drop_sockets()}
-
     def _fail_http(self, given: Arguments) -> None:
         self._misbehaviour.fail_http(
             int(given.pop("times", 1)),
@@ -226,20 +205,9 @@ class Control:
             path=given.pop("path", ""),
         )
 
-    def _refuse_handshakes(self, given: Arguments) -> None:
-        self._misbehaviour.refuse_handshakes(int(given.pop("times", 1)), int(given.pop("status", 502)))
-
-    def _spoil_frames(self, given: Arguments) -> None:
-        fault, times = FrameFault(given.pop("fault")), int(given.pop("times", 1))
-        self._misbehaviour.spoil_frames(fault, times, kind=given.pop("kind", ""))
-
     def _drop_sockets(self, given: Arguments) -> object:
         dropped = self._misbehaviour.drop_sockets(given.pop("race", None), code=given.pop("code", None))
         return {"dropped": dropped}
-
-    def _delay(self, given: Arguments) -> None:
-        self._misbehaviour.delay = float(given.pop("http", self._misbehaviour.delay))
-        self._misbehaviour.handshake_delay = float(given.pop("handshake", self._misbehaviour.handshake_delay))
 
 
 def _length(given: Arguments, name: str) -> timedelta | None:

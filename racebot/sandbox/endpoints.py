@@ -187,7 +187,6 @@ class SandboxServer:
         return self._json(answer, max_age)
 
     async def socket(self, ws: WebSocket) -> None:
-        await asyncio.sleep(self.misbehaviour.handshake_delay)
         await self.misbehaviour.stalled()
         refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
@@ -271,13 +270,9 @@ class _Front:
         if not (path == "/o/token" or path.endswith("/data") or path.startswith("/ws/")):
             await self._app(scope, receive, send)
             return
-        connection = HTTPConnection(scope)
         site, misbehaviour = self._server.site, self._server.misbehaviour
-        agent = connection.headers.get("user-agent", "")
-        method = scope.get("method", "GET")
-        site.requests.append(Visit(site.clock(), method, path, connection.url.query, agent))
+        site.requests.append(Visit(site.clock(), path, HTTPConnection(scope).url.query))
         if scope["type"] == "http":
-            await asyncio.sleep(misbehaviour.delay)
             await misbehaviour.stalled()
             fault = misbehaviour.next_http(path)
             if fault is not None:

@@ -65,10 +65,6 @@ class Misbehaviour:
     """The planned faults of a sandbox server."""
 
     def __init__(self) -> None:
-        self.delay = 0.0
-        """Seconds to delay every HTTP response."""
-        self.handshake_delay = 0.0
-        """Seconds to delay every WebSocket handshake."""
         self._stalled_until = float("-inf")
         self._http: deque[_Planned] = deque()
         self._handshakes: deque[int] = deque()
@@ -118,7 +114,6 @@ class Misbehaviour:
     def relent(self) -> None:
         """Cancel all planned faults."""
         self._stalled_until = float("-inf")
-        self.delay = self.handshake_delay = 0.0
         self._http.clear()
         self._handshakes.clear()
         self._frames.clear()

@@ -105,7 +105,6 @@ class RaceState:
     recorded_by: User | None = None
     held: bool = False
     info_bot: str | None = None
-    info_user: str | None = None
     bot_meta: dict[str, Any] = field(default_factory=dict)
     chat: list[ChatLine] = field(default_factory=list)
     notes: list[ChatLine] = field(default_factory=list)
@@ -119,7 +118,7 @@ class RaceState:
 
     @property
     def info(self) -> str:
-        return " | ".join(part for part in (self.info_user, self.info_bot) if part)
+        return self.info_bot or ""
 
     @property
     def counted(self) -> list[FakeEntrant]:

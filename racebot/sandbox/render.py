@@ -184,7 +184,7 @@ def race(room: RaceState) -> Json:
         "goal": _goal(room),
         "info": room.info,
         "info_bot": room.info_bot,
-        "info_user": room.info_user,
+        "info_user": None,
         "team_race": room.team_race,
         **_counts(room),
         "entrants": entrants(room),

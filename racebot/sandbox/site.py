@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from racebot.sandbox import pictures
 from racebot.sandbox.errors import UnknownError
@@ -214,16 +213,5 @@ class Visit:
     """A request that the site received."""
 
     at: datetime
-    method: str
     path: str
     query: str
-    user_agent: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "at": self.at.isoformat(),
-            "method": self.method,
-            "path": self.path,
-            "query": self.query,
-            "user_agent": self.user_agent,
-        }

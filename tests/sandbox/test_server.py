@@ -186,16 +186,11 @@ async def test_a_missing_page_is_a_404_in_html(served: Served, path: str) -> Non
 
 
 async def test_requests_are_counted_and_remembered(served: Served) -> None:
-    await served.client.get("/sandbox/data?x=1", headers={"User-Agent": "somebody"})
+    await served.client.get("/sandbox/data?x=1")
     await served.client.get("/sandbox")
     await served.control("open")
     (visit,) = served.site.requests
-    assert (visit.method, visit.path, visit.query, visit.user_agent) == (
-        "GET",
-        "/sandbox/data",
-        "x=1",
-        "somebody",
-    )
+    assert (visit.path, visit.query) == ("/sandbox/data", "x=1")
 
 
 # ── the socket ──
@@ -253,14 +248,6 @@ async def test_http_failures(served: Served) -> None:
     assert page.status_code == 200
     assert page.text.startswith("<!DOCTYPE html>")
     assert (await served.client.get("/sandbox/races/data")).json()["races"] == []
-
-
-async def test_slowness(served: Served) -> None:
-    served.misbehaviour.delay = 0.4
-    with pytest.raises(httpx.ReadTimeout):
-        await served.client.get("/sandbox/data", timeout=0.05)
-    served.misbehaviour.relent()
-    assert (await served.client.get("/sandbox/data")).status_code == 200
 
 
 async def test_a_stall_holds_up_answers_and_frames_until_it_is_over(served: Served) -> None:
@@ -367,7 +354,8 @@ async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
     room = served.site.open_race()
     async with served.join(room.slug) as ws:
         await receive(ws, 2)
-        assert (await served.control("forget_rooms")).json() == {"dropped": 1}
+        served.site.forget_rooms()
+        assert served.misbehaviour.drop_sockets() == 1
         with pytest.raises(websockets.ConnectionClosed):
             await receive(ws)
     with pytest.raises(websockets.InvalidHandshake):
