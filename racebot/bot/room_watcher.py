@@ -113,6 +113,7 @@ class RoomWatch:
         self._taking = asyncio.Lock()
         self._reconnect = asyncio.Event()
         self._read_wanted = asyncio.Event()
+        self._deadline_moved = asyncio.Event()
         self._reading = asyncio.Lock()
         self._questions: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
 
@@ -145,17 +146,17 @@ class RoomWatch:
                 path = path or bot_path(self.name)
                 async with join(self._site.url, self.name, path, token, self._site.gate) as socket:
                     joined_at = time.monotonic()
-                    log.debug("%s: joined", self.name)
+                    log.info("%s: joined the room", self.name)
                     metrics.CONNECTIONS.labels(self._category).inc()
                     failures = 0
                     if await self._stay(socket):
                         return
                     continue
             except TokenRefused as error:
-                log.info("%s", error)
+                log.info("%s; requesting a new one", error)
                 self._tokens.refuse(token)
             except ConnectionLost as error:
-                log.info("%s", error)
+                log.info("%s; trying again", error)
                 failures += 1
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     await self._call(self._lifecycle.vanished, self.name)
@@ -167,7 +168,7 @@ class RoomWatch:
             except RacebotError as error:
                 log.warning("%s: %s; trying again", self.name, error)
             except Exception:
-                log.exception("%s: unexpected error; joining again", self.name)
+                log.exception("%s: unexpected error; trying again", self.name)
             metrics.RECONNECTS.labels(self._category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
@@ -178,10 +179,12 @@ class RoomWatch:
         self._sender.on_joined()
         self._room.on_reconnect(time.monotonic())
         self._work.set()
+        renewing = asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}")
         tasks = [
+            renewing,
             asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
             asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),
-            asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}"),
+            asyncio.create_task(self._follow_clock(), name=f"clock {self.name}"),
             asyncio.create_task(self._read_when_wanted(), name=f"read {self.name}"),
             asyncio.create_task(self._answer_questions(), name=f"answer {self.name}"),
         ]
@@ -194,7 +197,7 @@ class RoomWatch:
         for result in results:
             if isinstance(result, Exception):
                 raise result
-        return tasks[2] not in done
+        return renewing not in done
 
     async def on_listing(self, race: Race) -> None:
         """Process the race as the list of past races shows it."""
@@ -205,32 +208,39 @@ class RoomWatch:
         await self._take(self._room.on_read(race, time.monotonic(), asked_at))
 
     async def _listen(self, socket: RoomSocket) -> None:
-        """Feed the state machine from the socket and the clock."""
+        """Feed the state machine from the socket."""
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         while True:
-            wait = min(refresh_at, self._room.deadline or refresh_at) - time.monotonic()
-            event = await socket.receive(max(0.0, wait))
+            event = await socket.receive(max(0.0, refresh_at - time.monotonic()))
             now = time.monotonic()
-            notices: list[Notice] = []
             if isinstance(event, RaceUpdate):
-                notices += self._room.on_frame(event.race, now)
+                await self._take(self._room.on_frame(event.race, now))
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
             elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
                 self._room.on_system_message(now)
+                self._deadline_moved.set()
             elif isinstance(event, Refusal) and event.token_refused and not self._sender.expects_confirmation:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
                 self._sender.on_event(event)
             if isinstance(event, ChatMessage):
                 self._note_question(event)
-            notices += self._room.tick(now)
-            if notices or isinstance(event, RaceUpdate):
-                await self._take(notices)
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.send(actions.GET_RACE)
+
+    async def _follow_clock(self) -> None:
+        """Feed the state machine from the clock. Events and reads move its deadline."""
+        while True:
+            self._deadline_moved.clear()
+            deadline = self._room.deadline
+            try:
+                async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
+                    await self._deadline_moved.wait()
+            except TimeoutError:
+                await self._take(self._room.tick(time.monotonic()))
 
     async def _read_when_wanted(self) -> None:
         while True:
@@ -246,9 +256,13 @@ class RoomWatch:
                 race = await self._site.race(self.name)
             except (SiteError, PayloadError) as error:
                 log.info("%s: could not be read: %s", self.name, error)
-                self._room.on_read_failed(time.monotonic())
+                self._on_read_failed()
             else:
                 await self.on_read(race, asked_at)
+
+    def _on_read_failed(self) -> None:
+        self._room.on_read_failed(time.monotonic())
+        self._deadline_moved.set()
 
     def _note_question(self, message: ChatMessage) -> None:
         """Queue a chat line that is a command to answer."""
@@ -275,7 +289,7 @@ class RoomWatch:
             async with asyncio.timeout(READ_FOR_ANSWER):
                 await self._read_race()
         except TimeoutError:
-            self._room.on_read_failed(time.monotonic())
+            self._on_read_failed()
         return not (self._room.unsure and self._room.needs_read(time.monotonic()))
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
@@ -302,6 +316,7 @@ class RoomWatch:
         if any(isinstance(notice, ReadRace) for notice in notices):
             self._read_wanted.set()
         self._notices.extend(notice for notice in notices if not isinstance(notice, ReadRace))
+        self._deadline_moved.set()
         async with self._taking:
             race = self._room.race
             if race is not None and not self._room.closed and not race.over:

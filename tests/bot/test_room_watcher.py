@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -255,6 +256,36 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
             await ledger_thread.run(ledger.close)
             ledger_thread.close()
     assert not threads[0].startswith("ledger")
+
+
+async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket brings nothing that could wake the room."""
+    before, after = (seen(result("r", order, recorded=False)) for order in ("ann bo", "bo ann"))
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield SilentSocket([RaceUpdate(before)])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
+
+    async def announced(count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(ledger.outbox.of("orb/r")) < count:  # noqa: ASYNC110 - the room tells nobody
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(room_watcher, "join", join)
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        room = watching(ledger, site, at_once, quiet=0.1, now=lambda: NOON)
+        running = asyncio.create_task(room.run())
+        try:
+            await announced(1)
+            await room.on_read(after, time.monotonic())
+            await announced(2)
+        finally:
+            running.cancel()
 
 
 async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
