@@ -67,7 +67,7 @@ class Health:
             case CredentialsError() | LedgerError():
                 return True
             case RacebotError():
-                log.warning("%s", error)
+                log.warning("%s; trying again later", error)
             case _:
                 log.error("unexpected error; continuing", exc_info=error)
         return False

@@ -173,6 +173,11 @@ class Lifecycle:
                     edits=edits,
                     marks=self._marks(named),
                 )
+                log.info(
+                    "%s: %s",
+                    result.name,
+                    "correcting the changes" if is_correction else "announcing the changes",
+                )
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
     def needs_room(self, result: RaceResult) -> bool:
@@ -199,6 +204,7 @@ class Lifecycle:
         with self._ledger.transaction():
             self._announcer.drop_waiting(name, "a moderator asked for quiet")
             self._ledger.pending.keep_quiet(name)
+        log.info("%s: switched off in chat", name)
 
     def speak_again(self, name: str, result: RaceResult | None) -> None:
         """Undo `keep_quiet`, and announce the finished race."""
@@ -206,6 +212,7 @@ class Lifecycle:
             self._ledger.pending.speak_again(name)
             if result is not None and result.final:
                 self.result_stands(result)
+        log.info("%s: switched on in chat", name)
 
     def is_quiet(self, name: str) -> bool:
         """Return whether a moderator asked for quiet in this room."""
@@ -218,6 +225,7 @@ class Lifecycle:
             pending = self._ledger.pending.get(name)
             if pending is not None:
                 self._ledger.pending.save(replace(pending, announced_key=key))
+        log.info("%s: no longer finished, the race goes on", name)
 
     def recorded(self, result: RaceResult, *, in_room: bool) -> None:
         """Settle a recorded race, and queue its final changes if we know the room."""
@@ -290,7 +298,7 @@ class Lifecycle:
                 pending = pending or PendingRace(name, race.category, ended_at, self._clock())
                 pending = replace(pending, over=True, announced_key=None)
                 self._ledger.pending.save(replace(pending, next_look=self._next_look(pending)))
-        log.info("%s: over without a record, nothing changes", name)
+        log.info("%s: cancelled or not recorded, so no ratings change", name)
 
     def vanished(self, name: str) -> None:
         """Poll less often a race that the site does not find, and give it up after a day."""
@@ -306,6 +314,7 @@ class Lifecycle:
             self._forget(name)
             for row in self._ledger.outbox.open_for(name):
                 self._ledger.outbox.mark(row, Delivery.DROPPED, now, "the room is gone")
+        log.warning("%s: the site has no such race any more; given up", name)
 
     def looked_at(self, name: str) -> None:
         """Schedule the next look at a pending race. Older races are polled less often."""
@@ -314,7 +323,7 @@ class Lifecycle:
             if pending is None:
                 return
             if self._clock() - pending.ended_at > EXPIRE_AFTER:
-                log.warning("%s: not recorded in %d days; given up", name, EXPIRE_AFTER.days)
+                log.warning("%s: not recorded within %d days; given up", name, EXPIRE_AFTER.days)
                 self._forget(name)
             else:
                 pending = replace(pending, misses=0, next_look=self._next_look(pending))
@@ -343,6 +352,7 @@ class Lifecycle:
             if now - self._ledger.pending.unrecorded_since(race.name, now) > WITHDRAW_AFTER:
                 self.settler.withdraw(race.name)
                 self._ledger.pending.forget_unrecorded(race.name)
+                log.warning("%s: no longer recorded on the site, so its rating changes are undone", race.name)
 
     def _next_look(self, pending: PendingRace) -> datetime:
         now = self._clock()

@@ -110,6 +110,7 @@ class Worker:
                 self._ledger_thread.close()
         if self._fatal is not None:
             raise self._fatal
+        log.info("stopped")
 
     @contextmanager
     def _monitor(self) -> Generator[None]:

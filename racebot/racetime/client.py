@@ -175,8 +175,15 @@ class Site:
 
     async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        attempts_left = self._attempts
+
+        def pause_for(error: Exception) -> bool | float:
+            nonlocal attempts_left
+            attempts_left -= 1
+            return attempts_left > 0 and _pause_for(error)
+
         async for attempt in stamina.retry_context(
-            on=_pause_for,
+            on=pause_for,
             attempts=self._attempts,
             timeout=None,
             wait_initial=1.0,

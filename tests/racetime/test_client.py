@@ -389,13 +389,14 @@ async def test_a_transient_failure_is_retried(
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", [httpx.Response(502, html=HTML), httpx.ReadTimeout("slow")], ids=str)
 async def test_retries_end_after_the_last_attempt(
-    fake: FakeSite, failure: httpx.Response | Exception
+    fake: FakeSite, failure: httpx.Response | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.failures = [failure] * 10
     async with Site(URL, interval=0, attempts=4, transport=Wire(fake)) as site:
         with pytest.raises(SiteError, match=r"https://orbs\.example"):
             await site.category("orb")
     assert len(fake.requests) == 4
+    assert caplog.text.count("retrying") == 3
 
 
 @pytest.mark.usefixtures("quick")
