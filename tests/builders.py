@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 
@@ -192,3 +193,15 @@ def race_document(
         "bot_meta": {},
         **listed_document(slug, entrants, status, **facts),
     }
+
+
+def chat_body(row: OutboxRow) -> ChatBody:
+    """Return the body of a message that must be a chat message."""
+    assert isinstance(row.message.body, ChatBody)
+    return row.message.body
+
+
+def info_blocks(row: OutboxRow) -> tuple[str, ...]:
+    """Return the lines of a message that must be for the info box."""
+    assert isinstance(row.message.body, InfoBody)
+    return row.message.body.blocks

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from racebot.chat import rating_message
 from racebot.chat.wording import Texts
-from racebot.ledger.outbox import Delivery, Kind, Message, Outbox, OutboxRow
+from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, Message, Outbox, OutboxRow
 from racebot.ledger.rows import Leaderboard
 from racebot.races.result import RaceResult
 from racebot.standings.settle import Rated
@@ -51,7 +52,7 @@ class Announcer:
         key: str | None = None,
         *,
         correction: int = 0,
-        edits: Sequence[Mapping[str, str]] = (),
+        edits: Sequence[Edit] = (),
         marks: rating_message.MarksByBoard | None = None,
     ) -> bool:
         """Queue the changes of a finished race, or their correction.
@@ -75,18 +76,15 @@ class Announcer:
             texts = rating_message.announcement(rated, self._texts, marks=marks)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(texts, start=1):
-            body: dict[str, object] = {"text": text, "announces": bool(changed)}
-            if key is not None:
-                body |= {"result": key, "correction": correction}
-            if edits:
-                body["edits"] = list(edits)
+            body = ChatBody(text, bool(changed), result=key, correction=correction, edits=tuple(edits))
             if changed and number == len(texts):
-                body["entries"] = rating_message.entries(changed, self._texts, marks)
-                if buttons := self._buttons(changed[0].leaderboard, race):
-                    body["buttons"] = buttons
-                if self._pin:
-                    body["pin"] = True
-            self._put(race, category, "chat", body)
+                body = replace(
+                    body,
+                    entries=rating_message.entries(changed, self._texts, marks),
+                    buttons=self._buttons(changed[0].leaderboard, race),
+                    pin=self._pin,
+                )
+            self._put(race, category, body)
         return bool(texts)
 
     def greet(self, race: str, category: str, compose: Callable[[], str]) -> bool:
@@ -100,17 +98,17 @@ class Announcer:
         Returns:
             Whether the greeting is queued, now or before.
         """
-        if any(row.message.body.get("greets") for row in self._outbox.of(race)):
+        if any(body.greets for _, body in _chat(self._outbox.of(race))):
             return True
         text = compose()
         if text:
-            self._put(race, category, "chat", {"text": text, "greets": True})
+            self._put(race, category, ChatBody(text, greets=True))
         return bool(text)
 
     def withdraw(self, race: str, category: str) -> None:
         """Queue the withdrawal of changes that stand in a room's chat."""
         if self._texts.withdrawn and self._announced_changes(race):
-            self._put(race, category, "chat", {"text": self._texts.withdrawn, "withdraws": True})
+            self._put(race, category, ChatBody(self._texts.withdrawn, withdraws=True))
 
     def drop_waiting(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages."""
@@ -122,63 +120,68 @@ class Announcer:
         Returns:
             The key of the standing announcement, or None.
         """
-        announced = [body for row in self._since_withdrawal(race) if "result" in (body := row.message.body)]
-        begun = {body["correction"] for body in announced}
-        for row in self._outbox.open_for(race):
-            is_waiting_chat = row.message.kind == "chat" and row.state is Delivery.WAITING
-            if is_waiting_chat and row.message.body.get("correction") not in begun:
+        announced = self._announced(race)
+        begun = {body.correction for _, body in announced}
+        for row, body in _chat(self._outbox.open_for(race)):
+            is_rest = body.result is not None and body.correction in begun
+            if row.state is Delivery.WAITING and not is_rest:
                 self._outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
-        return str(announced[-1]["result"]) if announced else None
+        return announced[-1][1].result if announced else None
 
     def stands(self, race: str, key: str) -> bool:
         """Return whether this is the last announcement in a room's chat, complete and not withdrawn."""
-        rows = [row for row in self._since_withdrawal(race) if "result" in row.message.body]
-        if not rows or rows[-1].message.body["result"] != key:
+        announced = self._announced(race)
+        if not announced or announced[-1][1].result != key:
             return False
-        last = rows[-1]
+        last, last_body = announced[-1]
         return not any(
-            row.id > last.id
-            and row.message.body.get("result") == key
-            and row.message.body.get("correction") == last.message.body["correction"]
-            for row in self._outbox.of(race)
+            row.id > last.id and body.result == key and body.correction == last_body.correction
+            for row, body in _chat(self._outbox.of(race))
         )
 
     def last_key(self, race: str) -> str | None:
         """Return the key of the last announcement in a room's chat, withdrawn or not."""
-        keys = [row.message.body["result"] for row in self.sent(race) if "result" in row.message.body]
-        return str(keys[-1]) if keys else None
+        keys = [body.result for _, body in self.sent(race) if body.result is not None]
+        return keys[-1] if keys else None
 
-    def sent(self, race: str) -> list[OutboxRow]:
+    def sent(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
         """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
-            row
-            for row in self._outbox.of(race)
-            if row.message.kind == "chat"
-            and not row.message.body.get("greets")
-            and row.state in {Delivery.SENT, Delivery.DELIVERED}
+            (row, body)
+            for row, body in _chat(self._outbox.of(race))
+            if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
-    def message(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> Message:
+    def message(self, race: str, category: str, body: Body) -> Message:
         """Return a message with a new guid, even if the same text was queued before."""
         number = len(self._outbox.of(race))
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{number}:{self._clock().isoformat()}")
-        return Message(race, category, kind, str(guid), body)
+        return Message(race, category, str(guid), body)
 
-    def _put(self, race: str, category: str, kind: Kind, body: dict[str, object]) -> None:
-        self._outbox.put(self.message(race, category, kind, body), self._clock())
+    def _put(self, race: str, category: str, body: ChatBody) -> None:
+        self._outbox.put(self.message(race, category, body), self._clock())
 
     def _announced_entries(self, race: str) -> rating_message.Entries:
         """Return the entries of the standing announcement in a room's chat; empty if unknown."""
-        bodies = [row.message.body for row in self._since_withdrawal(race) if "result" in row.message.body]
-        return bodies[-1].get("entries", {}) if bodies else {}
+        announced = self._announced(race)
+        return announced[-1][1].entries if announced else {}
 
     def _announced_changes(self, race: str) -> bool:
-        return any(row.message.body.get("announces") for row in self._since_withdrawal(race))
+        return any(body.announces for _, body in self._since_withdrawal(race))
 
-    def _since_withdrawal(self, race: str) -> list[OutboxRow]:
+    def _announced(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
+        """Return the announcements and corrections that stand in a room's chat, oldest first."""
+        return [(row, body) for row, body in self._since_withdrawal(race) if body.result is not None]
+
+    def _since_withdrawal(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
         sent = self.sent(race)
-        withdrawn = [n for n, row in enumerate(sent, start=1) if row.message.body.get("withdraws")]
+        withdrawn = [n for n, (_, body) in enumerate(sent, start=1) if body.withdraws]
         return sent[withdrawn[-1] :] if withdrawn else sent
+
+
+def _chat(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBody]]:
+    """Yield the chat messages with their bodies."""
+    return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
 def announcement_key(rated: Sequence[Rated]) -> str:
@@ -190,7 +193,7 @@ def announcement_key(rated: Sequence[Rated]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
-def edits_between(before: RaceResult, after: RaceResult) -> list[dict[str, str]]:
+def edits_between(before: RaceResult, after: RaceResult) -> list[Edit]:
     """List the entrants whose result differs: the new status, or `time` if only the time changed."""
     known = {e.user_id: e for e in before.entrants if e.user_id is not None}
     edits = []
@@ -198,7 +201,7 @@ def edits_between(before: RaceResult, after: RaceResult) -> list[dict[str, str]]
         if entrant.user_id is None or (old := known.get(entrant.user_id)) is None:
             continue
         if old.status is not entrant.status:
-            edits.append({"player": entrant.user_id, "edit": entrant.status.value})
+            edits.append(Edit(entrant.user_id, entrant.status.value))
         elif old.finish_time != entrant.finish_time:
-            edits.append({"player": entrant.user_id, "edit": "time"})
+            edits.append(Edit(entrant.user_id, "time"))
     return edits

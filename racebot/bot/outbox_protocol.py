@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.outbox_commands import (
@@ -34,7 +34,7 @@ from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
-from racebot.ledger.outbox import Delivery, OutboxRow
+from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Race, RaceUpdate, Refusal
@@ -167,29 +167,28 @@ class OutboxProtocol:
                 return
 
     def _deliver_row(self, row: OutboxRow) -> Generator[Command]:
-        kind = row.message.kind
+        kind, body = row.message.kind, row.message.body
         self._tries[row.id] += 1
         if self._tries[row.id] > MOST_TRIES[kind]:
             yield Warn(f"gave up on a {kind} message that the site never showed")
             yield Mark(row, Delivery.REFUSED, "never confirmed by the site")
             return
-        match kind:
-            case "chat":
-                yield from self._send_chat(row)
-            case "meta":
-                yield from self._send_meta(row)
-            case "info":
-                yield from self._send_info(row)
+        match body:
+            case ChatBody():
+                yield from self._send_chat(row, body)
+            case MetaBody():
+                yield from self._send_meta(row, body)
+            case InfoBody():
+                yield from self._send_info(row, body)
 
-    def _send_chat(self, row: OutboxRow) -> Generator[Command]:
-        text = str(row.message.body["text"])
-        if row.message.body.get("greets") and not (yield from self._current_race()).before_start:
+    def _send_chat(self, row: OutboxRow, body: ChatBody) -> Generator[Command]:
+        if body.greets and not (yield from self._current_race()).before_start:
             yield Mark(row, Delivery.DROPPED, "the race has begun")
             return
         if row.state is Delivery.SENT:
             history = yield from self._history()
-            if self._arrived(row, history):
-                yield from self._unpin_replaced(row)
+            if self._arrived(row, body.text, history):
+                yield from self._unpin_replaced(row, body)
                 yield Mark(row, Delivery.DELIVERED, "found in the chat history")
                 return
             if not reaches_back(history, row):
@@ -205,12 +204,11 @@ class OutboxProtocol:
             return
         elif not (yield from self._take(row)):
             return
-        pinned = bool(row.message.body.get("pin")) and (yield from self._may_pin())
-        buttons = row.message.body.get("buttons")
-        message = actions.message(text, row.message.guid, buttons=buttons, pinned=pinned)
-        event = yield from self._exchange(message, confirmed=echo_of(text))
+        pinned = body.pin and (yield from self._may_pin())
+        message = actions.message(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
+        event = yield from self._exchange(message, confirmed=echo_of(body.text))
         if not isinstance(event, Refusal):
-            yield from self._unpin_replaced(row)
+            yield from self._unpin_replaced(row, body)
         yield from self._conclude(row, event)
 
     def _may_pin(self) -> Generator[Command, None, bool]:
@@ -221,20 +219,15 @@ class OutboxProtocol:
         history = yield from self._history()
         return any(message.pinned and shows_any(message, before) for message in history)
 
-    def _unpin_replaced(self, row: OutboxRow) -> Generator[Command]:
+    def _unpin_replaced(self, row: OutboxRow, body: ChatBody) -> Generator[Command]:
         """Unpin our rating messages that a new one replaces or withdraws."""
-        body = row.message.body
-        ours = [
-            str(each.message.body["text"])
-            for each in self._outbox
-            if each.message.body.get("pin") and each.id < row.id
-        ]
-        if not ours or not (body.get("pin") or body.get("withdraws")):
+        ours = [earlier.text for each, earlier in self._chat() if earlier.pin and each.id < row.id]
+        if not ours or not (body.pin or body.withdraws):
             return
         history = yield from self._history()
         pinned = [each for each in history if each.pinned and shows_any(each, ours)]
         pinned.sort(key=lambda message: message.posted_at)
-        if pinned and shows_any(pinned[-1], [str(body["text"])]):
+        if pinned and shows_any(pinned[-1], [body.text]):
             pinned.pop()
         for message in pinned:
             event = yield from self._exchange_unconfirmed(actions.unpin(message.id))
@@ -244,26 +237,30 @@ class OutboxProtocol:
     def _pinned_texts(self) -> list[str]:
         """Return the rating messages that were sent to be pinned since the last withdrawal, oldest first."""
         texts: list[str] = []
-        for row in self._outbox:
-            if row.message.kind == "chat" and row.state is Delivery.DELIVERED:
-                if row.message.body.get("withdraws"):
+        for row, body in self._chat():
+            if row.state is Delivery.DELIVERED:
+                if body.withdraws:
                     texts.clear()
-                elif row.message.body.get("pin"):
-                    texts.append(str(row.message.body["text"]))
+                elif body.pin:
+                    texts.append(body.text)
         return texts
 
-    def _send_meta(self, row: OutboxRow) -> Generator[Command]:
+    def _chat(self) -> Iterator[tuple[OutboxRow, ChatBody]]:
+        """Yield the room's chat messages with their bodies, in order."""
+        return ((row, row.message.body) for row in self._outbox if isinstance(row.message.body, ChatBody))
+
+    def _send_meta(self, row: OutboxRow, body: MetaBody) -> Generator[Command]:
         race = yield from self._current_race()
-        keys = info_box.meta(race.bot_meta, row.message.body["leaderboards"])
+        keys = info_box.meta(race.bot_meta, body.leaderboards)
         if all(race.bot_meta.get(key) == value for key, value in keys.items()):
             yield Mark(row, Delivery.DELIVERED)
         elif (yield from self._take(row)):
             event = yield from self._exchange_unconfirmed(actions.set_meta(keys))
             yield from self._conclude(row, event)
 
-    def _send_info(self, row: OutboxRow) -> Generator[Command]:
+    def _send_info(self, row: OutboxRow, body: InfoBody) -> Generator[Command]:
         race = yield from self._current_race()
-        text = info_box.merged_info(race.info_bot, row.message.body["blocks"], self._info, self._texts)
+        text = info_box.merged_info(race.info_bot, body.blocks, self._info, self._texts)
         if text is None and row.state is Delivery.SENT:
             yield Mark(row, Delivery.DELIVERED, "found in the info box")
         elif text is None:
@@ -342,15 +339,14 @@ class OutboxProtocol:
             raise TokenRefused(f"{self._name}: the token is refused")
         return event
 
-    def _arrived(self, row: OutboxRow, history: Sequence[ChatMessage]) -> bool:
+    def _arrived(self, row: OutboxRow, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.
 
         Compares texts and counts messages, because the site's clock or ours may be wrong.
         """
-        text = str(row.message.body["text"])
         earlier = [
             each
-            for each in self._outbox
-            if each.id < row.id and each.state is Delivery.DELIVERED and each.message.body.get("text") == text
+            for each, body in self._chat()
+            if each.id < row.id and each.state is Delivery.DELIVERED and body.text == text
         ]
         return sum(map(echo_of(text), history)) > len(earlier)

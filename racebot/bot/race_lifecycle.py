@@ -18,7 +18,7 @@ from racebot.bot.marks import marks_by_board
 from racebot.chat import info_box
 from racebot.chat.rating_message import NO_MARKS, Marks
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
-from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.outbox import Delivery, InfoBody, Message, MetaBody
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -242,11 +242,11 @@ class Lifecycle:
             if not known or not boards:
                 return
             named = [self._named(each) for each in boards]
-            entries = [info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in named]
-            yield self._announcer.message(result.name, result.category, "meta", {"leaderboards": entries})
+            entries = (info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in named)
+            yield self._announcer.message(result.name, result.category, MetaBody(tuple(entries)))
             if self._texts.info:
                 marks = self._marks(named, settled=True)
-                blocks = [
+                blocks = (
                     info_box.info_block(
                         each.result,
                         each.leaderboard.name,
@@ -257,8 +257,8 @@ class Lifecycle:
                         page=self._race_page(result.name),
                     )
                     for each in named
-                ]
-                yield self._announcer.message(result.name, result.category, "info", {"blocks": blocks})
+                )
+                yield self._announcer.message(result.name, result.category, InfoBody(tuple(blocks)))
 
         with self._ledger.transaction():
             self._ledger.pending.leave(result.name)

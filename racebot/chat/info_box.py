@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from itertools import islice
 
 from racebot.chat.rating_message import NO_MARKS, Marks, by_place, players
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
+from racebot.ledger.outbox import MetaEntry
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
 from racebot.text.safe import plain, visible, without_domains
@@ -87,8 +88,8 @@ def merged_info(
     return None if visible(text).rstrip() == visible(existing).rstrip() else text
 
 
-def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return our key of `bot_meta` in the form for `setmeta`.
+def meta(existing: Mapping[str, object], boards: Sequence[MetaEntry]) -> dict[str, object]:
+    """Return our key of `bot_meta` as JSON for `setmeta`.
 
     Changes that exceed the site's limit are dropped from the end and counted in `omitted`.
 
@@ -96,21 +97,26 @@ def meta(existing: Mapping[str, Any], boards: Sequence[Mapping[str, Any]]) -> di
         existing: the current `bot_meta`. The site merges key by key, so other keys stay and take up space.
         boards: one entry per leaderboard, from `meta_entry`.
     """
-    entries = [{**board, "changes": dict(board["changes"])} for board in boards]
     others = {key: value for key, value in existing.items() if key != META_KEY}
-    while len(json.dumps({**others, META_KEY: entries}).encode()) > META_LIMIT:
-        longest = max(entries, key=lambda entry: len(entry["changes"]), default=None)
-        if longest is None or not longest["changes"]:
+    kept = [len(board.changes) for board in boards]
+    while True:
+        entries = [_as_json(board, count) for board, count in zip(boards, kept, strict=True)]
+        if len(json.dumps({**others, META_KEY: entries}).encode()) <= META_LIMIT:
+            return {META_KEY: entries}
+        if not any(kept):
             return {META_KEY: []}
-        longest["changes"].popitem()
-        longest["omitted"] = longest.get("omitted", 0) + 1
-    return {META_KEY: entries}
+        kept[kept.index(max(kept))] -= 1
 
 
-def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> dict[str, Any]:
-    """Return one leaderboard's final changes for machines: `[before, after]` points by user id, by place."""
-    return {
-        "leaderboard": goal,
-        "model": model,
-        "changes": {c.player: [c.points_before, c.points_after] for c in by_place(changes)},
-    }
+def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> MetaEntry:
+    """Return one leaderboard's final changes for programs."""
+    points = {c.player: (c.points_before, c.points_after) for c in by_place(changes)}
+    return MetaEntry(goal, model, points)
+
+
+def _as_json(board: MetaEntry, count: int) -> dict[str, object]:
+    """Return an entry with its first `count` changes as JSON."""
+    changes = {player: list(points) for player, points in islice(board.changes.items(), count)}
+    entry: dict[str, object] = {"leaderboard": board.leaderboard, "model": board.model, "changes": changes}
+    omitted = len(board.changes) - count
+    return {**entry, "omitted": omitted} if omitted else entry

@@ -14,6 +14,7 @@ from racebot.chat.line_breaks import unbroken
 from racebot.chat.names import chat_names
 from racebot.chat.numbers import ordinal, shown_points
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
+from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
@@ -81,7 +82,7 @@ def announcement(
 def correction(
     rated: Sequence[Rated],
     announced: Entries,
-    edits: Sequence[Mapping[str, str]],
+    edits: Sequence[Edit],
     texts: Texts = DEFAULT_TEXTS,
     *,
     marks: MarksByBoard | None = None,
@@ -91,7 +92,7 @@ def correction(
     Args:
         rated: the changes on each leaderboard now.
         announced: the entries as they stand in chat; empty if unknown.
-        edits: the edited entrants, each with its `player` and `edit`: `time`, or the new status.
+        edits: the edited entrants, in the order to name them.
         texts: the wording.
         marks: as for `announcement`.
     """
@@ -219,7 +220,7 @@ def _move(move: int, texts: Texts) -> str:
     )
 
 
-def _edits(rated: Sequence[Rated], edits: Sequence[Mapping[str, str]], texts: Texts) -> str:
+def _edits(rated: Sequence[Rated], edits: Sequence[Edit], texts: Texts) -> str:
     templates = {
         "time": texts.edit_time,
         EntrantStatus.DQ.value: texts.edit_dq,
@@ -227,7 +228,7 @@ def _edits(rated: Sequence[Rated], edits: Sequence[Mapping[str, str]], texts: Te
         EntrantStatus.DONE.value: texts.edit_done,
     }
     names = chat_names(rated[0].result.entrants, texts)
-    known = [each for each in edits if each["player"] in names and each["edit"] in templates]
+    known = [each for each in edits if each.player in names and each.edit in templates]
     if not known or len(edits) > MOST_EDITS or len(known) < len(edits):
         return texts.edit_other
-    return ", ".join(templates[each["edit"]].format(name=names[each["player"]]) for each in known)
+    return ", ".join(templates[each.edit].format(name=names[each.player]) for each in known)

@@ -7,11 +7,16 @@ the ratings that cause a message.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
+from racebot.errors import LedgerError
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import moment_of, text_of
 
@@ -32,14 +37,81 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit of one entrant's result: `edit` is the new status, or `time` if only the time changed."""
+
+    player: str
+    edit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatBody:
+    """A chat message.
+
+    Attributes:
+        text: the text.
+        announces: whether it shows rating changes.
+        result: the key of the result that it announces; None for a repetition and for other messages.
+        correction: 0 for a first announcement, otherwise the number of the correction.
+        edits: the edits behind a correction.
+        entries: on the last message of an announcement, each entrant's entry by user id, by leaderboard.
+        buttons: the buttons below it, in the site's format, by label.
+        pin: whether to pin it.
+        greets: whether it is the greeting before the start.
+        withdraws: whether it withdraws the announcement.
+    """
+
+    text: str
+    announces: bool = False
+    result: str | None = None
+    correction: int = 0
+    edits: tuple[Edit, ...] = ()
+    entries: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    buttons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    pin: bool = False
+    greets: bool = False
+    withdraws: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InfoBody:
+    """Lines for the race's info box, one for each leaderboard."""
+
+    blocks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEntry:
+    """One leaderboard's final changes for programs: points before and after by user id, by place."""
+
+    leaderboard: str
+    model: str
+    changes: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class MetaBody:
+    """Changes for the race's `bot_meta`, one entry for each leaderboard."""
+
+    leaderboards: tuple[MetaEntry, ...] = ()
+
+
+Body = ChatBody | InfoBody | MetaBody
+_BODIES: Mapping[Kind, type[Body]] = {"chat": ChatBody, "info": InfoBody, "meta": MetaBody}
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A message to a race room. The guid keeps it from being delivered twice."""
 
     race: str
     category: str
-    kind: Kind
     guid: str
-    body: dict[str, Any]
+    body: Body
+
+    @property
+    def kind(self) -> Kind:
+        return next(kind for kind, body in _BODIES.items() if isinstance(self.body, body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +141,7 @@ class Outbox:
             message.category,
             message.kind,
             message.guid,
-            json.dumps(message.body, ensure_ascii=False),
+            _to_json(message.body),
             text_of(now),
             text_of(now),
         )
@@ -149,7 +221,7 @@ class Outbox:
             OutboxRow(
                 id=row["id"],
                 message=Message(
-                    row["race"], row["category"], row["kind"], row["guid"], json.loads(row["body"])
+                    row["race"], row["category"], row["guid"], _from_json(row["kind"], row["body"])
                 ),
                 state=Delivery(row["state"]),
                 created_at=moment_of(row["created_at"]),
@@ -157,3 +229,25 @@ class Outbox:
             )
             for row in rows
         ]
+
+
+def _to_json(body: Body) -> str:
+    """Return a body as JSON, without fields that are empty."""
+    return json.dumps({name: value for name, value in asdict(body).items() if value}, ensure_ascii=False)
+
+
+def _from_json(kind: Kind, text: str) -> Body:
+    """Return the body that `_to_json` wrote.
+
+    Raises:
+        LedgerError: it is damaged.
+    """
+    try:
+        return _reader(kind).validate_json(text)
+    except ValidationError as error:
+        raise LedgerError(f"a stored {kind} message cannot be read: {error}") from None
+
+
+@cache
+def _reader(kind: Kind) -> TypeAdapter[Body]:
+    return TypeAdapter(_BODIES[kind])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from builders import CATEGORY, Clock, result, seen
+from builders import CATEGORY, Clock, chat_body, info_blocks, result, seen
 from pydantic import SecretStr
 from worker_support import Bench, finish, said, until
 
@@ -96,8 +96,8 @@ def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> 
     lifecycle.recorded(race, in_room=True)
     rows = ledger.outbox.of(race.name)
     assert [row.message.kind for row in rows] == ["chat", "meta", "info"]
-    assert rows[0].message.body["text"].split("): ")[1].split()[:2] == ["1", "Cy"]
-    assert rows[2].message.body["blocks"][0].split("): ")[1].split()[:2] == ["1", "Cy"]
+    assert chat_body(rows[0]).text.split("): ")[1].split()[:2] == ["1", "Cy"]
+    assert info_blocks(rows[2])[0].split("): ")[1].split()[:2] == ["1", "Cy"]
     assert "id-old" not in str(rows[1].message.body)
 
 

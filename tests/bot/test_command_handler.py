@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, Clock, entrant, result, seen
+from builders import CATEGORY, GOAL, NOON, Clock, chat_body, entrant, result, seen
 
 from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.race_lifecycle import Lifecycle
@@ -78,7 +78,7 @@ class Talk:
         return None if reply is None or not text else Said(text, reply.to)
 
     def waiting(self) -> list[str]:
-        return [str(row.message.body["text"]) for row in self.ledger.outbox.open_for(NAME)]
+        return [chat_body(row).text for row in self.ledger.outbox.open_for(NAME)]
 
 
 @pytest.fixture
@@ -296,7 +296,7 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     entrants = tuple(replace(e, status=EntrantStatus.DQ) if e.name == "Ann" else e for e in before.entrants)
     assert entrants != before.entrants
     talk.lifecycle.result_stands(replace(before, entrants=entrants), before)
-    texts = [str(row.message.body["text"]) for row in talk.ledger.outbox.of(NAME)]
+    texts = [chat_body(row).text for row in talk.ledger.outbox.of(NAME)]
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from builders import NOON, Clock, entrant_document, race_document
+from builders import NOON, Clock, chat_body, entrant_document, race_document
 
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.wording import DEFAULT_TEXTS
@@ -93,7 +93,7 @@ class Replay:
         for row in self._ledger.outbox.open_for("orb/r"):
             self._ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
             if row.message.kind == "chat":
-                self._messages.append(str(row.message.body["text"]))
+                self._messages.append(chat_body(row).text)
 
 
 @pytest.fixture

@@ -17,7 +17,17 @@ from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.info_box import InfoPolicy, info_block
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
-from racebot.ledger.outbox import Delivery, Kind, Message, OutboxRow
+from racebot.ledger.outbox import (
+    Body,
+    ChatBody,
+    Delivery,
+    InfoBody,
+    Kind,
+    Message,
+    MetaBody,
+    MetaEntry,
+    OutboxRow,
+)
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change
@@ -40,7 +50,9 @@ CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",
 BAD_TOKEN = Refusal(("Permission denied. Check your authorization token.",))
 SEED = "Seed: https://orbs.example/seed/77"
 BLOCK = info_block(result("r", "ann"), "Any Orb", [Change("id-ann", 1, (1.0,), (1.1,), 1000, 1100, 3)])
+META = MetaBody((MetaEntry("Any Orb", "m", {"id-ann": (1000, 1100)}),))
 BOARDS = [{"leaderboard": "Any Orb", "model": "m", "changes": {"id-ann": [1000, 1100]}}]
+"""`META` as the site has it."""
 
 
 async def at_once(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
@@ -171,8 +183,8 @@ async def deliver(sender: OutboxSender, room: FakeRoom, *, connect: bool = True)
     await sender.deliver(cast(RoomSocket, room))
 
 
-def put(ledger: Ledger, guid: str, kind: Kind = "chat", **body: Any) -> None:
-    ledger.outbox.put(Message(ROOM, CATEGORY, kind, guid, body or {"text": f"text of {guid}"}), NOON)
+def put(ledger: Ledger, guid: str, body: Body | None = None) -> None:
+    ledger.outbox.put(Message(ROOM, CATEGORY, guid, body or ChatBody(f"text of {guid}")), NOON)
 
 
 def states(ledger: Ledger) -> list[str]:
@@ -200,8 +212,8 @@ async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_j
 ) -> None:
     room.strips_joiners = strips_joiners
     name = "Ann\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
-    put(ledger, "g1", text=name)
-    put(ledger, "g2", "info", blocks=[f"{BLOCK} {name}"])
+    put(ledger, "g1", ChatBody(name))
+    put(ledger, "g2", InfoBody((f"{BLOCK} {name}",)))
     await deliver(sender, room)
     assert states(ledger) == ["delivered", "delivered"]
 
@@ -228,7 +240,7 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
     monkeypatch.setattr(ledger.outbox, "mark", note)
     monkeypatch.setattr(ledger.outbox, "take", note_taken)
     put(ledger, "g1")
-    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    put(ledger, "g2", META)
     await deliver(sender, room)
     assert marks == [
         ("chat", "sent", True),
@@ -246,9 +258,7 @@ async def test_an_empty_outbox_sends_nothing(sender: OutboxSender, room: FakeRoo
 async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
     buttons = {"Why?": {"message": "!why"}}
     with ledger.transaction():
-        ledger.outbox.put(
-            Message(ROOM, "orb", "chat", "g1", {"text": "hi", "buttons": buttons}), room.clock()
-        )
+        put(ledger, "g1", ChatBody("hi", buttons=buttons))
     put(ledger, "g2")
     await deliver(sender, room)
     assert room.buttons == [buttons, None]
@@ -294,7 +304,7 @@ async def test_a_message_queued_during_a_delivery_is_delivered_too(
 async def test_messages_for_other_rooms_stay_queued(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    ledger.outbox.put(Message("orb/else", CATEGORY, "chat", "g", {"text": "hi"}), NOON)
+    ledger.outbox.put(Message("orb/else", CATEGORY, "g", ChatBody("hi")), NOON)
     await deliver(sender, room)
     assert room.said == []
     assert [row.state for row in ledger.outbox.of("orb/else")] == [Delivery.WAITING]
@@ -372,7 +382,7 @@ async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_be
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     for guid in ("g1", "g2"):
-        put(ledger, guid, text=guid, pin=True)
+        put(ledger, guid, ChatBody(guid, pin=True))
     room.deaf = {"unpin_message"}
     room.mute = {"ping"}
     with pytest.raises(ConnectionLost):
@@ -440,9 +450,9 @@ async def test_the_same_text_from_a_user_is_no_echo(
 async def test_an_earlier_message_with_the_same_text_is_not_this_one(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", text="the same")
+    put(ledger, "g1", ChatBody("the same"))
     await deliver(sender, room)
-    put(ledger, "g2", text="the same")
+    put(ledger, "g2", ChatBody("the same"))
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
     await deliver(sender, room)
     assert room.said == ["the same"] * 2
@@ -463,12 +473,14 @@ async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
     assert states(ledger) == ["delivered"]
 
 
-@pytest.mark.parametrize("kind", ["chat", "meta", "info"])
+@pytest.mark.parametrize(
+    ("kind", "body"), [("chat", ChatBody("t")), ("meta", META), ("info", InfoBody((BLOCK,)))]
+)
 async def test_a_message_dropped_at_the_last_moment_is_not_sent(
-    ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind
+    ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind, body: Body
 ) -> None:
     """The message is dropped between reading the outbox and sending."""
-    put(ledger, "g1", kind, text="t", leaderboards=BOARDS, blocks=[BLOCK])
+    put(ledger, "g1", body)
     calls = 0
 
     async def meanwhile(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
@@ -489,7 +501,7 @@ async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
-    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    put(ledger, "g2", META)
     room.race = RECORDED
     await deliver(sender, room)
     assert room.done("message") == []
@@ -501,7 +513,7 @@ async def test_a_lost_refusal_does_not_block_later_messages(
 ) -> None:
     """The refusal used up the guid, so a repetition would never be answered."""
     put(ledger, "g1")
-    put(ledger, "g2", "meta", leaderboards=BOARDS)
+    put(ledger, "g2", META)
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost):
         await deliver(sender, room)
@@ -545,7 +557,7 @@ async def test_a_refused_token_keeps_the_message(
 async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
     room.race = replace(RECORDED, bot_meta={"seed": 77})
     await deliver(sender, room)
     assert room.actions == [("setmeta", {"racebot": BOARDS}), ("ping", None)]
@@ -556,7 +568,7 @@ async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
 async def test_meta_that_is_already_set_is_not_set_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
     room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
     await deliver(sender, room)
     assert room.actions == []
@@ -566,7 +578,7 @@ async def test_meta_that_is_already_set_is_not_set_again(
 async def test_meta_without_a_pong_is_checked_on_the_next_connection(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
     room.race, room.deaf = RECORDED, {"ping"}
     with pytest.raises(ConnectionLost):
         await deliver(sender, room)
@@ -580,7 +592,7 @@ async def test_meta_without_a_pong_is_checked_on_the_next_connection(
 async def test_refused_meta_is_marked_with_the_reason(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
     room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
     await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["Data provided is too large to save."])
@@ -590,7 +602,7 @@ async def test_a_refusal_before_the_ping_is_sent_counts(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events that arrive while the socket is still sending count, too."""
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
 
     async def slow(action: Action) -> None:
         if action.name == "setmeta":
@@ -605,7 +617,7 @@ async def test_a_refusal_before_the_ping_is_sent_counts(
 async def test_meta_waits_until_the_connection_shows_the_race(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
+    put(ledger, "g1", META)
     room.sender = sender
     sender.on_event(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
     sender.on_joined()
@@ -631,7 +643,7 @@ async def test_meta_waits_until_the_connection_shows_the_race(
 async def test_info_block_is_merged_into_the_info_box(
     ledger: Ledger, clock: Clock, room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
 ) -> None:
-    put(ledger, "g1", "info", blocks=[BLOCK])
+    put(ledger, "g1", InfoBody((BLOCK,)))
     sender = sender_of(ledger, clock, policy)
     room.race = replace(RECORDED, info_bot=before)
     await deliver(sender, room)
@@ -644,7 +656,7 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
 ) -> None:
     """Each `setinfo` makes the site post a line in chat."""
-    put(ledger, "g1", "info", blocks=[BLOCK])
+    put(ledger, "g1", InfoBody((BLOCK,)))
     room.race, room.mute = RECORDED, {"setinfo"}
     with pytest.raises(ConnectionLost):
         await deliver(sender, room)
@@ -658,7 +670,7 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
 async def test_an_info_box_that_the_site_trims_is_recognized(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "info", blocks=[BLOCK + "  "])
+    put(ledger, "g1", InfoBody((BLOCK + "  ",)))
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
     async with asyncio.timeout(10):
@@ -675,15 +687,15 @@ async def test_an_info_box_that_the_site_trims_is_recognized(
 async def test_a_refused_info_block_is_marked_with_the_reason(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
-    put(ledger, "g1", "info", blocks=[BLOCK])
+    put(ledger, "g1", InfoBody((BLOCK,)))
     room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
     await deliver(sender, room)
     assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
 
 
 async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
-    put(ledger, "g1", "meta", leaderboards=BOARDS)
-    put(ledger, "g2", "info", blocks=[BLOCK])
+    put(ledger, "g1", META)
+    put(ledger, "g2", InfoBody((BLOCK,)))
     room.race = RECORDED
     await deliver(sender, room)
     assert [action for action, _ in room.actions] == ["setmeta", "ping", "setinfo"]
@@ -694,7 +706,7 @@ async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     """Each `setinfo` makes the site post a line in chat."""
-    put(ledger, "g1", "info", blocks=["Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)"])
+    put(ledger, "g1", InfoBody(("Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)",)))
     room.deaf = {"setinfo"}
     for _ in range(3):
         with pytest.raises(ConnectionLost):
@@ -713,7 +725,7 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
         return work(*arguments, **options)
 
     room, sender = FakeRoom(clock, FINISHED), sender_of(ledger, clock, call=call)
-    put(ledger, "g1", "info", blocks=[BLOCK])
+    put(ledger, "g1", InfoBody((BLOCK,)))
     for _ in range(MOST_TRIES["info"] + 1):
         with pytest.raises(LedgerUnavailable):
             await deliver(sender, room)

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, HOUR, NOON, Clock, entrant, result, seen
+from builders import CATEGORY, HOUR, NOON, Clock, chat_body, entrant, info_blocks, result, seen
 
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.orders import Order, OrderKind
-from racebot.ledger.outbox import Delivery
+from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
@@ -39,11 +39,7 @@ def lifecycle(ledger: Ledger, clock: Clock) -> Lifecycle:
 
 def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
     """Return the texts of the waiting chat messages."""
-    return [
-        spaced(str(row.message.body.get("text")))
-        for row in ledger.outbox.open_for(name)
-        if row.message.kind == kind
-    ]
+    return [spaced(chat_body(row).text) for row in ledger.outbox.open_for(name) if row.message.kind == kind]
 
 
 def spaced(text: str) -> str:
@@ -59,7 +55,7 @@ def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELI
     rows = ledger.outbox.open_for(name)
     for row in rows:
         ledger.outbox.mark(row, state, NOON)
-    return [spaced(str(row.message.body.get("text"))) for row in rows if row.message.kind == "chat"]
+    return [spaced(chat_body(row).text) for row in rows if row.message.kind == "chat"]
 
 
 def dump(ledger: Ledger) -> list[str]:
@@ -88,7 +84,7 @@ def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
     lifecycle.result_stands(edited)
     assert waiting(ledger) == [f"{CORRECTION}2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
     lifecycle.observe(seen(replace(edited, recorded=True)), in_room=True)
-    (block,) = [row.message.body["blocks"] for row in ledger.outbox.of("orb/r") if row.message.kind == "info"]
+    (block,) = [info_blocks(row) for row in ledger.outbox.of("orb/r") if row.message.kind == "info"]
     assert "2 Cy 1000 (" in spaced(block[0])
     assert "DNF Bo 800? (" in spaced(block[0])
 
@@ -275,10 +271,7 @@ def test_a_correction_lists_the_edits(lifecycle: Lifecycle, ledger: Ledger) -> N
     )
     lifecycle.result_stands(edited, FINISHED)
     (row,) = ledger.outbox.open_for("orb/r")
-    assert row.message.body["edits"] == [
-        {"player": "id-ann", "edit": "dq"},
-        {"player": "id-bo", "edit": "time"},
-    ]
+    assert chat_body(row).edits == (Edit("id-ann", "dq"), Edit("id-bo", "time"))
 
 
 def test_a_sent_message_counts_as_delivered(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -369,18 +362,9 @@ def test_final_changes_go_to_meta_and_info(lifecycle: Lifecycle, ledger: Ledger)
     lifecycle.observe(seen(RECORDED), in_room=True)
     meta, info = ledger.outbox.open_for("orb/r")
     assert (meta.message.kind, info.message.kind) == ("meta", "info")
-    assert meta.message.body == {
-        "leaderboards": [
-            {
-                "leaderboard": "Any Orb",
-                "model": "pairwise-elo",
-                "changes": {"id-ann": [1000, 1200], "id-bo": [1000, 1000], "id-cy": [1000, 800]},
-            }
-        ]
-    }
-    assert [spaced(block) for block in info.message.body["blocks"]] == [
-        f"Ratings by racebot (Any Orb): {CHANGES}"
-    ]
+    changes = {"id-ann": (1000, 1200), "id-bo": (1000, 1000), "id-cy": (1000, 800)}
+    assert meta.message.body == MetaBody((MetaEntry("Any Orb", "pairwise-elo", changes),))
+    assert [spaced(block) for block in info_blocks(info)] == [f"Ratings by racebot (Any Orb): {CHANGES}"]
     assert ledger.pending.get("orb/r") is None
     stored = ledger.race("orb/r")
     assert stored is not None
@@ -393,9 +377,9 @@ def test_final_changes_leave_hidden_players_out(lifecycle: Lifecycle, ledger: Le
     ledger.orders.add(Order(NOON, OrderKind.HIDE, "id-bo", None, ""))
     lifecycle.observe(seen(RECORDED), in_room=True)
     meta, info = ledger.outbox.open_for("orb/r")
-    (board,) = meta.message.body["leaderboards"]
-    assert list(board["changes"]) == ["id-ann", "id-cy"]
-    assert "Bo" not in info.message.body["blocks"][0]
+    assert isinstance(meta.message.body, MetaBody)
+    assert list(meta.message.body.leaderboards[0].changes) == ["id-ann", "id-cy"]
+    assert "Bo" not in info_blocks(info)[0]
 
 
 def test_a_record_is_settled_once(lifecycle: Lifecycle, ledger: Ledger) -> None:
@@ -451,7 +435,8 @@ def test_a_changed_record_corrects_the_final_changes(lifecycle: Lifecycle, ledge
     lifecycle.observe(seen(replace(SWAPPED, recorded=True), None))
     assert kinds(ledger) == ["meta", "info"]
     (meta, _) = ledger.outbox.open_for("orb/r")
-    assert meta.message.body["leaderboards"][0]["changes"]["id-bo"] == [1000, 1200]
+    assert isinstance(meta.message.body, MetaBody)
+    assert meta.message.body.leaderboards[0].changes["id-bo"] == (1000, 1200)
     deliver(ledger)
     lifecycle.observe(seen(RECORDED, None))
     assert kinds(ledger) == ["meta", "info"], "also when it changes back"
@@ -577,7 +562,7 @@ def test_a_race_that_comes_back_changed_is_corrected(lifecycle: Lifecycle, ledge
     deliver(ledger)
     lifecycle.result_stands(SWAPPED)
     (row,) = ledger.outbox.open_for("orb/r")
-    assert row.message.body["correction"] == 1
+    assert chat_body(row).correction == 1
 
 
 def test_a_cancelled_race_that_comes_back_is_announced_and_settled(

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import NOON, Wire, result, seen
+from builders import NOON, Wire, chat_body, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
@@ -348,7 +348,7 @@ async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announc
         finally:
             running.cancel()
     (row,) = ledger.outbox.of("orb/r")
-    text = str(row.message.body["text"])
+    text = chat_body(row).text
     assert text.index("Bo") < text.index("Ann")
 
 

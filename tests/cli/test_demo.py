@@ -15,6 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from racebot.cli.asciicast import Recorder
+from racebot.ledger.outbox import ChatBody
 from racebot.ledger.store import Ledger
 
 PAST, LIVE = 200, 2
@@ -64,7 +65,12 @@ def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
     names = re.findall(r"^(sandbox/\S+)", shown.out, re.MULTILINE)
     with Ledger.open_to_read(shown.database) as ledger:
         edits = [
-            [edit["edit"] for row in ledger.outbox.of(name) for edit in row.message.body.get("edits", [])]
+            [
+                edit.edit
+                for row in ledger.outbox.of(name)
+                if isinstance(row.message.body, ChatBody)
+                for edit in row.message.body.edits
+            ]
             for name in names
         ]
     assert edits == [["dq"], ["time"]]

@@ -45,6 +45,7 @@ from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
+from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, payload
@@ -54,6 +55,7 @@ from racebot.standings import backfill, queries
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.text import safe
+from racebot.text.format import to_json
 from racebot.text.parse import parse_duration, parse_time, read_json
 
 ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
@@ -310,7 +312,7 @@ def life(data: bytes) -> None:
                             lifecycle.observe(recorded, in_room=True)
                 lifecycle.observe(found)
                 for row in ledger.outbox.of(found.name):
-                    _fits(row.message.kind, row.message.body, found)
+                    _fits(row.message, found)
                 if ledger.race(found.name) is not None:
                     queries.race_report(ledger, found.name)
                 for board in ledger.leaderboards():
@@ -429,18 +431,18 @@ class _RollBack(Exception):  # noqa: N818 - not an error
     """Rolls a transaction back."""
 
 
-def _fits(kind: str, body: dict[str, Any], found: payload.Race) -> None:
+def _fits(message: Message, found: payload.Race) -> None:
     """Check that a message keeps the site's limits and can be sent."""
-    match kind:
-        case "chat":
-            assert 1 <= len(body["text"]) <= MESSAGE_LIMIT
-            assert "@" not in body["text"]
-        case "info":
-            text = info_box.merged_info(found.info_bot, body["blocks"], InfoPolicy.APPEND)
-            assert text is None or text.startswith(found.info_bot.rstrip()[:10]) or text
-        case "meta":
-            json.dumps(info_box.meta(found.bot_meta, body["leaderboards"]))
-    json.dumps(body, ensure_ascii=False).encode()
+    match message.body:
+        case ChatBody(text):
+            assert 1 <= len(text) <= MESSAGE_LIMIT
+            assert "@" not in text
+        case InfoBody(blocks):
+            merged = info_box.merged_info(found.info_bot, blocks, InfoPolicy.APPEND)
+            assert merged is None or merged.startswith(found.info_bot.rstrip()[:10]) or merged
+        case MetaBody(leaderboards):
+            json.dumps(info_box.meta(found.bot_meta, leaderboards))
+    to_json(message.body).encode()
 
 
 @cache

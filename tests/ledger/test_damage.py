@@ -15,7 +15,7 @@ from racebot.bot.doctor import examine
 from racebot.cli import app
 from racebot.errors import LedgerUnavailable, RacebotError
 from racebot.ledger.backup import back_up
-from racebot.ledger.outbox import Message
+from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
@@ -38,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             for number in range(24)
         ]
         Settler(ledger, Plans(LeaderboardPlan("plackett-luce"))).merge(races, "import")
-        ledger.outbox.put(Message("orb/r01", CATEGORY, "chat", "g", {"text": "hi"}), NOON)
+        ledger.outbox.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
         ledger.pending.save(PendingRace("orb/p", CATEGORY, NOON, NOON))
     return path.read_bytes()
 

@@ -4,10 +4,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, result
+from builders import CATEGORY, GOAL, NOON, result
 
 from racebot.errors import LedgerError
-from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.outbox import (
+    Body,
+    ChatBody,
+    Delivery,
+    Edit,
+    InfoBody,
+    Message,
+    MetaBody,
+    MetaEntry,
+)
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 
@@ -20,8 +29,8 @@ def pending(slug: str, hours: float = 0, look: float = 0, **facts: Any) -> Pendi
     )
 
 
-def message(guid: str, kind: Any = "chat", race: str = "orb/r", **body: object) -> Message:
-    return Message(race, race.partition("/")[0], kind, guid, body or {"text": guid})
+def message(guid: str, race: str = "orb/r", body: Body | None = None) -> Message:
+    return Message(race, race.partition("/")[0], guid, body or ChatBody(guid))
 
 
 def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
@@ -29,26 +38,39 @@ def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
 
 
 def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
-    first = message("g-1", "chat", text="1 Ann 1500→1510 (+10) · ¿?")
-    second = message("a-2", "meta", leaderboards=[{"changes": {"id-ann": [1, 2]}}])
-    ledger.outbox.put(first, NOON)
-    ledger.outbox.put(second, LATER)
+    text = "1 Ann 1500→1510 (+10) · ¿?"
+    whole = ChatBody(
+        text, True, "key", 2, (Edit("id-ann", "dq"),), {GOAL: {"id-ann": text}}, {"Why?": {"url": "x"}}, True
+    )
+    meta = MetaBody((MetaEntry(GOAL, "elo-ffa", {"id-ann": (1, 2)}),))
+    bodies: list[Body] = [
+        whole,
+        ChatBody("hi", greets=True),
+        ChatBody("no", withdraws=True),
+        meta,
+        InfoBody(("a", "b")),
+    ]
+    messages = [message(f"g-{9 - number}", body=body) for number, body in enumerate(bodies)]
+    for number, each in enumerate(messages):
+        ledger.outbox.put(each, NOON + timedelta(hours=number))
     rows = ledger.outbox.open_for("orb/r")
-    assert [row.message for row in rows] == [first, second]
-    assert [row.state for row in rows] == [Delivery.WAITING] * 2
-    assert [row.created_at for row in rows] == [NOON, LATER]
-    assert rows[0].id < rows[1].id
+    assert [row.message for row in rows] == messages
+    assert {row.state for row in rows} == {Delivery.WAITING}
+    assert [row.created_at for row in rows] == [NOON + timedelta(hours=number) for number in range(5)]
+    assert [row.id for row in rows] == sorted(row.id for row in rows)
 
 
 def test_a_guid_is_queued_once(ledger: Ledger) -> None:
-    ledger.outbox.put(message("g", text="one"), NOON)
-    ledger.outbox.put(message("g", text="two"), LATER)
-    assert [row.message.body for row in ledger.outbox.of("orb/r")] == [{"text": "one"}]
+    ledger.outbox.put(message("g", body=ChatBody("one")), NOON)
+    ledger.outbox.put(message("g", body=ChatBody("two")), LATER)
+    assert [row.message.body for row in ledger.outbox.of("orb/r")] == [ChatBody("one")]
 
 
-def test_a_kind_must_be_known(ledger: Ledger) -> None:
-    ledger.outbox.put(message("g", "dance"), NOON)
-    assert ledger.outbox.of("orb/r") == []
+def test_a_damaged_message_is_named(ledger: Ledger) -> None:
+    ledger.outbox.put(message("g"), NOON)
+    ledger.db.execute("UPDATE outbox SET body = '{}'")
+    with pytest.raises(LedgerError, match="stored chat message"):
+        ledger.outbox.of("orb/r")
 
 
 @pytest.mark.parametrize(
@@ -85,13 +107,13 @@ def test_rooms_with_undelivered_messages(ledger: Ledger) -> None:
 
 
 def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) -> None:
-    for guid, kind, race in (
-        ("sent", "chat", "orb/r"),
-        ("waiting", "chat", "orb/r"),
-        ("meta", "meta", "orb/r"),
-        ("else", "chat", "orb/s"),
+    for guid, race, body in (
+        ("sent", "orb/r", None),
+        ("waiting", "orb/r", None),
+        ("meta", "orb/r", MetaBody()),
+        ("else", "orb/s", None),
     ):
-        ledger.outbox.put(message(guid, kind, race), NOON)
+        ledger.outbox.put(message(guid, race, body), NOON)
     ledger.outbox.mark(ledger.outbox.open_for("orb/r")[0], Delivery.SENT, NOON)
     ledger.outbox.drop_waiting("orb/r", "chat", LATER, "the race goes on")
     assert guids(ledger) == ["sent", "meta"]

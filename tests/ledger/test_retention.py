@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from builders import CATEGORY, NOON, result
 
-from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.retention import Cleared, clear_away
 from racebot.ledger.store import Ledger
@@ -19,7 +19,7 @@ LATER = NOON + timedelta(days=31)
 def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
     """A message that came into a state at noon."""
     with ledger.transaction():
-        ledger.outbox.put(Message(race, CATEGORY, "chat", guid, {"text": guid}), NOON)
+        ledger.outbox.put(Message(race, CATEGORY, guid, ChatBody(guid)), NOON)
         row = next(row for row in ledger.outbox.of(race) if row.message.guid == guid)
         ledger.outbox.mark(row, state, NOON)
 
@@ -62,7 +62,7 @@ def test_ratings_can_still_be_replayed_afterwards(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
     settler.settle(
         result("first", "ann bo", dnf="cy"),
-        lambda rated: [Message("orb/first", CATEGORY, "meta", "g", {"leaderboards": []})],
+        lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],
         NOON,
     )
     (row,) = ledger.outbox.of("orb/first")

@@ -14,7 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of
-from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.outbox import ChatBody, Delivery, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.schema import NAMES, migrations
@@ -137,7 +137,7 @@ def read_m002(ledger: Ledger) -> None:
     assert ledger.pending.get("orb/q") == PendingRace("orb/q", "orb", NOON, NOON, "abc", 2)
     assert ledger.pending.joined("orb") == ["orb/s"]
     (row,) = ledger.outbox.open_for("orb/q")
-    assert row.message == Message("orb/q", "orb", "chat", "g-1", {"text": "hi"})
+    assert row.message == Message("orb/q", "orb", "g-1", ChatBody("hi"))
     assert (row.id, row.state, row.created_at) == (3, Delivery.SENT, NOON)
     assert ledger.backfills.next_page("orb", not_before=NOON) == 4
     assert ledger.backfills.results("orb") == [RACE]

@@ -14,7 +14,7 @@ from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import ModelError
-from racebot.ledger.outbox import Message
+from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
@@ -237,11 +237,11 @@ def test_renamed_racer_does_not_change_a_result(settler: Settler) -> None:
 def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
     def messages(rated: list[Rated]) -> Iterable[Message]:
         assert settler.ledger.race("orb/r") is not None, "what was rated can be read already"
-        yield Message("orb/r", CATEGORY, "chat", "g", {"n": len(rated[0].changes)})
+        yield Message("orb/r", CATEGORY, "g", ChatBody(f"{len(rated[0].changes)} changes"))
 
     settler.settle(result("r", "ann bo"), messages, NOW)
     (row,) = settler.ledger.outbox.open_for("orb/r")
-    assert (row.message.body, row.created_at) == ({"n": 2}, NOW)
+    assert (row.message.body, row.created_at) == (ChatBody("2 changes"), NOW)
 
 
 def test_failed_settling_leaves_nothing(settler: Settler) -> None:
@@ -249,7 +249,7 @@ def test_failed_settling_leaves_nothing(settler: Settler) -> None:
     before = dump(settler)
 
     def messages(_: list[Rated]) -> Iterable[Message]:
-        yield Message("orb/r", CATEGORY, "chat", "g", {})
+        yield Message("orb/r", CATEGORY, "g", ChatBody("hi"))
         raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError, match="power cut"):
