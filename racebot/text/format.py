@@ -47,13 +47,14 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: getattr(value, name) for name in _field_names(type(value))}
     if isinstance(value, datetime):
         return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: getattr(value, name) for name in field_names(type(value))}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields. Faster than `fields`."""
     return tuple(field.name for field in fields(kind))

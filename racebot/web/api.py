@@ -23,7 +23,7 @@ from racebot.standings.queries import (
     RaceReport,
     Rival,
     compared,
-    forecasts,
+    finish_chance,
     odds,
 )
 from racebot.standings.queries.records import extended
@@ -294,13 +294,12 @@ def player_on_boards(view: View, player_id: str) -> PlayerAnswer | None:
 
 
 def _on_board(view: View, board: Board, standing: PlayerStanding) -> StandingOnBoard:
-    (forecast,) = forecasts(board.stored, [standing.state])
     return extended(
         StandingOnBoard,
         standing,
         board=board.address.stem,
         page=page_of(view, board.address.player(standing.id)),
-        finish_chance=forecast.finish_chance,
+        finish_chance=finish_chance(board.stored, standing.state),
     )
 
 

@@ -6,6 +6,7 @@ each one atomically. It removes its own files that are no longer needed and neve
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
@@ -77,7 +78,7 @@ def export(
     """
     try:
         _make(folder)
-        with _alone(folder):
+        with _alone(folder), _without_garbage_collection():
             return _export(ledger, publication, folder, everything, processes or os.cpu_count() or 1)
     except OSError as error:
         raise ExportError(
@@ -90,6 +91,16 @@ def _alone(folder: Path) -> Generator[None]:
     """Hold the lock of the folder, so that only one export writes to it at a time."""
     with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
         yield
+
+
+@contextmanager
+def _without_garbage_collection() -> Generator[None]:
+    """Pause the collector of reference cycles, which pages hardly make. It takes a sixth of an export."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _export(
@@ -194,6 +205,7 @@ class _Worker:
 
 
 def _begin(database: Path, publication: Publication, folder: Path) -> None:
+    gc.disable()
     ledger = Ledger.open_to_publish(database)
     _Worker.pages = Pages(View(ledger, publication), served=False)
     _Worker.folder = folder

@@ -12,6 +12,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
 from racebot import __version__
 from racebot.ledger.history import RaceDigest
@@ -24,8 +25,7 @@ from racebot.web.player_pages import has_opponents_page, has_race_pages, opponen
 from racebot.web.view import Board, View
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A file of an export. As long as its token stays the same, so does its content.
 
     Attributes:
@@ -175,14 +175,10 @@ def _board_tokens(
         (player.id, player.place, player.points, names.get(player.id))
         for player in view.report(board).players
     ]
-    raced: dict[str, int] = defaultdict(int)
-    races: dict[str, int] = defaultdict(int)
-    opponents: dict[str, set[str]] = defaultdict(set)
+    raced: dict[str, list[RaceDigest]] = defaultdict(list)
     for digest in digests:
         for player in digest.players:
-            raced[player] += digest.value
-            races[player] += 1
-            opponents[player].update(digest.players)
+            raced[player].append(digest)
     return _BoardTokens(
         settings=settings,
         everything=_token(settings, repr(places), *(str(digest.value) for digest in digests)),
@@ -190,15 +186,18 @@ def _board_tokens(
         players={
             player: _token(
                 settings,
-                str(value),
+                str(sum(digest.value for digest in races)),
                 names.get(player, ""),
                 repr(profiles.get(player)),
                 str(player in listed),
             )
-            for player, value in raced.items()
+            for player, races in raced.items()
         },
-        race_counts=races,
-        opponent_counts={player: len(met) - 1 for player, met in opponents.items()},
+        race_counts={player: len(races) for player, races in raced.items()},
+        opponent_counts={
+            player: len(set().union(*(digest.players for digest in races))) - 1
+            for player, races in raced.items()
+        },
     )
 
 

@@ -23,6 +23,7 @@ from racebot.standings.queries.listing import Listing
 from racebot.standings.queries.odds import (
     Forecast,
     PlayerOdds,
+    finish_chance,
     forecasts,
     odds,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Upset",
     "biggest_movers",
     "compared",
+    "finish_chance",
     "forecasts",
     "hall_of_fame",
     "leaderboard_report",

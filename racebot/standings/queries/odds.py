@@ -56,6 +56,14 @@ def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:
     return [Forecast(*each) for each in values]
 
 
+def finish_chance(board: Leaderboard, state: State) -> float | None:
+    """Return a player's chance to finish the next race; None if the model has none."""
+    model = registry.create(board.model, board.parameters)
+    return (
+        float(model.finish_probability(np.array([state]))[0]) if isinstance(model, PredictsFinish) else None
+    )
+
+
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
     found, known = forecasts(board, _states(ledger, board, players)), _known(ledger, board, players)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from racebot.text.format import field_names
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -13,4 +14,4 @@ T = TypeVar("T", bound="DataclassInstance")
 
 def extended(kind: type[T], base: DataclassInstance, **more: Any) -> T:
     """Make an instance of a subclass from an instance of its base class and the remaining fields."""
-    return kind(**{field.name: getattr(base, field.name) for field in fields(base)} | more)
+    return kind(**{name: getattr(base, name) for name in field_names(type(base))} | more)
