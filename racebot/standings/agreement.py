@@ -7,16 +7,19 @@ each starts from the stored states before it, which must be the states after the
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from racebot.ledger.rows import START, Leaderboard, Position, Standing, StoredRace
 from racebot.ledger.store import Ledger
-from racebot.races.change import Change, State
+from racebot.races.change import Change
+from racebot.ratings.model import FloatArray
 from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.rater import Rater
 from racebot.standings.rerating import BATCH, Progress
@@ -34,18 +37,16 @@ class _Range:
     after: Position
 
 
-_Before = tuple[State, int, int] | None
-"""A player's state, points and number of races before a range; None for a player without earlier races."""
-
-
 class _Replayed(NamedTuple):
-    """The standings of a range's players, by player: before it as stored, and after it as replayed.
+    """The n players of a range, and their standings as rows of `_columns`.
 
-    The later standings count only the finishes, wins and ends of races in the range.
+    `before` is stored with their first changes of the range, and zero for players without earlier races.
+    `after` is replayed; its finishes, wins and last races are those in the range.
     """
 
-    before: dict[str, _Before]
-    after: list[Standing]
+    players: list[str]
+    before: FloatArray
+    after: FloatArray
 
 
 def agrees(
@@ -84,42 +85,30 @@ def agrees(
         if found is None:
             return False
         after = found
-    known: dict[str, Standing] = {}
+    stored = ledger.standings(board)
+    number = {standing.player: index for index, standing in enumerate(stored)}
+    expected = _columns(stored)
+    known = np.zeros_like(expected)
     calls = [(ledger.path, board.key, part) for part in ranges]
     with cores(jobs), _uncollected():
         for part, replayed in zip(ranges, spread(_replayed, calls), strict=True):
-            if replayed is None or not _joined(known, replayed):
+            if replayed is None or not number.keys() >= set(replayed.players):
                 return False
+            rows = [number[player] for player in replayed.players]
+            earlier, later = known[rows], replayed.after
+            if not np.array_equal(earlier[:, _IN_CHANGES], replayed.before[:, _IN_CHANGES]):
+                return False
+            later[:, _COUNTED] += earlier[:, _COUNTED]
+            later[:, _LAST] = np.maximum(later[:, _LAST], earlier[:, _LAST])
+            known[rows] = later
             if progress is not None:
                 progress(part.last)
-    return known == {
-        standing.player: standing._replace(name="", hidden=False) for standing in ledger.standings(board)
-    }
-
-
-def _joined(known: dict[str, Standing], replayed: _Replayed) -> bool:
-    """Add a range to the standings after earlier ranges. Return whether its first states equal them."""
-    for player, before in replayed.before.items():
-        earlier = known.get(player)
-        if before != (earlier and (earlier.state, earlier.points, earlier.races)):
-            return False
-    for after in replayed.after:
-        earlier = known.get(after.player)
-        known[after.player] = (
-            after
-            if earlier is None
-            else after._replace(
-                finishes=earlier.finishes + after.finishes,
-                wins=earlier.wins + after.wins,
-                last_race_at=max(earlier.last_race_at, after.last_race_at),
-            )
-        )
-    return True
+    return np.array_equal(known, expected)
 
 
 def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
     """Replay a range of races. Return None if anything differs from what is stored."""
-    before: dict[str, _Before] = {}
+    before: dict[str, Standing] = {}
     with _uncollected(), Ledger.open_to_read(path) as ledger:
         board = next(each for each in ledger.leaderboards() if each.key == key)
         rater = Rater(
@@ -133,15 +122,30 @@ def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
             if len(races) != len(rows) or not all(map(partial(_is_sound, ledger), races)):
                 return None
             for race, row in zip(races, rows, strict=True):
-                new = [change for change in row.changes if change.player not in before]
-                for each in new:
-                    start = each.before, each.points_before, each.races_before
-                    before[each.player] = start if each.races_before else None
-                rater.load(_standing_before(change) for change in new if change.races_before)
+                new = [_standing_before(change) for change in row.changes if change.player not in before]
+                before.update((standing.player, standing) for standing in new)
+                rater.load(standing for standing in new if standing.races)
                 if rater.add(race.result) != row:
                     return None
             after = races[-1].position
-    return _Replayed(before, rater.standings())
+    players = sorted(before)
+    earlier = _columns([before[player] for player in players])
+    earlier[earlier[:, _RACES] == 0.0] = 0.0
+    return _Replayed(players, earlier, _columns(rater.standings()))
+
+
+def _columns(standings: Sequence[Standing]) -> FloatArray:
+    """Return standings as rows of numbers, which travel between processes faster than objects."""
+    return np.array(
+        [
+            (s.finishes, s.wins, s.last_race_at.timestamp(), s.rating, s.points, s.races, *s.state)
+            for s in standings
+        ]
+    )
+
+
+_COUNTED, _LAST, _IN_CHANGES, _RACES = slice(0, 2), 2, slice(4, None), 5
+"""Columns: the counts of results, the last race, what changes hold too, and of that the number of races."""
 
 
 def _standing_before(change: Change) -> Standing:

@@ -120,6 +120,7 @@ class Rater:
         else:
             after, names = self.model.rate(before, race.outcome), []
             stages = [before, after]
+        unlimited = names[:-1] if names[-1:] == ["limit"] else names  # leave out a limit that did not apply
         # One call for all stages, since a call costs far more than its rows.
         points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(states))
         changes = map(
@@ -131,16 +132,12 @@ class Rater:
             points[0].tolist(),
             points[-1].tolist(),
             [standing.races if standing else 0 for standing in earlier],
-            [_parts(names, each) for each in np.diff(points, axis=0).T.tolist()],
+            [
+                tuple(zip(names if each[-1:] != [0] else unlimited, each, strict=False))
+                for each in np.diff(points, axis=0).T.tolist()
+            ],
         )
         return list(changes), self.model.rating(after).tolist()
-
-
-def _parts(names: Sequence[str], points: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    """Return points by cause, without a limit that did not apply."""
-    if names[-1:] == ["limit"] and not points[-1]:
-        names = names[:-1]
-    return tuple(zip(names, points, strict=False))
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:

@@ -50,8 +50,8 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
     try:
         if ledger.rated_count(board) > RANGE and agrees(ledger, board, progress):
             return []
-    except LedgerError:
-        pass  # the replay below names every problem
+    except (LedgerError, ArithmeticError, LookupError, ValueError):
+        pass  # the replay below names every problem; a model cannot rate from damaged states
     return _Verification(ledger, board).run(progress)
 
 

@@ -17,6 +17,9 @@ NAMES = ["ann bo cy", "bo ann", "di cy ann", "ed bo", "cy ed di bo"]
 DAMAGE = {
     "a state before": "UPDATE changes SET state_before = '[1.0, 2.0]' WHERE sequence = 6",
     "a state after": "UPDATE changes SET state_after = '[1.0, 2.0]' WHERE sequence = 5 AND player = 'id-cy'",
+    "a short state before": "UPDATE changes SET state_before = '[1.0]' WHERE player = 'id-bo'",
+    "only short states before": "UPDATE changes SET state_before = '[1.0]' WHERE sequence = 6",
+    "an impossible state": "UPDATE changes SET state_before = '[Infinity, -1.0]' WHERE sequence = 6",
     "points": "UPDATE changes SET points_after = points_after + 1 WHERE sequence = 7",
     "a number of races": "UPDATE changes SET races_before = races_before + 1 WHERE sequence = 9",
     "parts": "UPDATE changes SET parts = '[]' WHERE sequence = 4",
@@ -25,6 +28,7 @@ DAMAGE = {
     "a note": "UPDATE rated SET note = 'x' WHERE sequence = 2",
     "a missing race": "DELETE FROM rated WHERE sequence = 10",
     "a standing's rating": "UPDATE standings SET rating = rating + 1e-9 WHERE player = 'id-bo'",
+    "a standing's short state": "UPDATE standings SET state = '[1.0]' WHERE player = 'id-bo'",
     "a standing's wins": "UPDATE standings SET wins = wins + 1 WHERE player = 'id-bo'",
     "a standing's last race": "UPDATE standings SET last_race_at = '2026-03-01T00:00:00.000000+00:00'",
     "a missing standing": "DELETE FROM standings WHERE player = 'id-ed'",
