@@ -74,6 +74,7 @@ class Asked:
             board=board,
             category=self.view.category_face(board.category),
             siblings=self.view.siblings(board),
+            tabs_of=_tabs_of,
             **context,
         )
 
@@ -98,3 +99,14 @@ class Asked:
     def who(self, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
         """Return a player's face and link, and what follows the name."""
         return pieces.who(self.face(player), self.player_link(player, stem), extra)
+
+
+def _tabs_of(board: Board) -> dict[str, str]:
+    """Return the addresses of a leaderboard's tabs, by their titles."""
+    address = board.address
+    return {
+        "Leaderboard": address.page(),
+        "Races": address.races(),
+        "Records": address.fame,
+        "How it works": address.explained,
+    }

@@ -42,7 +42,7 @@ def compare_files(asked: Asked) -> Content:
     """Render the page that compares any two players, which its query names. An export does so by script."""
     if asked.served:
         return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
-    return asked.page("compare_files.html")
+    return asked.page("compare_files.html", boards=asked.view.boards)
 
 
 def _shared_board(view: View, player: str, other: str, stem: str) -> Board | None:

@@ -39,17 +39,17 @@ def search(asked: Asked) -> Content:
 def index(asked: Asked) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
-    A listed player has points, on the leaderboard with this number that they raced on last.
+    Each player has the points on the leaderboard that they raced on last, and that leaderboard's index.
     """
     if asked.served:
         return None
     hidden = asked.view.ledger.orders.hidden()
-    listed = [
-        (player.last_race_at, player.id, player.points, number)
+    standings = [
+        (each.last_race_at, each.player, each.points, number)
         for number, board in enumerate(asked.view.boards)
-        for player in asked.view.report(board).players
+        for each in asked.view.ledger.standings(board.stored)
     ]
-    points = {player: latest for _, player, *latest in sorted(listed)}
+    points = {player: latest for _, player, *latest in sorted(standings)}
     players = [
         [each.id, shown_name(each.name), *points.get(each.id, ())]
         for each in asked.view.rated_players.values()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from builders import result
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, written
 
@@ -193,16 +193,82 @@ def test_opponents_sort_and_lead_to_a_comparison(opened: Open, served: str) -> N
     expect(page.get_by_role("slider", name="Ratings of Ann Orbit and")).to_be_visible()
 
 
-def test_exported_comparison_shows_what_the_server_shows(opened: Open, served: str, exported: Path) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}compare/id-r00/id-r05.html")
-    score = str(page.locator(".facing .score").text_content()).removeprefix("Races ahead: ")
-    chance = page.locator("section p b").first.inner_text()
+@pytest.mark.parametrize("width", [390, 1280])
+def test_exported_comparison_shows_what_the_server_shows(
+    opened: Open, served: str, exported: Path, width: int
+) -> None:
+    page = opened(width=width).new_page()
+    parts = (".facing", ".facing .face", "section p", ".keys", "table tbody")
+    page.goto(f"{served}compare/id-r00/id-r04.html")
+    shown = [page.locator(part).first.inner_text() for part in parts]
     with hosted(exported) as address:
-        page.goto(f"{address}compare.html?a=id-r00&b=id-r05&on=orb/any-orb")
-        expect(page.locator(".facing .score")).to_have_text(score)
-        expect(page.locator("section p b").first).to_have_text(chance)
+        page.goto(f"{address}compare.html?a=id-r00&b=id-r04&on=orb/any-orb")
         expect(page.get_by_role("slider", name="Ratings of Ann Orbit and")).to_be_visible()
+        assert [page.locator(part).first.inner_text() for part in parts] == shown
+        assert page.evaluate(MISPLACED) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert Axe().run(page).response["violations"] == []
+
+
+def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:
+    with hosted(exported) as address:
+        page = opened().new_page()
+        page.goto(f"{address}compare.html?a=id-r00&b=nobody&on=orb/any-orb")
+        page.get_by_role("link", name="the first player").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
+        page = opened(scripts=False).new_page()
+        page.goto(f"{address}compare.html")
+        page.get_by_role("main").get_by_role("link", name="Any Orb").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Any Orb")
+
+
+def test_touch_reads_the_graph_and_leaves_scrolling_alone(browser: Browser, served: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{served}{PLAYER}")
+    graph = page.get_by_role("slider", name="Rating of Ann Orbit")
+    graph.scroll_into_view_if_needed()
+    box = graph.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+
+    def read() -> str:
+        return str(graph.get_attribute("aria-valuetext"))
+
+    page.touchscreen.tap(box["x"] + box["width"] - 6, middle)
+    assert read().startswith("29 Apr 2026, race-59, ")
+    touch = context.new_cdp_session(page)
+    steps = [("touchStart", 0.9), ("touchMove", 0.6), ("touchMove", 0.3)]
+    for kind, share in steps:
+        at = {"x": box["x"] + share * box["width"], "y": middle}
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert "Mar 2026" in read(), "a finger that moves sideways reads the graph"
+    expect(page.locator(".tip")).to_contain_text("Mar 2026")
+    assert graph.get_attribute("aria-valuemax") == "60", "only a mouse zooms by dragging"
+    assert graph.evaluate("graph => getComputedStyle(graph).touchAction") == "pan-y"
+    context.close()
+
+
+def test_seasons_are_switched_by_keyboard_on_the_same_tab(opened: Open, tmp_path: Path) -> None:
+    seasons = [result(goal, "ann bo", goal=goal) for goal in ("Season 1", "Season 2")]
+    with hosted(written(rated(tmp_path / "seasons.db", seasons), tmp_path / "public")) as address:
+        page = opened().new_page()
+        page.goto(f"{address}leaderboards/orb/season-1/races.html")
+        switch = page.get_by_text("2 leaderboards")
+        other = page.get_by_role("link", name="Season 2")
+        switch.focus()
+        page.keyboard.press("Enter")
+        expect(other).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(other).to_be_hidden()
+        expect(switch).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Season 2")
+        expect(page.locator(".tabs [aria-current]")).to_have_text("Races")
 
 
 def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: Path) -> None:

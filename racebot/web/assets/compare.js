@@ -11,37 +11,39 @@
     const bytes = String.fromCharCode(...new TextEncoder().encode(id));
     return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
   };
-  const make = (name, text, kind) => {
-    const element = document.createElement(name);
-    if (text !== undefined) element.textContent = text;
-    if (kind) element.className = kind;
-    return element;
-  };
-  const link = (address, text) => {
-    const element = make("a", text);
-    element.href = address;
-    return element;
-  };
+  // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
+  const escaped = value => value instanceof Array ? value.map(escaped).join("")
+    : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
+  const html = (parts, ...values) => ({html: String.raw({raw: parts}, ...values.map(escaped))});
+
   const page = id => `players/${segment(id)}/${board}.html`;
   const raceLink = race => `races/${race.split("/").map(segment).join("/")}.html`;
+  const cut = (name, most) => [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
   const percent = share => `${Math.round(100 * share)}%`;
   const timer = seconds => {
     const whole = Math.floor(seconds), two = n => String(n).padStart(2, "0");
     return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
   };
-  const day = text => new Date(text).toLocaleDateString("en-US", {day: "numeric", month: "short", year: "numeric", timeZone: "UTC"});
+  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const day = text => {
+    const date = new Date(text);
+    return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  };
+  const ordinal = n => n + (Math.floor(n / 10) % 10 === 1 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th");
+  const races = count => count === 1 ? "1 race" : `${count} races`;
 
   let people;
   try {
     people = await Promise.all(ids.map(async id => {
-      const answer = await fetch(`api/leaderboards/${board}/players/${segment(id)}.json`);
-      if (!answer.ok) throw new Error(String(answer.status));
-      return answer.json();
+      const [data, own] = await Promise.all([fetch(`api/leaderboards/${board}/players/${segment(id)}.json`), fetch(page(id))]);
+      if (!data.ok || !own.ok) throw new Error("not found");
+      const hero = new DOMParser().parseFromString(await own.text(), "text/html").querySelector(".hero");
+      const face = hero.querySelector(".face");
+      if (face.hasAttribute("src")) face.setAttribute("src", new URL(face.getAttribute("src"), own.url));
+      return {...await data.json(), name: hero.querySelector("h1").textContent.trim(), face: {html: face.outerHTML}};
     }));
   } catch {
-    const line = make("p", "The comparison can't be loaded here. See ", "lead");
-    line.append(link(page(ids[0]), "the first player"), " and ", link(page(ids[1]), "the second"), ".");
-    box.replaceChildren(line);
+    box.innerHTML = html`<p class="lead">The comparison can't be loaded here. See <a href="${page(ids[0])}">the first player</a> and <a href="${page(ids[1])}">the second</a>.</p>`.html;
     return;
   }
   const [one, other] = people;
@@ -50,71 +52,31 @@
   const place = race => race.place ?? Infinity;
   const ahead = met.filter(([a, b]) => place(a) < place(b)).length;
   const behind = met.filter(([a, b]) => place(a) > place(b)).length;
-  document.title = `${one.name} vs ${other.name}`;
-  document.querySelector("h1").textContent = document.title;
+  const chance = one.opponents.find(each => each.id === other.id)?.chance;
+  const shown = met.slice(0, 50);
+  document.title = `${cut(one.name, 40)} vs ${cut(other.name, 40)}`;
+  const heading = document.querySelector("h1");
+  heading.textContent = document.title;
+  heading.className = "hidden";
 
-  const card = title => {
-    const section = make("section", undefined, "card");
-    if (title) section.append(make("h2", title));
-    return section;
+  const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${each.points} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
+  const result = (mine, yours, index) => {
+    const words = html`${mine.finish_time === null ? mine.standing : timer(mine.finish_time)}${mine.place ? html`<span class="of"> ${ordinal(mine.place)}</span>` : ""}`;
+    return html`<td role="cell" class="${index ? "e" : "c"}"><span class="narrow key${index ? " second" : ""}"></span>${place(mine) < place(yours) ? html`<b>${words}</b>` : words}</td>`;
   };
-  const facing = card();
-  facing.classList.add("facing");
-  const person = each => {
-    const side = make("div", undefined, "person");
-    side.append(link(page(each.id), each.name), make("span", `${each.points} points${each.place ? `, place ${each.place}` : ""}`, "soft"));
-    return side;
-  };
-  const score = make("div");
-  score.append(make("div", `${ahead} – ${behind}`, "score"), make("div", `${met.length} ${met.length === 1 ? "race" : "races"} together`, "soft"));
-  facing.append(person(one), score, person(other));
-  const parts = [facing];
-
-  const record = one.opponents.find(each => each.id === other.id);
-  if (record && record.chance !== undefined) {
-    const next = card("Next time");
-    const line = make("p");
-    line.append(`${one.name} has a chance of `, make("b", percent(record.chance)), ` to finish ahead, ${other.name} of `, make("b", percent(1 - record.chance)), ".");
-    next.append(line);
-    parts.push(next);
-  }
-
-  const graph = card("Ratings over time");
-  const key = make("p", undefined, "soft");
-  people.forEach((each, index) => key.append(make("span", undefined, index ? "key second" : "key"), `${each.name} `));
-  graph.append(key, make("div", undefined, "ranges"), make("figure"), make("p", undefined, "tip"));
-  parts.push(graph);
-
-  const races = card("Races together");
-  if (met.length) {
-    const table = make("table"), body = make("tbody"), head = make("tr");
-    for (const text of ["Race", one.name, other.name, "Ended"]) {
-      const cell = make("th", text, text === "Race" ? "name" : undefined);
-      cell.scope = "col";
-      head.append(cell);
-    }
-    table.append(make("thead"));
-    table.tHead.append(head);
-    for (const [a, b] of met.slice(0, 50)) {
-      const row = make("tr"), heading = make("th");
-      heading.scope = "row";
-      heading.append(link(raceLink(a.race), a.race.split("/").at(-1)));
-      row.append(heading);
-      for (const [mine, yours] of [[a, b], [b, a]]) {
-        const cell = make("td");
-        cell.append(make(place(mine) < place(yours) ? "b" : "span", mine.finish_time === null ? mine.standing : timer(mine.finish_time)));
-        if (mine.place && mine.finish_time !== null) cell.append(make("span", ` #${mine.place}`, "of"));
-        row.append(cell);
-      }
-      row.append(make("td", day(a.ended_at), "date"));
-      body.append(row);
-    }
-    table.append(body);
-    races.append(table);
-    if (met.length > 50) races.append(make("p", `The last 50 of ${met.length}.`, "soft"));
-  } else races.append(make("p", "They have not met yet."));
-  parts.push(races);
-  box.replaceChildren(...parts);
+  const row = ([a, b]) => html`<tr role="row"><th scope="row" role="rowheader" class="b"><a href="${raceLink(a.race)}">${a.race.split("/").at(-1)}</a></th>${result(a, b, 0)}${result(b, a, 1)}<td role="cell" class="date d">${day(a.ended_at)}</td></tr>`;
+  const header = (text, kind) => html`<th scope="col" role="columnheader" class="${kind}">${text}</th>`;
+  box.innerHTML = html`
+<section class="card facing" aria-label="Record">${person(one)}<div><div class="score"><span class="hidden">Races ahead: </span>${ahead} – ${behind}</div><div class="soft">${races(met.length)} together</div></div>${person(other)}</section>
+${chance === undefined ? "" : html`<section class="card"><h2>Next time</h2>
+<p>${cut(one.name, 40)} has a chance of <b>${percent(chance)}</b> to finish ahead, ${cut(other.name, 40)} of <b>${percent(1 - chance)}</b>.</p>
+<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="rest" width="100" height="8"/><rect width="${100 * chance}" height="8"/></svg></section>`}
+<section class="card"><h2>Ratings over time</h2>
+<p class="keys">${people.map((each, index) => html`<span><span class="key${index ? " second" : ""}"></span>${cut(each.name, 40)}</span>`)}</p>
+<div class="ranges"></div><figure></figure><p class="tip"></p></section>
+<section class="card"><h2>Races together</h2>
+${met.length ? html`<table class="two" role="table"><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
+${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of ${met.length}.</p>` : ""}</section>`.html;
 
   const series = people.map(each => {
     const minutes = each.history.map(race => Math.floor(new Date(race.ended_at) / 60000));
@@ -126,5 +88,5 @@
       page: each.history.length ? raceLink(each.history[0].race).replace(/[^/]*$/, "") : "",
     };
   });
-  window.racebotGraph(graph.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
+  window.racebotGraph(box.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
 })();

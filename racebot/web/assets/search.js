@@ -37,6 +37,7 @@
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = address;
       link.textContent = name;
+      link.className = "player";
       item.append(link);
       if (points !== undefined) {
         const about = document.createElement("b"), where = document.createElement("span");
