@@ -56,7 +56,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._scheduler = AsyncIOScheduler(timezone=UTC)
-        self._minding: asyncio.Task[None] | None = None
+        self._clock_task: asyncio.Task[None] | None = None
         self._stopped = False
 
     def every(self, seconds: float, job: Job, name: str) -> None:
@@ -82,13 +82,13 @@ class Jobs:
 
     def start(self) -> None:
         self._scheduler.start()
-        self._minding = asyncio.create_task(self._mind_the_clock(), name="clock")
+        self._clock_task = asyncio.create_task(self._watch_clock(), name="clock")
 
     def stop(self) -> None:
         """Cancel running jobs and start no more."""
         self._stopped = True
-        if self._minding is not None:
-            self._minding.cancel()
+        if self._clock_task is not None:
+            self._clock_task.cancel()
             self._scheduler.shutdown(wait=False)
 
     def _add(self, job: Job, trigger: BaseTrigger, name: str) -> None:
@@ -104,7 +104,7 @@ class Jobs:
             run, trigger, id=name, name=name, coalesce=True, max_instances=1, misfire_grace_time=None
         )
 
-    async def _mind_the_clock(self) -> None:
+    async def _watch_clock(self) -> None:
         ahead = time.time() - time.monotonic()
         while True:
             await asyncio.sleep(CHECK_CLOCK_EVERY)
@@ -112,9 +112,9 @@ class Jobs:
             if abs(step) > STEP:
                 log.warning("the computer's clock was set by %+.0f s; rescheduling all jobs", step)
                 ahead += step
-                self._begin_again()
+                self._reschedule_all()
 
-    def _begin_again(self) -> None:
+    def _reschedule_all(self) -> None:
         for job in self._scheduler.get_jobs():
             # A nightly run may have been missed, for example while the computer slept.
             now = datetime.now(UTC)

@@ -107,7 +107,7 @@ class RoomWatch:
         self._greet = greet
         self._on_race = on_race
         self._work = asyncio.Event()
-        self._noted = False
+        self._is_stored = False
         self._notices: deque[Notice] = deque()
         """Notices to handle. They are kept if the connection is lost before they are handled."""
         self._taking = asyncio.Lock()
@@ -322,9 +322,9 @@ class RoomWatch:
             if race is not None and not self._room.closed and not race.over:
                 if race.status == "finished":
                     await self._call(self._lifecycle.observe, race)
-                elif not self._noted:
+                elif not self._is_stored:
                     await self._call(self._lifecycle.joined, race)
-                self._noted = race.status != "finished"
+                self._is_stored = race.status != "finished"
                 if self._greet is not None and is_time_to_greet(race):
                     if await self._call(self._greet, race):
                         self._greet = None

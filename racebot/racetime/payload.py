@@ -166,7 +166,7 @@ class Pong:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Ignored:
     """An event that the bot ignores or does not know."""
 
     type: str
@@ -177,7 +177,7 @@ class Unreadable:
     """A frame that could not be read; its content is lost."""
 
 
-Event = RaceUpdate | ChatMessage | PrivateNote | ChatHistory | Refusal | Pong | Unread | Unreadable
+Event = RaceUpdate | ChatMessage | PrivateNote | ChatHistory | Refusal | Pong | Ignored | Unreadable
 
 
 _IGNORED_EVENTS = {"race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin", "chat.unpin"}
@@ -214,10 +214,10 @@ def parse_event(frame: object) -> Event:
         case "pong":
             return Pong()
     if isinstance(kind, str) and kind in _IGNORED_EVENTS:
-        return Unread(kind)
+        return Ignored(kind)
     shown = reprlib.repr(kind)
     _log_once("event type", shown)
-    return Unread(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
+    return Ignored(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
 
 
 def parse_race(document: object) -> Race:

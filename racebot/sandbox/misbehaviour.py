@@ -111,7 +111,7 @@ class Misbehaviour:
         """Freeze for `seconds`: accept no requests, and send and read no frames."""
         self._stalled_until = time.monotonic() + seconds
 
-    def relent(self) -> None:
+    def clear(self) -> None:
         """Cancel all planned faults."""
         self._stalled_until = float("-inf")
         self._http.clear()
@@ -125,7 +125,7 @@ class Misbehaviour:
 
     async def stalled(self) -> None:
         """Wait until `stall` is over."""
-        while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `relent` may end it
+        while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `clear` may end it
             await asyncio.sleep(min(left, 0.1))
 
     def next_http(self, path: str) -> HttpFault | None:

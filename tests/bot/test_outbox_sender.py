@@ -36,12 +36,12 @@ from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
     Event,
+    Ignored,
     Pong,
     PrivateNote,
     Race,
     RaceUpdate,
     Refusal,
-    Unread,
 )
 from racebot.racetime.socket import RoomSocket
 
@@ -106,7 +106,7 @@ class FakeRoom:
                 if self._act("setinfo", text):
                     text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
                     self.race = replace(self.race, info_bot=text)
-                    self._answer(Unread("chat.message"))
+                    self._answer(Ignored("chat.message"))
                     self._answer(RaceUpdate(self.race), "setinfo")
             case "setmeta":
                 if self._act("setmeta", dict(data)):

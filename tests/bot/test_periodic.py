@@ -123,5 +123,5 @@ async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     with started(work):
         # The scheduler's state when the jump is noticed.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
-        work._begin_again()
+        work._reschedule_all()
         await job.until(1)

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,6 +40,12 @@ from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        yield site
 
 
 async def test_lost_rooms_check_their_existence_one_by_one(
@@ -125,7 +131,7 @@ async def test_ledger_work_refused_by_a_full_disk_is_repeated(ledger: Ledger) ->
 
 
 async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     joined: asyncio.Queue[str] = asyncio.Queue()
 
@@ -136,19 +142,10 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
         joined.put_nowait(arguments[3])
         yield SilentSocket()
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
-
     monkeypatch.setattr(room_watcher, "join", join)
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        room = watching(ledger, site, at_once)
-        running = asyncio.create_task(room.run())
-        try:
-            async with asyncio.timeout(10):
-                while joined.qsize() < 2:  # noqa: ASYNC110 - the room tells nobody
-                    await asyncio.sleep(0.01)
-        finally:
-            running.cancel()
+    room = watching(ledger, site, at_once)
+    async with running(room):
+        await until(lambda: joined.qsize() == 2)
 
 
 async def test_an_unusable_answer_about_the_race_costs_no_connection(
@@ -164,28 +161,24 @@ async def test_an_unusable_answer_about_the_race_costs_no_connection(
         next(joins)
         yield SilentSocket(events)
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def noted(request: httpx.Request) -> httpx.Response:
         paths.append(request.url.path)
-        token = {"access_token": "x", "expires_in": 3600}
-        return httpx.Response(200, json=token if request.url.path == "/o/token" else {"name": 3})
+        return answer(request)
 
     monkeypatch.setattr(room_watcher, "join", join)
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        running = asyncio.create_task(watching(ledger, site, at_once).run())
-        try:
-            async with asyncio.timeout(10):
-                while "/orb/r/data" not in paths:  # noqa: ASYNC110 - the transport has no event for it
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-        finally:
-            running.cancel()
+    async with (
+        Site(NOBODY_LISTENS, interval=0, transport=Wire(noted)) as site,
+        running(watching(ledger, site, at_once)),
+    ):
+        await until(lambda: "/orb/r/data" in paths)
+        await asyncio.sleep(0.1)
     assert next(joins) == 1
 
 
 @pytest.mark.parametrize("was_edited", [True, False])
 async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_race(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
 ) -> None:
     """Old data alone is no sign of an edit, so the question is answered."""
     questions = _Questions()
@@ -193,30 +186,16 @@ async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_
     events += [SYSTEM_MESSAGE] * was_edited
     events += [_line("!rating"), _line("!leaderboard")]
 
-    @asynccontextmanager
-    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
-        yield SilentSocket(events)
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        token = {"access_token": "x", "expires_in": 3600}
-        return httpx.Response(200, json=token if request.url.path == "/o/token" else {"name": 3})
-
-    monkeypatch.setattr(room_watcher, "join", join)
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        room = watching(ledger, site, at_once, cast(CommandHandler, questions))
-        running = asyncio.create_task(room.run())
-        try:
-            async with asyncio.timeout(10):
-                while Command.LEADERBOARD not in questions.answered:  # noqa: ASYNC110 - the handler has no event
-                    await asyncio.sleep(0.01)
-        finally:
-            running.cancel()
+    connect(monkeypatch, lambda: SilentSocket(events))
+    room = watching(ledger, site, at_once, cast(CommandHandler, questions))
+    async with running(room):
+        await until(lambda: Command.LEADERBOARD in questions.answered)
     expected = [Command.LEADERBOARD] if was_edited else [Command.RATING, Command.LEADERBOARD]
     assert questions.answered == expected
 
 
 async def test_an_explanation_does_not_hold_up_the_ledger_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[str] = []
     explain_race = explain.explain_race
@@ -225,14 +204,10 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
         threads.append(threading.current_thread().name)
         return explain_race(*arguments)
 
-    @asynccontextmanager
-    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
-        yield SilentSocket([RaceUpdate(seen(result("r", "ann bo", recorded=False))), _line("!why")])
-
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
-
-    monkeypatch.setattr(room_watcher, "join", join)
+    connect(
+        monkeypatch,
+        lambda: SilentSocket([RaceUpdate(seen(result("r", "ann bo", recorded=False))), _line("!why")]),
+    )
     monkeypatch.setattr(why, "explain_race", noted)
     ledger_thread = LedgerThread()
     ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
@@ -245,111 +220,94 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
         Limiter(1, 1),
         private=False,
     )
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        running = asyncio.create_task(watching(ledger, site, ledger_thread.run, handler).run())
-        try:
-            async with asyncio.timeout(10):
-                while not threads:  # noqa: ASYNC110 - the room tells nobody
-                    await asyncio.sleep(0.01)
-        finally:
-            running.cancel()
-            await ledger_thread.run(ledger.close)
-            ledger_thread.close()
+    async with running(watching(ledger, site, ledger_thread.run, handler)):
+        await until(lambda: threads)
+    await ledger_thread.run(ledger.close)
+    ledger_thread.close()
     assert not threads[0].startswith("ledger")
 
 
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket brings nothing that could wake the room."""
     before, after = (seen(result("r", order, recorded=False)) for order in ("ann bo", "bo ann"))
 
-    @asynccontextmanager
-    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
-        yield SilentSocket([RaceUpdate(before)])
-
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
-
-    async def announced(count: int) -> None:
-        async with asyncio.timeout(5):
-            while len(ledger.outbox.of("orb/r")) < count:  # noqa: ASYNC110 - the room tells nobody
-                await asyncio.sleep(0.01)
-
-    monkeypatch.setattr(room_watcher, "join", join)
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        room = watching(ledger, site, at_once, quiet=0.1, now=lambda: NOON)
-        running = asyncio.create_task(room.run())
-        try:
-            await announced(1)
-            await room.on_read(after, time.monotonic())
-            await announced(2)
-        finally:
-            running.cancel()
+    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(before)]))
+    room = watching(ledger, site, at_once, quiet=0.1, now=lambda: NOON)
+    async with running(room):
+        await until(lambda: len(ledger.outbox.of("orb/r")) == 1)
+        await room.on_read(after, time.monotonic())
+        await until(lambda: len(ledger.outbox.of("orb/r")) == 2)
 
 
 async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     socket = SilentSocket([RaceUpdate(seen(result("r", "ann bo", recorded=False))), *[_line("gg")] * 5])
     observed = 0
-
-    @asynccontextmanager
-    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
-        yield socket
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         nonlocal observed
         observed += getattr(work, "__name__", "") == "observe"
         return work(*arguments, **options)
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
-
-    monkeypatch.setattr(room_watcher, "join", join)
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        running = asyncio.create_task(watching(ledger, site, call).run())
-        try:
-            async with asyncio.timeout(10):
-                while socket.events:  # noqa: ASYNC110 - the room tells nobody
-                    await asyncio.sleep(0.01)
-        finally:
-            running.cancel()
+    connect(monkeypatch, lambda: socket)
+    async with running(watching(ledger, site, call)):
+        await until(lambda: not socket.events)
     assert observed == 1
 
 
 async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announced(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = [RaceUpdate(seen(result("r", order, recorded=False))) for order in ("ann bo", "bo ann")]
     connections = iter(frames)
     is_full = iter([True])
-
-    @asynccontextmanager
-    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
-        yield SilentSocket([frame] if (frame := next(connections, None)) else [])
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         if getattr(work, "__name__", "") == "result_stands" and next(is_full, False):
             raise LedgerUnavailable("the disk is full")
         return work(*arguments, **options)
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
-
-    monkeypatch.setattr(room_watcher, "join", join)
+    connect(monkeypatch, lambda: SilentSocket([frame] if (frame := next(connections, None)) else []))
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
-        running = asyncio.create_task(watching(ledger, site, call, quiet=0.0, now=lambda: NOON).run())
-        try:
-            async with asyncio.timeout(10):
-                while not ledger.outbox.of("orb/r"):  # noqa: ASYNC110 - the room tells nobody
-                    await asyncio.sleep(0.01)
-        finally:
-            running.cancel()
+    async with running(watching(ledger, site, call, quiet=0.0, now=lambda: NOON)):
+        await until(lambda: ledger.outbox.of("orb/r"))
     (row,) = ledger.outbox.of("orb/r")
     text = chat_body(row).text
     assert text.index("Bo") < text.index("Ann")
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    """Answer like a site that issues tokens, but whose races cannot be read."""
+    token = {"access_token": "x", "expires_in": 3600}
+    return httpx.Response(200, json=token if request.url.path == "/o/token" else {"name": 3})
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, socket: Callable[[], SilentSocket]) -> None:
+    """Let rooms join these sockets."""
+
+    @asynccontextmanager
+    async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
+        yield socket()
+
+    monkeypatch.setattr(room_watcher, "join", join)
+
+
+@asynccontextmanager
+async def running(room: room_watcher.RoomWatch) -> AsyncGenerator[None]:
+    task = asyncio.create_task(room.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not happened():  # noqa: ASYNC110 - the room tells nobody
+            await asyncio.sleep(0.01)
 
 
 class _Questions:

@@ -234,7 +234,7 @@ class Run:
             raise WrongError(f"racebot verify is content with a damaged result of {race}")
         if (await self.bench.racebot("rebuild")).returncode == 0:
             raise WrongError(f"racebot rebuild rated a damaged result of {race}")
-        self.misbehaviour.relent()
+        self.misbehaviour.clear()
         await self._serve(0)
         try:
             done = await self.bench.racebot("backfill")

@@ -96,7 +96,7 @@ class Weather:
 
     def clear_up(self) -> None:
         """Behave again."""
-        self._misbehaviour.relent()
+        self._misbehaviour.clear()
         self._echoes_to_lose = self._crowds = 0
         self._talks = False
         self._site.token_seconds = TOKEN_SECONDS

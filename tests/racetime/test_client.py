@@ -129,7 +129,7 @@ async def test_a_token_is_requested_with_the_credentials(site: Site, fake: FakeS
     assert fake.requests[0].method == "POST"
 
 
-async def test_a_category_without_a_token(site: Site, fake: FakeSite) -> None:
+async def test_the_category_is_public(site: Site, fake: FakeSite) -> None:
     assert (await site.category("orb")).name == "Orb"
     assert fake.paths == ["/orb/data"]
     assert "Authorization" not in fake.requests[0].headers

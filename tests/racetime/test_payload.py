@@ -13,11 +13,11 @@ from racebot.racetime.documents import MOST_ENTRIES
 from racebot.racetime.payload import (
     ChatHistory,
     ChatMessage,
+    Ignored,
     Pong,
     PrivateNote,
     RaceUpdate,
     Refusal,
-    Unread,
     parse_category,
     parse_event,
     parse_race,
@@ -40,7 +40,7 @@ def statuses(document: dict[str, Any]) -> list[str]:
 # Races
 
 
-def test_a_race_detail() -> None:
+def test_a_race_is_read_from_its_own_data() -> None:
     race = parse_race(
         race_document("first", FINISHED, info_bot="Seed: x", bot_meta={"seed": 5}, recorded=True, version=22)
     )
@@ -166,7 +166,7 @@ def test_a_disqualified_entrant_keeps_a_finish_time() -> None:
     assert not race.result.entrants[0].finished
 
 
-def test_a_deleted_account() -> None:
+def test_a_deleted_account_keeps_its_place_without_an_id() -> None:
     race = parse_race(race_document("r", [entrant_document(None, "done", "PT1H", 1)]))
     assert race.result is not None
     assert race.result.entrants == (Entrant(None, "deleted account", EntrantStatus.DONE, 3_600_000_000, 1),)
@@ -327,13 +327,13 @@ def category_document(**facts: Any) -> dict[str, Any]:
     }
 
 
-def test_a_category() -> None:
+def test_a_category_has_its_goals_and_open_rooms() -> None:
     category = parse_category(category_document())
     assert (category.slug, category.name, category.goals) == ("orb", "Orb Hunt", ("Any Orb", "All Orbs"))
     assert [(r.name, r.status, r.goal) for r in category.rooms] == [("orb/open-1", "open", "Any Orb")]
 
 
-def test_a_category_without_rooms_or_goals() -> None:
+def test_a_category_may_have_no_rooms_and_no_goals() -> None:
     category = parse_category(category_document(current_races=[], goals=[]))
     assert (category.rooms, category.goals) == ((), ())
 
@@ -358,7 +358,7 @@ def test_a_malformed_category_is_refused_naming_the_place(facts: dict[str, Any],
 # List pages
 
 
-def test_a_page_of_past_races() -> None:
+def test_a_page_of_past_races_keeps_their_order() -> None:
     page = parse_race_page(
         {
             "count": 7,
@@ -370,7 +370,7 @@ def test_a_page_of_past_races() -> None:
     assert (page.pages, page.count, page.skipped) == (4, 7, 0)
 
 
-def test_a_page_past_the_end() -> None:
+def test_a_page_past_the_end_is_empty() -> None:
     assert parse_race_page({"count": 7, "num_pages": 1, "races": []}).races == ()
 
 
@@ -427,7 +427,7 @@ def chat_document(**facts: Any) -> dict[str, Any]:
     }
 
 
-def test_a_race_frame() -> None:
+def test_a_race_frame_holds_the_race() -> None:
     event = parse_event(
         {"type": "race.data", "race": race_document("r", FINISHED), "version": 21, "date": "x"}
     )
@@ -435,7 +435,7 @@ def test_a_race_frame() -> None:
     assert event.race == parse_race(race_document("r", FINISHED))
 
 
-def test_chat_messages() -> None:
+def test_a_chat_message_has_its_author() -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
     user = {**user_document("ann"), "can_moderate": True}
     assert parse_event({"type": "chat.message", "message": chat_document(user=user)}) == ChatMessage(
@@ -449,7 +449,7 @@ def test_chat_messages() -> None:
     )
 
 
-def test_the_chat_history() -> None:
+def test_the_chat_history_keeps_the_order_of_messages() -> None:
     event = parse_event(
         {"type": "chat.history", "messages": [chat_document(id="a"), chat_document(id="b", message="wp")]}
     )
@@ -465,18 +465,18 @@ def test_the_chat_history() -> None:
         (["message: Ensure this value has at most 1000 characters (it has 1001)."], False, False),
     ],
 )
-def test_refusals(errors: list[str], token: bool, closed: bool) -> None:
+def test_a_refusal_tells_its_kind(errors: list[str], token: bool, closed: bool) -> None:
     event = parse_event({"type": "error", "errors": errors, "date": "x"})
     assert event == Refusal(tuple(errors))
     assert isinstance(event, Refusal)
     assert (event.token_refused, event.chat_closed) == (token, closed)
 
 
-def test_a_refusal_in_one_word() -> None:
+def test_a_refusal_may_be_a_single_text() -> None:
     assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
 
 
-def test_a_private_note() -> None:
+def test_a_private_note_has_its_sender_and_recipient() -> None:
     frame = {
         "type": "chat.dm",
         "message": "m",
@@ -508,20 +508,20 @@ def test_hidden_entrants_are_left_out() -> None:
     assert (race.entrants, race.hidden) == ((), True)
 
 
-def test_a_pong() -> None:
+def test_a_pong_is_recognized() -> None:
     assert parse_event({"type": "pong", "date": "x"}) == Pong()
 
 
 @pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
 def test_irrelevant_events_are_not_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert parse_event({"type": kind, "date": "x"}) == Unread(kind)
+    assert parse_event({"type": kind, "date": "x"}) == Ignored(kind)
     assert not caplog.records
 
 
 def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         for _ in range(3):
-            assert parse_event({"type": "race.confetti", "amount": 5}) == Unread("race.confetti")
+            assert parse_event({"type": "race.confetti", "amount": 5}) == Ignored("race.confetti")
     assert [record.getMessage() for record in caplog.records] == [
         "unknown event type 'race.confetti' from the site: ignored (logged once)"
     ]
@@ -529,7 +529,7 @@ def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("kind", [None, 5, ["race.data"], {"race.data": 1}])
 def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
-    assert isinstance(parse_event({"type": kind}), Unread)
+    assert isinstance(parse_event({"type": kind}), Ignored)
 
 
 @pytest.mark.parametrize(

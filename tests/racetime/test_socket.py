@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from racebot.errors import ConnectionLost
 from racebot.racetime import actions
-from racebot.racetime.payload import Pong, RaceUpdate, Unread, Unreadable
+from racebot.racetime.payload import Ignored, Pong, RaceUpdate, Unreadable
 from racebot.racetime.socket import RoomSocket, bot_path, join
 
 TOKEN = "token-of-the-bot-1"
@@ -38,7 +38,7 @@ def test_socket_path_of_a_room_before_its_race_is_known() -> None:
     assert bot_path("orb/keen-orb-1234") == "/ws/o/bot/keen-orb-1234"
 
 
-async def test_the_handshake() -> None:
+async def test_the_handshake_sends_the_token_and_names_the_bot() -> None:
     seen: list[tuple[str, str | None, str | None]] = []
 
     async def note(connection: ServerConnection) -> None:
@@ -65,7 +65,7 @@ async def test_events_arrive_in_order() -> None:
         event = await socket.receive()
         assert isinstance(event, RaceUpdate)
         assert event.race.name == "orb/r"
-        assert await socket.receive() == Unread("race.renders")
+        assert await socket.receive() == Ignored("race.renders")
         assert await socket.receive() == Pong()
 
 
@@ -115,7 +115,7 @@ async def test_a_large_race_fits_in_a_frame() -> None:
         await stay(connection)
 
     async with room(send) as socket:
-        assert await socket.receive() == Unread("race.renders")
+        assert await socket.receive() == Ignored("race.renders")
 
 
 async def test_actions_have_the_sites_format() -> None:
@@ -169,7 +169,7 @@ async def test_a_socket_that_is_cut_off_is_lost() -> None:
             await socket.receive(5)
 
 
-async def test_a_room_that_does_not_exist() -> None:
+async def test_a_room_that_does_not_exist_is_a_lost_connection() -> None:
     async with serve(stay, "127.0.0.1", 0, process_request=lambda c, _: c.respond(404, "no")) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(ConnectionLost, match="orb/r: the room's socket cannot be opened") as lost:

@@ -44,7 +44,7 @@ async def control(site: FakeSite, misbehaviour: Misbehaviour) -> AsyncIterator[C
         yield Control(client)
 
 
-async def test_a_whole_race(control: Control, site: FakeSite) -> None:
+async def test_commands_run_a_whole_race(control: Control, site: FakeSite) -> None:
     race = (await control("open", slug="a-race-1"))["slug"]
     for name in ("Ann", "Bo", "Cy"):
         await control("enter", race=race, user=name)
@@ -65,7 +65,7 @@ async def test_a_whole_race(control: Control, site: FakeSite) -> None:
     assert places(site.room(race)) == {"Ann": 2, "Bo": 1, "Cy": None}
 
 
-async def test_people_and_bots(control: Control, site: FakeSite) -> None:
+async def test_commands_manage_people_and_bots(control: Control, site: FakeSite) -> None:
     eve = await control("add_user", name="Eve", moderator=True)
     assert eve["can_moderate"]
     await control("rename_user", user=eve["id"], name="Eva")
@@ -122,7 +122,7 @@ async def test_commands_plan_faults(control: Control, site: FakeSite, misbehavio
 
 async def test_planned_faults_can_be_cancelled(control: Control, misbehaviour: Misbehaviour) -> None:
     await control("fail_http")
-    misbehaviour.relent()
+    misbehaviour.clear()
     assert misbehaviour.next_http("/sandbox/data") is None
 
 
@@ -145,11 +145,11 @@ def test_the_clock_can_be_wrong(site: FakeSite, clock: Clock) -> None:
     assert site.clock() == clock()
 
 
-async def test_a_stall_by_command(control: Control, misbehaviour: Misbehaviour) -> None:
+async def test_stall_freezes_the_site_until_it_is_over(control: Control, misbehaviour: Misbehaviour) -> None:
     await control("stall", seconds=60)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(misbehaviour.stalled(), 0.05)
-    misbehaviour.relent()
+    misbehaviour.clear()
     await asyncio.wait_for(misbehaviour.stalled(), 5)
 
 

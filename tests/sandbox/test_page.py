@@ -64,7 +64,7 @@ def test_a_deleted_account_has_no_name(site: FakeSite, finished: Make) -> None:
     assert "(deleted account)" in page.room_page(site, room)
 
 
-def test_the_list_of_rooms(site: FakeSite, started: Make) -> None:
+def test_rooms_are_listed_with_their_status(site: FakeSite, started: Make) -> None:
     room = started()
     assert f'<a href="/{room.name}">{room.slug}</a>' in page.index(site)
     assert "in progress" in page.index(site)

@@ -185,7 +185,7 @@ def check(value: Any, shape: Any, where: str = "") -> None:
         assert type(value) is shape, f"{where}: {value!r}"
 
 
-def test_a_race_at_every_stage(site: FakeSite, clock: Clock) -> None:
+def test_a_race_has_the_same_fields_at_every_stage(site: FakeSite, clock: Clock) -> None:
     room = site.open_race()
     check(render.race(room), RACE)
     for name in ("Ann", "Bo", "Cy"):
@@ -203,7 +203,7 @@ def test_a_race_at_every_stage(site: FakeSite, clock: Clock) -> None:
     check(render.race(room), RACE)
 
 
-def test_statuses_in_words(started: Make) -> None:
+def test_statuses_have_their_words(started: Make) -> None:
     room = started()
     room.finish("Ann")
     room.forfeit("Bo")
@@ -217,7 +217,7 @@ def test_statuses_in_words(started: Make) -> None:
     assert [entrant["status"]["verbose_value"] for entrant in race["entrants"]] == ["Finished", "DNF", "DQ"]
 
 
-def test_moments_and_durations(started: Make, clock: Clock) -> None:
+def test_moments_and_durations_have_the_sites_format(started: Make, clock: Clock) -> None:
     room = started()
     clock.advance(seconds=3, microseconds=47_053)
     room.finish("Ann")
@@ -240,7 +240,7 @@ def test_entrants_are_listed_by_place_then_score_then_outcome(site: FakeSite, st
     assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Cy", "Di", "Ann", "Bo"]
 
 
-def test_actions_of_an_entrant(finished: Make) -> None:
+def test_actions_of_an_entrant_depend_on_the_result(finished: Make) -> None:
     room = finished()
     room.disqualify("Cy")
     assert [e["actions"] for e in render.entrants(room)] == [["add_comment", "undone"]] * 2 + [[]]
@@ -306,7 +306,7 @@ def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, fini
     assert [race["name"] for race in private["current_races"]] == [running.name, unlisted.name]
 
 
-def test_the_list_of_past_races(site: FakeSite, finished: Make, started: Make) -> None:
+def test_past_races_are_listed_newest_first(site: FakeSite, finished: Make, started: Make) -> None:
     rooms = [finished() for _ in range(3)]
     started()
     page = render_lists.race_list(site)
@@ -336,7 +336,7 @@ def test_cancelled_races_are_not_listed(site: FakeSite) -> None:
     assert render_lists.race_list(site)["count"] == 0
 
 
-def test_messages_of_users_bots_and_the_site(site: FakeSite, started: Make) -> None:
+def test_messages_show_who_wrote_them(site: FakeSite, started: Make) -> None:
     room = started()
     user = render.message(room, room.say("Ann", "!rating"))
     moderator = render.message(room, room.say("Referee", "hello"))

@@ -17,7 +17,7 @@ from racebot.sandbox.site import FakeSite
 from .conftest import Clock, Make, chat_texts, heard, places
 
 
-def test_a_race_from_open_to_recorded(site: FakeSite, clock: Clock) -> None:
+def test_a_race_goes_from_open_to_recorded(site: FakeSite, clock: Clock) -> None:
     room = site.open_race()
     assert room.status == "open"
     for name in ("Ann", "Bo"):
@@ -301,7 +301,7 @@ def test_a_race_with_a_deleted_account_cannot_be_recorded(finished: Make, site: 
     room.do_not_record()
 
 
-def test_do_not_record(finished: Make) -> None:
+def test_a_race_set_to_do_not_record_cannot_be_recorded(finished: Make) -> None:
     room = finished()
     room.do_not_record()
     assert (room.recordable, room.recorded) == (False, False)
@@ -320,7 +320,7 @@ def test_a_custom_goal_is_never_recordable(site: FakeSite, finished: Make) -> No
     assert not finished(custom_goal=True).recordable
 
 
-def test_rules_of_entering(site: FakeSite) -> None:
+def test_wrong_entries_are_refused(site: FakeSite) -> None:
     room = site.open_race()
     room.enter("Ann")
     for wrong in (
@@ -355,7 +355,7 @@ def test_members_of_a_team_share_it(site: FakeSite) -> None:
         ("hold", True, True, True),
     ],
 )
-def test_when_chat_is_open(
+def test_chat_closes_with_the_record_or_an_hour_after_the_end(
     finished: Make, clock: Clock, end: str, now: bool, within_an_hour: bool, later: bool
 ) -> None:
     room = finished()
@@ -397,7 +397,7 @@ def test_meta_is_merged_silently_up_to_a_limit(site: FakeSite) -> None:
     assert room.version == version + 3
 
 
-def test_texts_of_the_chat(started: Make, site: FakeSite, clock: Clock) -> None:
+def test_chat_has_the_sites_wording(started: Make, site: FakeSite, clock: Clock) -> None:
     room = started("Ann", "Bo")
     clock.advance(seconds=3, milliseconds=675)
     room.finish("Ann")

@@ -15,7 +15,7 @@ from racebot.sandbox import text
         (timedelta(days=1, hours=2, minutes=3), "P1DT02H03M00S"),
     ],
 )
-def test_durations(length: timedelta, written: str) -> None:
+def test_durations_have_the_sites_format(length: timedelta, written: str) -> None:
     assert text.duration(length) == written
     assert text.parse_length(written) == length
 
@@ -34,19 +34,19 @@ def test_moments_are_written_in_utc() -> None:
     assert text.stamp(None) is None
 
 
-def test_timers() -> None:
+def test_timers_cut_or_round_fractions() -> None:
     length = timedelta(hours=1, seconds=3, milliseconds=890)
     assert text.timer(length) == "1:00:03"
     assert text.timer(length, tenths=True) == "1:00:03.9"
 
 
-def test_ordinals() -> None:
+def test_ordinals_end_in_st_nd_rd_or_th() -> None:
     assert [text.ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, None)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th", None,
     ]  # fmt: skip
 
 
-def test_plain_text_and_slugs() -> None:
+def test_markup_and_unsafe_characters_are_removed() -> None:
     assert text.plain("A has ##good##finished##, ##bot##B## too ## x") == "A has finished, B too ## x"
     assert text.slugify("The J. R. Reds!") == "the-j-r-reds"
     assert text.slugify("雪") == ""
