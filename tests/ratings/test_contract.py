@@ -97,12 +97,12 @@ def variants() -> list[Variant]:
     return found
 
 
-def promise(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each variant that gives this guarantee."""
+def promise(name: str, examples: int = 10) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each variant that gives this guarantee, with a number of examples each."""
     kept = [v for v in variants() if name not in EXCEPTIONS.get((v.key, v.reading), {})]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        quick = settings(max_examples=10, derandomize=True)
+        quick = settings(max_examples=examples, derandomize=True)
         return pytest.mark.parametrize("variant", kept, ids=str)(quick(test))
 
     return decorate
@@ -218,7 +218,7 @@ def test_the_listing_order_is_irrelevant(variant: Variant, case: Case, data: st.
     np.testing.assert_allclose(model.rate(before[order], listed), after[order], rtol=0, atol=variant.close)
 
 
-@promise("labels")
+@promise("labels", examples=5)
 @given(case=cases())
 def test_group_numbers_only_matter_by_their_order(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
@@ -242,7 +242,7 @@ def test_a_better_place_is_never_worth_less(variant: Variant, case: Case, data: 
     assert_rises(model, after[b], after[a])
 
 
-@promise("input")
+@promise("input", examples=3)
 @given(case=cases())
 def test_arguments_are_never_mutated(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
@@ -258,7 +258,7 @@ def test_arguments_are_never_mutated(variant: Variant, case: Case) -> None:
         np.testing.assert_array_equal(given_again, before)
 
 
-@promise("axes")
+@promise("axes", examples=5)
 @given(case=cases())
 def test_leading_axes_give_the_results_of_single_races(variant: Variant, case: Case) -> None:
     case = fit(variant, case)
@@ -291,7 +291,7 @@ def candidates(model: RatingModel) -> tuple[Any, list[Any]]:
     return replace(model, **arrays), [replace(model, **one) for one in single]  # type: ignore[type-var]
 
 
-@promise("sweep")
+@promise("sweep", examples=5)
 @given(case=cases())
 def test_a_sweep_gives_the_results_of_single_models(variant: Variant, case: Case) -> None:
     case = fit(variant, case)

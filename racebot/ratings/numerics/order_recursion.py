@@ -190,7 +190,14 @@ class _Recursion:
         near = np.where(left, below[:, np.newaxis, :], above[:, :, np.newaxis])
         far = np.where(left, below[:, :, np.newaxis], above[:, np.newaxis, :])
         ordered = low < high
-        return np.where(ordered, near + _log(-np.expm1(np.where(ordered, far - near, -1.0))), -np.inf)
+        # In place, since allocating these arrays would take most of the time.
+        share = np.subtract(far, near, out=far)
+        np.expm1(share, out=share, where=ordered)
+        np.maximum(np.negative(share, out=share), NOTHING, out=share)
+        np.log(share, out=share, where=ordered)
+        between = np.add(near, share, out=near)
+        between[~ordered] = -np.inf
+        return between
 
     def _chances(self, *factors: FloatArray) -> FloatArray:
         """Normalise a product of functions to probabilities of the grid points."""
@@ -238,13 +245,15 @@ class _Recursion:
             joint = low[candidate][:, np.newaxis] + high[candidate] + between.sum(0)
             chances = np.exp(joint - joint.max())
             chances /= chances.sum()
-            between = np.where(np.isfinite(between), between, np.inf)
-            at_low = np.exp(log_value[:, :, np.newaxis] - between) * chances
-            at_high = np.exp(log_value[:, np.newaxis, :] - between) * chances
-            first[:, candidate] = (at_low - at_high).sum((-2, -1))
-            second[:, candidate] = 1 + (z[:, :, np.newaxis] * at_low - z[:, np.newaxis, :] * at_high).sum(
-                (-2, -1)
+            between[np.isinf(between)] = np.inf
+            at_low, at_high = (
+                np.exp(np.subtract(edge, between)) * chances
+                for edge in (log_value[:, :, np.newaxis], log_value[:, np.newaxis, :])
             )
+            first[:, candidate] = (at_low - at_high).sum((-2, -1))
+            at_low *= z[:, :, np.newaxis]
+            at_high *= z[:, np.newaxis, :]
+            second[:, candidate] = 1 + (at_low - at_high).sum((-2, -1))
         return first, second
 
 
