@@ -158,7 +158,7 @@ class Stage:
 
 
 def _answers(frame: Frame, name: str) -> bool:
-    """Whether a frame is the bot's answer to the `!why` of a racer, who is named first."""
+    """Return whether a frame is the bot's answer to a racer's `!why`, which begins with the name."""
     message = frame.get("message", {})
     return bool(message.get("bot")) and message["message_plain"].startswith(name)
 

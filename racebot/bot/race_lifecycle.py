@@ -125,7 +125,7 @@ class Lifecycle:
             self._ledger.pending.leave(result.name)
             pending = self._ledger.pending.get(result.name)
             if pending is None:
-                log.info("%s: finished, waiting for its record", result.name)
+                log.info("%s: finished; waiting for a moderator to record it", result.name)
                 pending = PendingRace(result.name, result.category, result.ended_at, self._clock())
             elif pending.over:
                 log.info("%s: an edit brought the race back", result.name)
@@ -173,11 +173,8 @@ class Lifecycle:
                     edits=edits,
                     marks=self._marks(named),
                 )
-                log.info(
-                    "%s: %s",
-                    result.name,
-                    "correcting the changes" if is_correction else "announcing the changes",
-                )
+                kind = "a correction" if is_correction else "the rating changes"
+                log.info("%s: announcing %s", result.name, kind)
             self._ledger.pending.save(replace(pending, announced_key=key, corrections=corrections))
 
     def needs_room(self, result: RaceResult) -> bool:
@@ -204,15 +201,15 @@ class Lifecycle:
         with self._ledger.transaction():
             self._announcer.drop_waiting(name, "a moderator asked for quiet")
             self._ledger.pending.keep_quiet(name)
-        log.info("%s: switched off in chat", name)
+        log.info("%s: chat messages are switched off", name)
 
     def speak_again(self, name: str, result: RaceResult | None) -> None:
         """Undo `keep_quiet`, and announce the finished race."""
+        log.info("%s: chat messages are switched on", name)
         with self._ledger.transaction():
             self._ledger.pending.speak_again(name)
             if result is not None and result.final:
                 self.result_stands(result)
-        log.info("%s: switched on in chat", name)
 
     def is_quiet(self, name: str) -> bool:
         """Return whether a moderator asked for quiet in this room."""
@@ -298,7 +295,7 @@ class Lifecycle:
                 pending = pending or PendingRace(name, race.category, ended_at, self._clock())
                 pending = replace(pending, over=True, announced_key=None)
                 self._ledger.pending.save(replace(pending, next_look=self._next_look(pending)))
-        log.info("%s: cancelled or not recorded, so no ratings change", name)
+        log.info("%s: cancelled or set to do not record; no ratings change", name)
 
     def vanished(self, name: str) -> None:
         """Poll less often a race that the site does not find, and give it up after a day."""
