@@ -72,19 +72,22 @@ class Events:
             return None
         if self.open >= STREAMS:
             return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
+        stamp = await self._current_stamp()  # before the document, so that no change falls between the two
         first = await self._find(path, query)
         if not isinstance(first, Rendered):
             return None
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if request.method == "HEAD":
             return Response(media_type="text/event-stream", headers=headers)
-        pieces = self._pieces(path, query, first)
+        pieces = self._pieces(path, query, first, stamp)
         return StreamingResponse(pieces, media_type="text/event-stream", headers=headers)
 
-    async def _pieces(self, path: str, query: Mapping[str, str], first: Rendered) -> AsyncGenerator[bytes]:
+    async def _pieces(
+        self, path: str, query: Mapping[str, str], first: Rendered, stamp: str
+    ) -> AsyncGenerator[bytes]:
         self.open += 1
         try:
-            sent, stamp = first.tag, await self._current_stamp()
+            sent = first.tag
             yield b"retry: %d\n\n" % RETRY + event(first.document.body)
             quiet_since = time.monotonic()
             while not self._stopping():

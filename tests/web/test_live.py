@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,8 @@ import pytest
 import uvicorn
 from builders import result
 from openapi_schema_validator import OAS31Validator
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
 from racebot.ledger.store import Ledger
@@ -25,6 +27,8 @@ from racebot.races.result import EntrantStatus
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import events
+from racebot.web.document import Document
+from racebot.web.library import Rendered
 from racebot.web.live import LiveReader
 from racebot.web.openapi import description
 from racebot.web.server import application, configuration
@@ -326,6 +330,29 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
         assert "1190" in await next_event(lines)
         Settler(live.ledger, Plans(SIMPLE)).merge([result("d", "bo ann", after=300)], "import")
         assert "1190" not in await next_event(lines)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
+    states = ["before", "after"]
+
+    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+        shown = states[0]
+        states[:] = states[-1:]  # changes as soon as it is read
+        return Rendered(Document(shown.encode()), None, shown)
+
+    async def stamp() -> str:
+        return states[0]
+
+    request = Request(
+        {"type": "http", "method": "GET", "query_string": b"", "path_params": {"path": "live/rooms"}}
+    )
+    answer = await events.Events(find, stamp, {}, lambda: False).response(request)
+    assert isinstance(answer, StreamingResponse)
+    async with asyncio.timeout(5):
+        pieces = aiter(answer.body_iterator)
+        assert "before" in str(await anext(pieces))
+        assert "after" in str(await anext(pieces))
 
 
 @pytest.mark.usefixtures("quick")
