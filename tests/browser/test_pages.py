@@ -358,9 +358,10 @@ MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, 
   const box = each.getBoundingClientRect(), card = each.closest(".card")?.getBoundingClientRect();
   const head = each.closest("thead"), clipped = head && getComputedStyle(head).clipPath !== "none";
   if (box.width <= 1 || clipped || each.closest("svg, .hidden")) return false;
+  if (each.matches(".medal, .face") && box.width < box.height - 1) return true;
   return card && box.right > card.right + 1 || each.innerText?.length > 8 && box.width < 30;
 }).map(each => each.outerHTML.slice(0, 200))"""
-"""Elements that leave their card, or are so narrow that words break after each letter."""
+"""Elements that leave their card, are squeezed, or are so narrow that words break after each letter."""
 
 
 def check(context: BrowserContext, root: str, path: str, width: int) -> None:

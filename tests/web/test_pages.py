@@ -126,6 +126,11 @@ def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None
         assert "it takes 7 finished races" in text(view, path), path
 
 
+def test_a_race_that_changed_no_rating_still_has_its_result(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("d", dnf="ann bo", after=1)])
+    assert re.search(r"This race changed no rating: .* DNF A Ann DNF B Bo", text(view, "races/orb/d.html"))
+
+
 def test_a_player_of_one_race_has_no_graph(merge: Merge) -> None:
     view = merge([result("a", "ann bo")])
     document = Pages(view, served=True).document("players/id-ann/orb/any-orb.html", {})
