@@ -6,9 +6,7 @@ each starts from the stored states before it, which must be the states after the
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +20,7 @@ from racebot.races.change import Change
 from racebot.ratings.model import FloatArray
 from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.rater import Rater
-from racebot.standings.rerating import BATCH, Progress
+from racebot.standings.rerating import BATCH, Progress, uncollected
 
 RANGE = 2500
 """Number of races to replay in one process."""
@@ -90,7 +88,7 @@ def agrees(
     expected = _columns(stored)
     known = np.zeros_like(expected)
     calls = [(ledger.path, board.key, part) for part in ranges]
-    with cores(jobs), _uncollected():
+    with cores(jobs):
         for part, replayed in zip(ranges, spread(_replayed, calls), strict=True):
             if replayed is None or not number.keys() >= set(replayed.players):
                 return False
@@ -106,10 +104,11 @@ def agrees(
     return np.array_equal(known, expected)
 
 
+@uncollected()
 def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
     """Replay a range of races. Return None if anything differs from what is stored."""
     before: dict[str, Standing] = {}
-    with _uncollected(), Ledger.open_to_read(path) as ledger:
+    with Ledger.open_to_read(path) as ledger:
         board = next(each for each in ledger.leaderboards() if each.key == key)
         rater = Rater(
             board, carried_states(ledger, board), next_sequence=part.first, excluded=ledger.orders.excluded()
@@ -153,18 +152,6 @@ def _standing_before(change: Change) -> Standing:
     return Standing(
         change.player, change.before, 0.0, change.points_before, change.races_before, 0, 0, START.counted_at
     )
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Pause the garbage collector, which would look for cycles in millions of small tuples."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _is_sound(ledger: Ledger, race: StoredRace) -> bool:

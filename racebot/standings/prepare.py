@@ -21,7 +21,7 @@ from racebot.ledger.rows import RatedRow
 from racebot.ledger.shadows import STANDINGS_PIECE, Pause
 from racebot.ledger.store import Ledger
 from racebot.standings.platforms import this_platform
-from racebot.standings.rerating import Prepared, Progress, RatingsDeferred, Rerating, Rerun
+from racebot.standings.rerating import Prepared, Progress, RatingsDeferred, Rerating, Rerun, uncollected
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
@@ -116,6 +116,7 @@ class Preparation:
         if prepared is not None:
             self._prepared[key] = prepared
 
+    @uncollected()
     def _in_memory(self, ledger: Ledger, rerating: Rerating) -> Prepared:
         stored = ledger.rated_count(rerating.board)
         rerun = Rerun(ledger, rerating)

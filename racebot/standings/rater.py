@@ -46,6 +46,7 @@ class Rater:
         excluded: Collection[str] = (),
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
+        self._stepwise = self.model if isinstance(self.model, Stepwise) else None
         self.teams = TeamPolicy(board.teams)
         self._excluded = excluded
         self._sequence = next_sequence
@@ -113,8 +114,8 @@ class Rater:
             for player, standing in zip(race.players, earlier, strict=True)
         ]
         before = np.array(states)
-        if isinstance(self.model, Stepwise):
-            steps = self.model.steps(before, race.outcome)
+        if self._stepwise is not None:
+            steps = self._stepwise.steps(before, race.outcome)
             after, names = steps[-1][1], [name for name, _ in steps]
             stages = [before, *(states for _, states in steps)]
         else:

@@ -7,7 +7,9 @@ and the same transaction, run again, finds the prepared ratings and only writes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import gc
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -60,6 +62,18 @@ class RatingsDeferred(Exception):  # noqa: N818 - not an error: the caller prepa
         self.rerating = rerating
 
 
+@contextmanager
+def uncollected() -> Generator[None]:
+    """Pause the garbage collector, which would look for cycles in millions of small tuples."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Rerun:
     """A leaderboard's standings while its races are rated again, from one race on.
 
@@ -95,6 +109,7 @@ class Rerun:
         other._known = set(self._known)
         return other
 
+    @uncollected()
     def rate(
         self,
         ledger: Ledger,
