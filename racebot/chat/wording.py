@@ -242,7 +242,7 @@ class Texts(BaseModel):
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name", "chance")
     odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
     odds_none: str = _text(
-        "Odds need two known entrants, before the start.", "answers !odds if there are no odds"
+        "Odds need two known entrants without teams, before the start.", "answers !odds if there are no odds"
     )
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal", "odds")
 

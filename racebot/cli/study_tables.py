@@ -54,6 +54,11 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         _published(console, rows, presets)
     _figures(console, "All players, pairs", rows, MAIN)
     _figures(console, "All players, ranks", rows, RANKS)
+    console.print(
+        "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error, SSE: how far "
+        "the odds were off. Pairs right: pairs won by the favorite. τ, Accuracy, MAE, MRR, AP, NDCG: how "
+        "well the ratings predict each race's places."
+    )
     _figures(
         console,
         "Unfair-looking results (counts, best at 0)",

@@ -39,8 +39,12 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
     """
     title = f"{_safe(report.leaderboard)} ({report.model})"
     if not report.players:
-        rated = f"{counted(report.races, 'race')} rated" if report.races else "no race rated yet"
-        console.print(f"{title}: {rated}{', no player listed' if report.races else ''}")
+        if not report.races:
+            console.print(f"{title}: no race rated yet")
+            return
+        needed = f": each needs {counted(report.minimum_finishes, 'finish', 'finishes')}"
+        reason = needed if report.minimum_finishes and not report.inactive_days else ""
+        console.print(f"{title}: {counted(report.races, 'race')} rated, no player listed{reason}")
         return
     table = _table(title)
     for heading in ("", "Points", "Races", "Finished", "Won"):
@@ -107,7 +111,7 @@ def print_status(console: Console, report: Status) -> None:
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
     copies = "never copied"
     if database.last_backup is not None:
-        copies = f"last copied {database.last_backup:%Y-%m-%dT%H:%M:%S+00:00}"
+        copies = f"last copied {database.last_backup:%Y-%m-%d %H:%M} UTC"
     console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", soft_wrap=True)
     table = _table()
     for heading in ("Leaderboard", "Category", "Model"):

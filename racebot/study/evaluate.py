@@ -49,7 +49,7 @@ class Entry:
 class ViewRules:
     """The players and races in the views of the best and of the most frequent players.
 
-    Source: A. Dehpanah et al., "Evaluation metrics for free-for-all games", section V.
+    Source: Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 
     Attributes:
         players: number of players in each of the two views. The source used 1,000 of two million.

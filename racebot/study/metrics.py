@@ -1,21 +1,21 @@
 """Metrics of a model's predictions over a history.
 
-Sources: "Multiplayer generalizations of Elo" §5 (misordered pairs; https://github.com/blkerby/MultiEloRating),
-Dehpanah et al., "Evaluation metrics for free-for-all games" §IV–V (metrics of ranks, views), the Terra
-Mystica rating evaluation (win probabilities; https://github.com/jsnell/terra-mystica) and "TrueSkill" §4.1
-("challenged").
+Sources:
+
+- misordered pairs: "Multiplayer generalizations of Elo" §5, https://github.com/blkerby/MultiEloRating
+- metrics of ranks, and views: Dehpanah et al., "The Evaluation of Rating Systems in Online Free-for-All
+  Games" §IV–V, https://arxiv.org/abs/2008.06787
+- win probabilities: the Terra Mystica rating evaluation, https://github.com/jsnell/terra-mystica
+- "challenged": "TrueSkill" §4.1
 
 The sources leave some choices open. Here:
 
 - Members of a group (DNFs, or equal times) share the mean of their places, and equal ratings share the mean
-of
-  their ranks. Pairs within a group were not observed, so pair metrics leave them out.
-- Rank metrics and Kendall's τ are averaged over races. Pair metrics are averaged over all pairs of all races,
-so
-  larger races have more weight. SSE is a sum.
+  of their ranks. Pairs within a group were not observed, so pair metrics leave them out.
+- Rank metrics and Kendall's τ are averaged over races. Pair metrics are averaged over all pairs of all
+  races, so larger races have more weight. SSE is a sum.
 - A *view* only counts some entries of a race. Ranks and precision are still those of the whole race, and a
-pair
-  counts half for each member in the view.
+  pair counts half for each member in the view.
 """
 
 from __future__ import annotations
