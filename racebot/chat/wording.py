@@ -19,8 +19,9 @@ OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
 
-def _text(default: str, about: str, *fields: str) -> Any:
-    return Field(default, max_length=LONGEST, description=about, json_schema_extra={"fields": list(fields)})
+def _text(default: str, about: str, fields: str = "") -> Any:
+    """Declare a template: its default, when it is used, and the names of its fields, separated by spaces."""
+    return Field(default, max_length=LONGEST, description=about, json_schema_extra={"fields": fields})
 
 
 class Texts(BaseModel):
@@ -35,8 +36,7 @@ class Texts(BaseModel):
     correction: str = _text(
         "Correction ({edits}): ",
         "opens a correction of the rating message; only changed entries follow",
-        "goal",
-        "edits",
+        "goal edits",
     )
     edit_time: str = _text("time of {name} edited", "one edit in `correction`", "name")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`", "name")
@@ -46,42 +46,24 @@ class Texts(BaseModel):
     player: str = _text(
         "{place} {name} {after} ({change}{new}{move})",
         "one entrant in the rating message and the info box",
-        "place",
-        "name",
-        "before",
-        "after",
-        "change",
-        "new",
-        "move",
+        "place name before after change new move",
     )
     team_player: str = _text(
         "{place} {team}: {name} {after} ({change}{new})",
         "the first entrant of a team, on a leaderboard that rates teams",
-        "place",
-        "team",
-        "name",
-        "before",
-        "after",
-        "change",
-        "new",
+        "place team name before after change new",
     )
     teammate: str = _text(
         "{name} {after} ({change}{new})",
         "the team's other entrants, after it",
-        "name",
-        "before",
-        "after",
-        "change",
-        "new",
+        "name before after change new",
     )
     team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
     new: str = _text(", new", "marks a player's first race")
     move: str = _text(
         ", {arrow} {ordinal}",
         "marks a new place among the first 20 of the leaderboard",
-        "arrow",
-        "place",
-        "ordinal",
+        "arrow place ordinal",
     )
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
     dq: str = _text("DQ", "in place of the place of a disqualified player")
@@ -105,25 +87,18 @@ class Texts(BaseModel):
 
     # Answers
     rating: str = _text(
-        "{name}: {points}, {standing}",
-        "opens the answer to !rating",
-        "name",
-        "points",
-        "standing",
-        "leaderboard",
+        "{name}: {points}, {standing}", "opens the answer to !rating", "name points standing leaderboard"
     )
     rating_place: str = _text(
-        "{ordinal} of {listed}", "the standing of a listed player", "place", "ordinal", "listed"
+        "{ordinal} of {listed}", "the standing of a listed player", "place ordinal listed"
     )
     rating_too_few: str = _text(
         "{missing} more finishes to be ranked",
         "the standing of a player with too few finishes",
-        "missing",
-        "finishes",
-        "needed",
+        "missing finishes needed",
     )
     rating_one_missing: str = _text(
-        "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes", "needed"
+        "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes needed"
     )
     unranked_points: str = _text(
         "{points}?", "the points of a player who is not ranked yet, in all messages and answers", "points"
@@ -133,22 +108,20 @@ class Texts(BaseModel):
     )
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text(
-        "{points} ({change}) if recorded", "the rating after this room's race", "points", "change"
+        "{points} ({change}) if recorded", "the rating after this room's race", "points change"
     )
     rating_record: str = _text(
-        "{races} races, {wins} wins, {finishes} finished", "a player's record", "races", "finishes", "wins"
+        "{races} races, {wins} wins, {finishes} finished", "a player's record", "races finishes wins"
     )
     rating_one_win: str = _text(
-        "{races} races, 1 win, {finishes} finished", "the same for a player with one win", "races", "finishes"
+        "{races} races, 1 win, {finishes} finished", "the same for a player with one win", "races finishes"
     )
-    rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes", "wins")
+    rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes wins")
     rating_last: str = _text("last race {change}", "the change by the last race", "change")
     rating_newcomer: str = _text(
         "{name} is new and starts at {points}",
         "answers !rating for a player without a rating",
-        "name",
-        "leaderboard",
-        "points",
+        "name leaderboard points",
     )
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
     deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
@@ -159,12 +132,10 @@ class Texts(BaseModel):
     leaderboard: str = _text(
         "{leaderboard}, top {count} of {listed}: ",
         "opens the answer to !leaderboard",
-        "leaderboard",
-        "count",
-        "listed",
+        "leaderboard count listed",
     )
     leaderboard_player: str = _text(
-        "{place} {name} {points}", "one player of the leaderboard", "place", "name", "points"
+        "{place} {name} {points}", "one player of the leaderboard", "place name points"
     )
     leaderboard_empty: str = _text(
         "No player is listed yet.", "answers !leaderboard on an empty one", "leaderboard"
@@ -174,40 +145,26 @@ class Texts(BaseModel):
     why: str = _text(
         "{name} {after} ({change}), last race: ",
         "opens the answer to !why about an earlier race",
-        "name",
-        "before",
-        "after",
-        "change",
-        "leaderboard",
-        "race",
+        "name before after change leaderboard race",
     )
     why_pending: str = _text(
         "{name} {after} ({change}) if recorded: ",
         "opens the answer to !why about this room's race",
-        "name",
-        "before",
-        "after",
-        "change",
-        "leaderboard",
-        "race",
+        "name before after change leaderboard race",
     )
     why_place: str = _text(
         "{ordinal} of {compared}, {expected} expected",
         "the place and the expected one, among the entrants that the model compares",
-        "place",
-        "ordinal",
-        "compared",
-        "expected",
+        "place ordinal compared expected",
     )
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text(
-        "{status}, {chance} to finish", "the same, for a player who did not finish", "status", "chance"
+        "{status}, {chance} to finish", "the same, for a player who did not finish", "status chance"
     )
     why_unfinished_place: str = _text(
         "{status}, {expected} expected",
         "the same, where the model does not tell the chance to finish",
-        "status",
-        "expected",
+        "status expected",
     )
     why_finishing: str = _text("finishing {points}", "the part of the change for finishing", "points")
     why_placing: str = _text("place {points}", "the part of the change for the place", "points")
@@ -219,56 +176,48 @@ class Texts(BaseModel):
     why_floor: str = _text("no rating falls lower", "a limit: the lowest rating")
     why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
     why_last: str = _text("the last never gains", "a limit: last of all, or not finished")
-    why_limit: str = _text("{limit} {points}", "what a limit added or took away", "limit", "points")
+    why_limit: str = _text("{limit} {points}", "what a limit added or took away", "limit points")
     why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first", "names")
     why_gained: str = _text("gained: {names}", "opponents that gained the most", "names")
     why_first: str = _text(
-        "{name} ({chance} to beat)", "the first opponent and the chance to beat them", "name", "chance"
+        "{name} ({chance} to beat)", "the first opponent and the chance to beat them", "name chance"
     )
-    why_opponent: str = _text("{name} ({chance})", "each further opponent", "name", "chance")
+    why_opponent: str = _text("{name} ({chance})", "each further opponent", "name chance")
     why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
     why_nothing: str = _text(
-        "{name} has no rated race yet.",
-        "answers !why if there is nothing to explain",
-        "name",
-        "leaderboard",
+        "{name} has no rated race yet.", "answers !why if there is nothing to explain", "name leaderboard"
     )
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
-    odds_player: str = _text("{name} {chance}", "one entrant's chance", "name", "chance")
+    odds_player: str = _text("{name} {chance}", "one entrant's chance", "name chance")
     odds_unranked: str = _text(
-        "{name} {chance}?", "the same for a player who is not ranked yet", "name", "chance"
+        "{name} {chance}?", "the same for a player who is not ranked yet", "name chance"
     )
-    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name", "chance")
+    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name chance")
     odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
     odds_none: str = _text(
         "Odds need two known entrants without teams, before the start.", "answers !odds if there are no odds"
     )
-    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal", "odds")
+    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal odds")
 
-    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name", "other", "leaderboard")
+    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name other leaderboard")
     versus_record: str = _text(
-        "{won}–{lost} in {met} races",
-        "their races together, and how often each was ahead",
-        "won",
-        "lost",
-        "met",
+        "{won}–{lost} in {met} races", "their races together, and how often each was ahead", "won lost met"
     )
-    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together", "won", "lost")
+    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together", "won lost")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
     versus_unfinished: str = _text(
         "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
     )
     versus_never: str = _text("no race together", "in place of that, if they never met")
-    versus_points: str = _text("{points} and {other_points}", "their ratings", "points", "other_points")
+    versus_points: str = _text("{points} and {other_points}", "their ratings", "points other_points")
     versus_chance: str = _text("{chance} to win the next", "the first player's chance", "chance")
     versus_whom: str = _text("{command} name or {command} name name", "answers !vs without a name", "command")
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a race is recorded.",
         "answers !ratings",
-        "version",
-        "commands",
+        "version commands",
     )
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
     help_name: str = _text("name", "stands for a player's name in it")
@@ -292,12 +241,11 @@ class Texts(BaseModel):
     ordinal: str = _text(
         "{place}{ending}",
         "a place, where a text has `{ordinal}`; the ending is st, nd, rd or th",
-        "place",
-        "ending",
+        "place ending",
     )
     ordinal_first: str = _text("1st", "the same for the first place")
     percent: str = _text("{number}%", "a chance, where a text has `{chance}`", "number")
-    decimal: str = _text("{whole}.{tenths}", "an expected place", "whole", "tenths")
+    decimal: str = _text("{whole}.{tenths}", "an expected place", "whole tenths")
 
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
@@ -356,9 +304,7 @@ def fields_of(name: str) -> tuple[str, ...]:
     """Return a template's fields, in the order of the documentation."""
     extra = Texts.model_fields[name].json_schema_extra
     assert isinstance(extra, dict)  # noqa: S101 - `_text` sets it
-    fields = extra["fields"]
-    assert isinstance(fields, list)  # noqa: S101 - as above
-    return tuple(str(field) for field in fields)
+    return tuple(str(extra["fields"]).split())
 
 
 DEFAULT_TEXTS = Texts()

@@ -17,7 +17,7 @@ from typer.main import get_command
 from racebot import __version__
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command's module in this package and its line in `racebot --help`."""
 
     module: str
@@ -25,42 +25,42 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "setup": Entry("setup.command", "Set up a bot, question by question"),
-    "doctor": Entry("operate", "Check that everything is set up, and say how to fix it"),
-    "run": Entry("operate", "Watch race rooms and update the ratings, until stopped"),
-    "service": Entry("service", "Keep the bot running with systemd or Docker"),
-    "report": Entry("report", "Write a bundle without secrets to attach to an issue"),
-    "status": Entry("state", "Show what the bot is doing"),
-    "health": Entry("state", "Succeed if the bot has seen its category lately"),
-    "backfill": Entry("past", "Fetch the category's past races and rate them"),
-    "import": Entry("past", "Rate the races of a file"),
-    "leaderboard": Entry("read", "Show the leaderboards"),
-    "player": Entry("read", "Show a player's standing and last races"),
-    "race": Entry("read", "Show how a race changed each rating, and why"),
-    "web": Entry("web", "Serve leaderboards, players and races as pages and JSON"),
-    "export-site": Entry("web", "Export the pages as files for a static host"),
-    "verify": Entry("maintain", "Compare the stored ratings with a replay of all races"),
-    "rebuild": Entry("maintain", "Rate the stored races again with the current settings"),
-    "backup": Entry("maintain", "Copy the database, even while the bot runs"),
-    "refit": Entry("refit", "Rate a leaderboard with racebot's current defaults"),
-    "fit": Entry("refit", "Fit a leaderboard's model to its races"),
-    "hide": Entry("orders", "Hide a player in chat and on pages"),
-    "unhide": Entry("orders", "Show a hidden player again"),
-    "forget": Entry("orders", "Erase a player's name permanently"),
-    "merge": Entry("orders", "Merge two accounts of the same person"),
-    "exclude": Entry("orders", "Exclude a race from the ratings"),
-    "include": Entry("orders", "Include an excluded race again"),
-    "audit": Entry("orders", "List all orders with date and reason"),
-    "evaluate": Entry("study", "Compare models on past races"),
-    "tune": Entry("tune", "Search for a model's best parameters"),
-    "iterate": Entry("study", "Rate a whole history at once with iterated-elo"),
-    "demo": Entry("sandbox", "Show the bot at work for half a minute"),
-    "sandbox": Entry("sandbox", "Serve a local imitation of racetime.gg"),
+    "setup": CommandEntry("setup.command", "Set up a bot, question by question"),
+    "doctor": CommandEntry("operate", "Check that everything is set up, and say how to fix it"),
+    "run": CommandEntry("operate", "Watch race rooms and update the ratings, until stopped"),
+    "service": CommandEntry("service", "Keep the bot running with systemd or Docker"),
+    "report": CommandEntry("report", "Write a bundle without secrets to attach to an issue"),
+    "status": CommandEntry("state", "Show what the bot is doing"),
+    "health": CommandEntry("state", "Succeed if the bot has seen its category lately"),
+    "backfill": CommandEntry("past", "Fetch the category's past races and rate them"),
+    "import": CommandEntry("past", "Rate the races of a file"),
+    "leaderboard": CommandEntry("read", "Show the leaderboards"),
+    "player": CommandEntry("read", "Show a player's standing and last races"),
+    "race": CommandEntry("read", "Show how a race changed each rating, and why"),
+    "web": CommandEntry("web", "Serve leaderboards, players and races as pages and JSON"),
+    "export-site": CommandEntry("web", "Export the pages as files for a static host"),
+    "verify": CommandEntry("maintain", "Compare the stored ratings with a replay of all races"),
+    "rebuild": CommandEntry("maintain", "Rate the stored races again with the current settings"),
+    "backup": CommandEntry("maintain", "Copy the database, even while the bot runs"),
+    "refit": CommandEntry("refit", "Rate a leaderboard with racebot's current defaults"),
+    "fit": CommandEntry("refit", "Fit a leaderboard's model to its races"),
+    "hide": CommandEntry("orders", "Hide a player in chat and on pages"),
+    "unhide": CommandEntry("orders", "Show a hidden player again"),
+    "forget": CommandEntry("orders", "Erase a player's name permanently"),
+    "merge": CommandEntry("orders", "Merge two accounts of the same person"),
+    "exclude": CommandEntry("orders", "Exclude a race from the ratings"),
+    "include": CommandEntry("orders", "Include an excluded race again"),
+    "audit": CommandEntry("orders", "List all orders with date and reason"),
+    "evaluate": CommandEntry("study", "Compare models on past races"),
+    "tune": CommandEntry("tune", "Search for a model's best parameters"),
+    "iterate": CommandEntry("study", "Rate a whole history at once with iterated-elo"),
+    "demo": CommandEntry("sandbox", "Show the bot at work for half a minute"),
+    "sandbox": CommandEntry("sandbox", "Serve a local imitation of racetime.gg"),
 }
 """All commands in the order of `racebot --help`."""
 
 
-class Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help names types as TEXT, INTEGER, NUMBER, DATE and FILE, in every version of Typer."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -135,7 +135,7 @@ app = typer.Typer(
 )
 
 
-def load_command(name: str) -> Command:
+def load_command(name: str) -> PlainCommand:
     """Import a command's module and return the command.
 
     Raises:
@@ -143,11 +143,11 @@ def load_command(name: str) -> Command:
     """
     import_module(f"racebot.cli.{COMMANDS[name].module}")
     for registered in app.registered_commands:
-        registered.cls = Command
+        registered.cls = PlainCommand
     group = get_command(app)
     assert isinstance(group, TyperGroup)  # noqa: S101 - the application has a callback
     command = group.commands[name]
-    assert isinstance(command, Command)  # noqa: S101
+    assert isinstance(command, PlainCommand)  # noqa: S101
     return command
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +41,14 @@ def load_settings(**overrides: Any) -> Settings:
     settings = sources.load(**overrides)
     logs.to_stderr(settings.log_level, settings.log_format)
     return settings
+
+
+@contextmanager
+def open_ledger(database: Path | None) -> Generator[tuple[Settings, Ledger]]:
+    """Load the settings and open their existing ledger, or the one of `--database`."""
+    settings = load_settings(database=database)
+    with Ledger.open(settings.database, create=False) as ledger:
+        yield settings, ledger
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:

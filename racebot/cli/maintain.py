@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
-from racebot.cli.common import Database, apply_plans, chosen_boards, console, load_settings, notices, tell
+from racebot.cli.common import (
+    Database,
+    apply_plans,
+    chosen_boards,
+    console,
+    notices,
+    open_ledger,
+    tell,
+)
+from racebot.cli.progress import progress_bars
 from racebot.ledger import backup
-from racebot.ledger.rows import RESTORE
+from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import prepare, queries, verify as verification
 from racebot.standings.carry_over import sources_first
@@ -24,7 +32,6 @@ from racebot.standings.prepare import Preparation
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
-from racebot.text.safe import printable
 
 
 @app.command()
@@ -33,11 +40,10 @@ def verify(database: Database = None) -> None:
 
     Example: racebot verify
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (_, ledger):
         problems = [Problem(text, RESTORE) for text in ledger.check()]
         for board in ledger.leaderboards():
-            with _progress(board.name, ledger.rated_count(board)) as advance:
+            with _progress(ledger, board) as advance:
                 found = verification.verify(ledger, board, advance)
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
             players = queries.listed_count(ledger, board, queries.Listing())
@@ -61,12 +67,11 @@ def rebuild(
 
     Example: racebot rebuild
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
         prepare.run(Preparation(settler), partial(apply_plans, settler))
         for board in sources_first(chosen_boards(ledger, name)):
-            with _progress(board.name, ledger.rated_count(board)) as advance:
+            with _progress(ledger, board) as advance:
                 races = prepare.run(
                     Preparation(settler, progress=advance), partial(settler.replay.rebuild, board, advance)
                 )
@@ -89,22 +94,16 @@ def back_up(
 
     Example: racebot backup
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         where = folder or backup.folder_of(settings.database)
         made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
     tell(str(made))
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for races, and yield a function that takes the number of races done."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=notices, transient=True, disable=not notices.is_terminal) as progress:
-        task = progress.add_task(printable(what), total=total)
-        yield lambda done: progress.update(task, completed=done)
+def _progress(ledger: Ledger, board: Leaderboard) -> Generator[Callable[[int], None]]:
+    """Show a progress bar for a leaderboard's races, and yield a function that takes the number done."""
+    total = ledger.rated_count(board)
+    with progress_bars(transient=True) as advance:
+        advance(board.name, 0, total)
+        yield lambda done: advance(board.name, done, total)

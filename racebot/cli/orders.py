@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, print_json, tell
+from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json, tell
+from racebot.cli.tables import table
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
@@ -118,15 +117,13 @@ def audit(database: Database = None, as_json: AsJson = False) -> None:
     if not given:
         console.print("no orders")
         return
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("Given (UTC)", "Order", "Player or race", "Reason"):
-        table.add_column(heading, overflow="fold")
+    made = table(None, "Given (UTC)", "Order", "Player or race", "Reason")
     for each in given:
         subject = _described(each.subject, each.name)
         target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
         cells = (f"{each.given_at:%Y-%m-%d %H:%M}", each.order, subject + target, each.reason)
-        table.add_row(*(escape(printable(cell)) for cell in cells))
-    console.print(table)
+        made.add_row(*(escape(printable(cell)) for cell in cells))
+    console.print(made)
 
 
 def _order_player(
@@ -158,8 +155,7 @@ def _order_race(
 
 @contextmanager
 def _settler(database: Path | None) -> Generator[Settler]:
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         yield Settler(ledger, settings.plans())
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, apply_plans, console, load_settings, notices, utc
+from racebot.cli.common import Database, apply_plans, console, load_settings, utc
+from racebot.cli.progress import progress_bars
 from racebot.cli.refit import offer_fits
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
@@ -82,27 +82,18 @@ async def _backfill(
     selection: past.Selection,
     before_commit: Callable[[Settler], None] | None,
 ) -> MergeReport:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("pages, {task.fields[races]} races"),
-        TimeElapsedColumn(),
-    )
     async with Site(settings.site, interval=settings.request_interval, attempts=8) as site:
-        with Progress(*columns, console=notices) as progress:
-            task = progress.add_task(slug, total=None, races=0)
-
-            def advance(page: int, pages: int, races: int) -> None:
-                progress.update(task, completed=page, total=max(pages, page), races=races)
-
+        with progress_bars() as advance:
+            advance(slug, 0, None)
             return await past.backfill(
                 site,
                 slug,
                 settler,
                 selection,
                 clock=utc_now,
-                progress=advance,
+                progress=lambda page, pages, races: advance(
+                    slug, page, max(pages, page), f"pages, {races} races"
+                ),
                 before_commit=before_commit,
             )
 

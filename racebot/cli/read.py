@@ -8,8 +8,14 @@ import typer
 
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, chosen_boards, console, load_settings, print_json
-from racebot.ledger.store import Ledger
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    chosen_boards,
+    console,
+    open_ledger,
+    print_json,
+)
 from racebot.standings import queries
 
 
@@ -24,8 +30,7 @@ def show_leaderboards(
 
     Example: racebot leaderboard "Map Rando S4" --limit 20
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
         reports = [
             queries.leaderboard_report(
@@ -54,8 +59,7 @@ def show_player(
 
     Example: racebot player Alice
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         report = queries.player_report(
             ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
         )
@@ -77,8 +81,7 @@ def show_race(
 
     Example: racebot race smr/curious-midfast-0534
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (_, ledger):
         report = queries.race_report(ledger, name)
     if as_json:
         print_json(report)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, chosen_boards, console, load_settings, notices, tell
+from racebot.cli.common import Database, chosen_boards, console, notices, open_ledger, tell
+from racebot.cli.progress import progress_bars
 from racebot.errors import ModelError
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
@@ -34,7 +34,6 @@ from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
 from racebot.study.history import History
-from racebot.study.search import Progress as Generation
 from racebot.text.format import counted
 
 BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
@@ -47,8 +46,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
 
     Example: racebot refit "Map Rando S4"
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
         chosen = {board.key for board in chosen_boards(ledger, name)}
         found = [p for p in proposals(settler.plans, ledger.leaderboards()) if p.stored.key in chosen]
@@ -70,8 +68,7 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
 
     Example: racebot fit "Map Rando S4"
     """
-    settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    with open_ledger(database) as (settings, ledger):
         for board in chosen_boards(ledger, name):
             fit_board(settings, ledger, board, yes=yes)
 
@@ -160,27 +157,15 @@ def in_words(name: str, found: Fit) -> str:
 
 
 def _search(settler: Settler, board: Leaderboard) -> Fit:
-
     races = (stored.result for stored in settler.ledger.races_of(board))
     history = History.of(races, TeamPolicy(board.teams))
-    with (
-        Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=notices,
-        ) as progress,
-        cores(),
-    ):
-        tasks: dict[str, TaskID] = {}
-
-        def advance(part: str, generation: Generation) -> None:
-            if part not in tasks:
-                tasks[part] = progress.add_task(f"{board.name}, {part}", total=generation.generations)
-            progress.update(tasks[part], completed=generation.generation)
-
-        return fit_to(history, board.model, board.parameters, progress=advance)
+    with progress_bars() as advance, cores():
+        return fit_to(
+            history,
+            board.model,
+            board.parameters,
+            progress=lambda part, now: advance(f"{board.name}, {part}", now.generation, now.generations),
+        )
 
 
 def _agreed(question: str, *, yes: bool) -> bool:

@@ -6,14 +6,14 @@ import csv
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot.cli import study_tables
+from racebot.cli import study_json, study_tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell, utc
+from racebot.cli.progress import progress_bars
 from racebot.cli.study_input import (
     BoardName,
     DaskAddress,
@@ -31,7 +31,7 @@ from racebot.races.csv_file import read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.study import plots
-from racebot.study.evaluate import Entry, Evaluation, Report, evaluate as judge
+from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import History
 from racebot.study.iterated import iterate as rate, model_of
 from racebot.study.predictions import EntrantForecast, PairForecast, forecasts
@@ -98,7 +98,6 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
-
     settings = load_settings(database=database)
     _check_plot(plot)
     _check_folder("--predictions", predictions)
@@ -114,26 +113,18 @@ def evaluate(
         before = history_of(settings, earlier, None, goal)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=notices,
-    ) as progress:
-        tasks = {entry.label: progress.add_task(entry.label, total=len(history)) for entry in entries}
-        with workers(jobs, dask):
-            report = judge(
-                history,
-                entries,
-                since=utc(since),
-                earlier=season,
-                progress=lambda label, races: progress.update(tasks[label], completed=races),
-            )
+    with progress_bars() as advance, workers(jobs, dask):
+        report = judge(
+            history,
+            entries,
+            since=utc(since),
+            earlier=season,
+            progress=lambda label, races: advance(label, races, len(history)),
+        )
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier --since")
     if as_json:
-        print_json([_entry_json(each, report, presets.get(each.label)) for each in report.evaluations])
+        print_json(study_json.evaluated(report, presets))
     else:
         study_tables.evaluation(console, report, presets)
     if plot is not None:
@@ -161,20 +152,18 @@ def iterate(
 
     Example: racebot iterate games.csv --param passes=3
     """
-
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = model_of(given)
     history = history_of(settings, file, leaderboard, goal, size=field)
     found = rate(history, model, _factors(file), share)
     if as_json:
-        print_json(found.as_json())
+        print_json(found)
     else:
         study_tables.iterated(console, found)
 
 
 def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
-
     if file is None or file.suffix.lower() != ".csv":
         return {}
     return read_csv(file, category="", goal=file.stem).factors
@@ -197,7 +186,6 @@ def _write_predictions(
     history: History, report: Report, earlier: Earlier | None, path: Path
 ) -> tuple[Path, Path]:
     """Write the forecasts of pairs and of entrants to two files, and return their paths."""
-
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
     pairs, entrants = (path.with_name(f"{path.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
     with (
@@ -238,33 +226,11 @@ def _check_plot(path: Path | None) -> None:
         raise SettingsError(f"--plot {path}: the name must end in .png, .svg or .pdf")
 
 
-def _entry_json(evaluation: Evaluation, report: Report, preset: Preset | None) -> dict[str, Any]:
-    whole = next(e for e in report.as_json()["evaluations"] if e["label"] == evaluation.label)
-    figures = whole["views"]["all"]
-    return {
-        "label": evaluation.label,
-        "model": evaluation.model,
-        "parameters": whole["parameters"],
-        **figures,
-        **whole["complaints"],
-        **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
-        "views": {name: view for name, view in whole["views"].items() if name != "all"},
-        "known": whole["known"],
-        "reliability": whole["reliability"],
-        "comparisons": [
-            each
-            for each in report.as_json()["comparisons"]
-            if evaluation.label in {each["first"], each["second"]}
-        ],
-    }
-
-
 def _draw(history: History, report: Report, earlier: Earlier | None, path: Path) -> list[Path]:
     """Draw ratings over time for each entry, and misordered pairs and reliability for all.
 
     Return the paths of the files, which are named after `path`.
     """
-
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
     figures = [
         (label, plots.draw_trajectories(history, model, title=f"Ratings over time: {label}", earlier=earlier))

@@ -70,7 +70,6 @@ def entries_of(
         ModelError: a model is unknown, a label is used twice, an assignment is malformed, or no model has the
             parameter.
     """
-
     keys: dict[str, str] = {}
     for model in models:
         label, _, key = model.rpartition("=")
@@ -119,7 +118,6 @@ def history_of(
         NoSuchEntryError: the ledger does not have exactly one matching leaderboard.
         PayloadError: the file cannot be read, or no race matches.
     """
-
     if file is not None:
         if leaderboard is not None:
             raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
@@ -147,7 +145,6 @@ def workers(jobs: int, dask: str | None) -> AbstractContextManager[None]:
     Raises:
         SettingsError: the Dask scheduler does not answer.
     """
-
     return cores(jobs or 1, dask)
 
 

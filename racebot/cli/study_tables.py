@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.cli.tables import with_columns
 from racebot.settings.write import as_text
-from racebot.study.evaluate import Report
+from racebot.study.evaluate import Comparison, Report
 from racebot.study.iterated import Iterated
 from racebot.study.presets import Preset
 from racebot.study.tuning import Candidate, Tuned
 from racebot.text.format import counted
 from racebot.text.safe import printable
 
+Rows = Mapping[str, Mapping[str, float]]
+"""Figures by name, by label of the model."""
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
@@ -42,14 +46,12 @@ COMPLAINTS = {
 
 def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
     """Print an evaluation. The best figure in each column is marked."""
-    document = report.as_json()
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
     console.print(
         f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
         "Each race is predicted, then rated."
     )
-    entries = document["evaluations"]
-    rows = {each["label"]: each["views"]["all"] for each in entries}
+    rows = {each.label: asdict(each.figures) for each in report.evaluations}
     if presets:
         _published(console, rows, presets)
     _figures(console, "All players, pairs", rows, MAIN)
@@ -62,7 +64,7 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
     _figures(
         console,
         "Unfair-looking results (counts, best at 0)",
-        {each["label"]: each["complaints"] for each in entries},
+        {each.label: asdict(each.complaints) for each in report.evaluations},
         COMPLAINTS,
     )
     console.print(
@@ -71,16 +73,16 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         "changes that depend on the listing order. Late losses: finishers who would have lost less with "
         "a forfeit."
     )
-    views = [name for name in entries[0]["views"] if name != "all"]
+    views = [name for name in report.evaluations[0].views if name != "all"]
     _figures(
         console,
         "Misordered pairs by view",
         {
-            each["label"]: {
-                "known": each["known"]["all"]["misordered"],
-                **{name: each["views"][name]["misordered"] for name in views},
+            each.label: {
+                "known": each.known["all"].misordered,
+                **{name: each.views[name].misordered for name in views},
             }
-            for each in entries
+            for each in report.evaluations
         },
         {name: name.capitalize() for name in ("known", *views)},
         digits=3,
@@ -89,16 +91,14 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         "Known: without players in their first race. Best, Frequent: twenty players each. "
         "Bins: fifths of each race by place, the best first."
     )
-    if len(entries) <= MOST_COMPARED:
-        _comparisons(console, document["comparisons"])
+    if len(report.evaluations) <= MOST_COMPARED:
+        _comparisons(console, report.comparisons)
 
 
 def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None:
     """Print the result of a search, and the settings that apply it."""
-    table = _table(f"{result.model}, {result.objective.value}")
-    table.add_column("Races")
-    for heading in ("", "Before", "Tuned", "Difference", "Misordered", "Log loss"):
-        table.add_column(heading, justify="right")
+    headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
+    table = _table(f"{result.model}, {result.objective.value}", *headings)
     for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
         before, after = part.start_pairs, part.tuned_pairs
         table.add_row(
@@ -134,10 +134,8 @@ def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None
 
 def ranking(console: Console, order: Sequence[Candidate]) -> None:
     """Print tuned models, best first, and say which one suits the category."""
-    table = _table("Which model suits this category (later races, after tuning)")
-    table.add_column("Model")
-    for heading in ("Misordered", "Log loss", "Behind the best"):
-        table.add_column(heading, justify="right")
+    title = "Which model suits this category (later races, after tuning)"
+    table = _table(title, "Model", ">Misordered", ">Log loss", ">Behind the best")
     for each in order:
         figures = each.tuned.later.tuned_pairs
         behind = f"{each.behind:+.4f} ± {each.standard_error:.4f}" if each is not order[0] else "–"
@@ -160,10 +158,7 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         if not rows:
             continue
         more = f", best {count}" if len(rows) > count else ""
-        table = _table(f"{title}, {counted(found.races, 'race')}{more}")
-        table.add_column("Name")
-        table.add_column("Rating", justify="right")
-        table.add_column("Races", justify="right")
+        table = _table(f"{title}, {counted(found.races, 'race')}{more}", "Name", ">Rating", ">Races")
         for row in rows[:count]:
             table.add_row(escape(printable(row.name)), f"{row.rating:.0f}", str(row.races))
         console.print(table, end="\n\n")
@@ -174,8 +169,8 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         )
 
 
-def _table(title: str) -> Table:
-    return Table(
+def _table(title: str, *headings: str) -> Table:
+    table = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -183,14 +178,12 @@ def _table(title: str) -> Table:
         padding=(0, 1, 0, 0),
         header_style="dim",
     )
+    return with_columns(table, *headings)
 
 
-def _published(console: Console, rows: Mapping[str, Any], presets: Mapping[str, Preset]) -> None:
-    table = _table("Misordered pairs beside the published figures")
-    table.add_column("Preset", no_wrap=True)
-    table.add_column("Method")
-    for heading in ("Here", "Published", "Rerun", "Here − rerun"):
-        table.add_column(heading, justify="right")
+def _published(console: Console, rows: Rows, presets: Mapping[str, Preset]) -> None:
+    title = "Misordered pairs beside the published figures"
+    table = _table(title, "Preset", "Method", ">Here", ">Published", ">Rerun", ">Here − rerun")
     for name, preset in presets.items():
         here = rows[name]["misordered"]
         table.add_row(
@@ -206,39 +199,37 @@ def _published(console: Console, rows: Mapping[str, Any], presets: Mapping[str, 
 
 
 def _figures(
-    console: Console, title: str, rows: Mapping[str, Any], columns: Mapping[str, str], digits: int = 4
+    console: Console,
+    title: str,
+    rows: Rows,
+    columns: Mapping[str, str],
+    digits: int = 4,
 ) -> None:
-    table = _table(title)
-    table.add_column("Model", no_wrap=True)
-    for heading in columns.values():
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table(title, "Model", *(f">{heading}" for heading in columns.values()))
     best = {name: _best(name, [row[name] for row in rows.values()]) for name in columns}
     for label, row in rows.items():
         cells = []
         for name in columns:
             text = _number(row[name], digits)
-            marked = len(rows) > 1 and row[name] is not None and row[name] == best[name]
+            marked = len(rows) > 1 and row[name] == best[name]
             cells.append(f"[bold green]{text}*[/bold green]" if marked else f"{text} ")
         table.add_row(escape(label), *cells)
     console.print(table, end="\n\n")
 
 
-def _comparisons(console: Console, comparisons: list[dict[str, Any]]) -> None:
+def _comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:
     if not comparisons:
         return
-    table = _table("In pairs")
-    table.add_column("First")
-    table.add_column("Second")
-    for heading in ("Betting", "Split right", "Misordered", "Challenged"):
-        table.add_column(heading, justify="right")
+    headings = ("First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")
+    table = _table("In pairs", *headings)
     for each in comparisons:
         table.add_row(
-            escape(each["first"]),
-            escape(each["second"]),
-            f"{each['betting']:+.1f}",
-            f"{each['first_right']} : {each['second_right']}",
-            f"{_number(each['first_misordered'], 3)} : {_number(each['second_misordered'], 3)}",
-            f"{_number(each['first_challenged'], 3)} : {_number(each['second_challenged'], 3)}",
+            escape(each.first),
+            escape(each.second),
+            f"{each.betting:+.1f}",
+            f"{each.first_right} : {each.second_right}",
+            f"{_number(each.first_misordered, 3)} : {_number(each.second_misordered, 3)}",
+            f"{_number(each.first_challenged, 3)} : {_number(each.second_challenged, 3)}",
         )
     console.print(table, end="\n\n")
     console.print(
@@ -248,23 +239,19 @@ def _comparisons(console: Console, comparisons: list[dict[str, Any]]) -> None:
     )
 
 
-def _best(name: str, values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None and not math.isnan(value)]
+def _best(name: str, values: list[float]) -> float | None:
+    known = [value for value in values if not math.isnan(value)]
     if not known:
         return None
     return max(known) if name in MORE_IS_BETTER else min(known)
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
-    return (
-        str(value)
-        if isinstance(value, int)
-        else f"{value:.1f}"
-        if abs(value) >= 100
-        else f"{value:.{digits}f}"
-    )
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
 
 
 def _toml(value: Any) -> str:

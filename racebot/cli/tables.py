@@ -46,20 +46,11 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
         reason = needed if report.minimum_finishes and not report.inactive_days else ""
         console.print(f"{title}: {counted(report.races, 'race')} rated, no player listed{reason}")
         return
-    table = _table(title)
-    for heading in ("", "Points", "Races", "Finished", "Won"):
-        table.add_column(heading, justify="right")
-    table.add_column("Player", overflow="fold")
+    made = table(title, ">", ">Points", ">Races", ">Finished", ">Won", "Player")
     for player in report.players:
-        table.add_row(
-            str(player.place),
-            str(player.points),
-            str(player.races),
-            str(player.finishes),
-            str(player.wins),
-            _safe(player.name),
-        )
-    console.print(table)
+        figures = (player.place, player.points, player.races, player.finishes, player.wins)
+        made.add_row(*map(str, figures), _safe(player.name))
+    console.print(made)
     shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
     console.print(f"{counted(report.races, 'race')} rated, {counted(listed or shown, 'player')}{rest}")
@@ -69,13 +60,10 @@ def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
     """Print the largest changes in points over the last `days` days."""
     if not movers:
         return
-    table = _table(f"Biggest movers of the last {days} days of races")
-    table.add_column("Player", overflow="fold")
-    for heading in ("From", "To", "Change"):
-        table.add_column(heading, justify="right")
+    made = table(f"Biggest movers of the last {days} days of races", "Player", ">From", ">To", ">Change")
     for mover in movers:
-        table.add_row(_safe(mover.name), str(mover.before), str(mover.after), _change(mover.change))
-    console.print(table)
+        made.add_row(_safe(mover.name), str(mover.before), str(mover.after), _change(mover.change))
+    console.print(made)
 
 
 def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -> None:
@@ -90,14 +78,11 @@ def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -
         ("First ten then", effect.after),
         ("Largest moves", effect.moves),
     ):
-        table = _table(title)
-        table.add_column("Player", overflow="fold")
-        for heading in ("Place", "then", "Points", "then"):
-            table.add_column(heading, justify="right")
+        made = table(title, "Player", ">Place", ">then", ">Points", ">then")
         for move in moves:
             places = (move.place_before, move.place_after, move.points_before, move.points_after)
-            table.add_row(_safe(move.name), *map(str, places))
-        console.print(table)
+            made.add_row(_safe(move.name), *map(str, places))
+        console.print(made)
 
 
 def print_status(console: Console, report: Status) -> None:
@@ -113,13 +98,9 @@ def print_status(console: Console, report: Status) -> None:
     if database.last_backup is not None:
         copies = f"last copied {database.last_backup:%Y-%m-%d %H:%M} UTC"
     console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", soft_wrap=True)
-    table = _table()
-    for heading in ("Leaderboard", "Category", "Model"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("Races", "Players", "Last race"):
-        table.add_column(heading, justify="right")
+    made = table(None, "Leaderboard", "Category", "Model", ">Races", ">Players", ">Last race")
     for board in report.leaderboards:
-        table.add_row(
+        made.add_row(
             _safe(board.leaderboard),
             board.category,
             board.model,
@@ -127,7 +108,7 @@ def print_status(console: Console, report: Status) -> None:
             str(board.players),
             "" if board.last_race is None else _day(board.last_race),
         )
-    console.print(table)
+    console.print(made)
     for board in report.leaderboards:
         if board.newer_defaults:
             console.print(
@@ -178,20 +159,17 @@ def print_player(console: Console, report: PlayerReport) -> None:
         )
         room = max(console.width - BESIDE_RACE, 0)
         names = _fitting([_safe(race.race) for race in board.history], room)
-        table = _table()
-        table.add_column("Race", overflow="fold", min_width=min(max(map(cell_len, names), default=0), room))
-        table.add_column("Ended")
-        for heading in ("Place", "Points", "Change"):
-            table.add_column(heading, justify="right")
+        made = table(None, "Race", "Ended", ">Place", ">Points", ">Change")
+        made.columns[0].min_width = min(max(map(cell_len, names), default=0), room)
         for name, race in zip(names, board.history, strict=True):
-            table.add_row(
+            made.add_row(
                 name,
                 _day(race.ended_at),
                 f"{race.standing} of {race.entrants}",
                 f"{race.before}→{race.after}",
                 _change(race.change),
             )
-        console.print(table)
+        console.print(made)
 
 
 def print_race(console: Console, report: RaceReport) -> None:
@@ -215,14 +193,10 @@ def print_race(console: Console, report: RaceReport) -> None:
 def _print_entrants(console: Console, entrants: Sequence[RatedEntrant]) -> None:
     """Print what a race did to each entrant, with the reasons beside the figures or below them."""
     beside = console.width >= REASONS_BESIDE
-    table, below = _table(), Table.grid(padding=(0, 1))
+    headings = (">", "Player", ">Points", ">Change", ">Expected", ">Actual")
+    made = table(None, *headings, *(["Reasons"] if beside else []))
+    below = Table.grid(padding=(0, 1))
     below.add_column(justify="right")
-    table.add_column("", justify="right")
-    table.add_column("Player", overflow="fold")
-    for heading in ("Points", "Change", "Expected", "Actual"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if beside:
-        table.add_column("Reasons")
     for entrant in entrants:
         name, reasons = _safe(entrant.name), _safe("; ".join(entrant.reasons))
         figures = (
@@ -233,9 +207,9 @@ def _print_entrants(console: Console, entrants: Sequence[RatedEntrant]) -> None:
             f"{entrant.expected:.1f}",
             f"{entrant.actual:g}",
         )
-        table.add_row(*figures, *([reasons] if beside else []))
+        made.add_row(*figures, *([reasons] if beside else []))
         below.add_row(entrant.standing, f"[bold]{name}[/bold]: {reasons}")
-    console.print(table)
+    console.print(made)
     if not beside:
         console.print(below, end="\n\n")
 
@@ -246,8 +220,19 @@ def _fitting(names: list[str], width: int) -> list[str]:
     return names if fits else [name.rpartition("/")[2] for name in names]
 
 
-def _table(title: str | None = None) -> Table:
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+def table(title: str | None, *headings: str) -> Table:
+    """Return an empty table. A heading that begins with > aligns its column to the right."""
+    return with_columns(Table(title=title, title_justify="left", box=SIMPLE_HEAD), *headings)
+
+
+def with_columns(made: Table, *headings: str) -> Table:
+    """Add columns to a table, with headings as for `table`. Columns on the right never wrap."""
+    for heading in headings:
+        if heading.startswith(">"):
+            made.add_column(heading[1:], justify="right", no_wrap=True)
+        else:
+            made.add_column(heading, overflow="fold")
+    return made
 
 
 def _change(points: int) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from racebot.cli import study_tables
+from racebot.cli import study_json, study_tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
+from racebot.cli.progress import progress_bars
 from racebot.cli.study_input import (
     BoardName,
     DaskAddress,
@@ -31,8 +31,8 @@ from racebot.settings.write import write_model
 from racebot.study.evaluate import Entry
 from racebot.study.history import History
 from racebot.study.objective import Objective
-from racebot.study.search import Effort, Progress as Generation
-from racebot.study.tuning import Candidate, Judged, Tuned, ranked, tune as search
+from racebot.study.search import Effort
+from racebot.study.tuning import Tuned, ranked, tune as search
 
 
 @app.command()
@@ -69,7 +69,6 @@ def tune(
 
     Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
     """
-
     settings = load_settings(database=database)
     if only and compare:
         raise SettingsError(
@@ -82,10 +81,8 @@ def tune(
         found = [_search(history, entry, only, objective, share, effort) for entry in entries]
     order = ranked(found) if compare else []
     if as_json:
-        documents = [_as_json(each) for each in found]
-        print_json(
-            {"models": documents, "ranking": [_ranking(each) for each in order]} if compare else documents[0]
-        )
+        documents = [study_json.tuned(each) for each in found]
+        print_json({"models": documents, "ranking": study_json.ranked(order)} if compare else documents[0])
     else:
         for each in found:
             study_tables.tuned(console, each, _differing(each))
@@ -102,20 +99,9 @@ def tune(
 def _search(
     history: History, entry: Entry, only: list[str] | None, objective: Objective, share: float, effort: Effort
 ) -> Tuned:
-
-    with Progress(
-        TextColumn("{task.description}, generation"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("best {task.fields[best]}"),
-        TimeElapsedColumn(),
-        console=notices,
-    ) as progress:
-        task = progress.add_task(entry.label, total=effort.generations, best="…")
-
-        def advance(generation: Generation) -> None:
-            progress.update(task, completed=generation.generation, best=f"{generation.best:.4f}")
-
+    with progress_bars() as advance:
+        what = f"{entry.label}, generation"
+        advance(what, 0, effort.generations)
         return search(
             history,
             entry.model,
@@ -124,42 +110,8 @@ def _search(
             objective=objective,
             share=share,
             effort=effort,
-            progress=advance,
+            progress=lambda now: advance(what, now.generation, effort.generations, f"best {now.best:.4f}"),
         )
-
-
-def _as_json(tuned: Tuned) -> dict[str, Any]:
-    return {
-        "model": tuned.model,
-        "objective": tuned.objective.value,
-        "parameters": dict(tuned.parameters),
-        "earlier": _part(tuned.earlier),
-        "later": {**_part(tuned.later), "recommended": tuned.recommended},
-        "evaluations": tuned.evaluations,
-    }
-
-
-def _part(judged: Judged) -> dict[str, Any]:
-    return {
-        "races": judged.races,
-        "start": judged.start,
-        "tuned": judged.tuned,
-        "difference": judged.difference,
-        "standard_error": judged.standard_error,
-        "start_misordered": judged.start_pairs.misordered,
-        "start_log_loss": judged.start_pairs.log_loss,
-        "tuned_misordered": judged.tuned_pairs.misordered,
-        "tuned_log_loss": judged.tuned_pairs.log_loss,
-    }
-
-
-def _ranking(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "model": candidate.tuned.model,
-        "behind": candidate.behind,
-        "standard_error": candidate.standard_error,
-        "clearly_behind": candidate.clearly_behind,
-    }
 
 
 def _differing(tuned: Tuned) -> Mapping[str, Any]:

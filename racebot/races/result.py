@@ -200,8 +200,4 @@ def result_label(status: EntrantStatus, place: int | None) -> str:
 
     A finisher has no place if a member of the team did not finish.
     """
-    if place is not None:
-        return str(place)
-    return {EntrantStatus.DONE: "team DNF", EntrantStatus.DQ: "DQ", EntrantStatus.RACING: "?"}.get(
-        status, "DNF"
-    )
+    return _NO_PLACE[status] if place is None else str(place)

@@ -118,6 +118,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     """
     try:
         with env_file.open(encoding="utf-8") as file:
+            # pydantic-settings leaves out such lines without an error.
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
         in_file = DotEnvSettingsSource(Settings, env_file).env_vars
     except FileNotFoundError:

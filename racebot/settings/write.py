@@ -205,5 +205,4 @@ def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
 
 def _prefers_toml(env: Path) -> bool:
     """Return whether to write to racebot.toml: `.env` is missing, or sets neither model nor parameters."""
-    written = {name.upper() for name in dotenv_values(env)} if env.exists() else set()
-    return not written & {MODEL, PARAMETERS}
+    return not {name.upper() for name in dotenv_values(env, encoding="utf-8")} & {MODEL, PARAMETERS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field as dataclass_field
+from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -135,11 +135,6 @@ class Report:
     since: datetime | None
     evaluations: tuple[Evaluation, ...]
     comparisons: tuple[Comparison, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON values. Figures without any case are null."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
 
 
 @runtime_checkable
@@ -321,17 +316,3 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> Comparison:
         first_challenged=share(a, tightest(b.tightness)[race]),
         second_challenged=share(b, tightest(a.tightness)[race]),
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Reliability):
-        value = value._asdict()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

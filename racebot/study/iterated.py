@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,6 @@ class Iterated:
     judged: int
     misordered: float | None
     log_loss: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
-        return asdict(self)
 
 
 def model_of(parameters: Mapping[str, Any]) -> IteratedElo:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -102,15 +101,6 @@ def test_tight_races_are_hard_to_predict(season: History) -> None:
     (comparison,) = evaluate(season, [ENTRIES[1], ENTRIES[2]]).comparisons
     assert comparison.first_challenged > comparison.first_misordered
     assert comparison.second_challenged > comparison.second_misordered
-
-
-def test_the_report_is_json(season: History) -> None:
-    tiny, _ = season.split(0.01)
-    document = evaluate(tiny, ENTRIES, since=tiny.races[0].ended_at).as_json()
-    assert document == json.loads(json.dumps(document, allow_nan=False))
-    assert document["since"] == tiny.races[0].ended_at.isoformat()
-    assert document["evaluations"][0]["views"]["best"]["misordered"] is None
-    assert document["evaluations"][0]["parameters"]["unfinished"] == "tie"
 
 
 def test_progress_is_reported(season: History) -> None:

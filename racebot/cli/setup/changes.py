@@ -20,7 +20,7 @@ from racebot.settings.write import replace_file, write_env
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Choices:
     """The operator's choices. `goals` is empty to rate all of them."""
 
     site: str
@@ -33,7 +33,7 @@ class Answers:
     model: str
 
 
-def save(folder: Path, before: Settings, answers: Answers) -> Settings:
+def save(folder: Path, before: Settings, answers: Choices) -> Settings:
     """Write the answers to `.env`, in one step, and return the settings that hold now.
 
     Args:
@@ -61,7 +61,7 @@ def save(folder: Path, before: Settings, answers: Answers) -> Settings:
     return load(folder)
 
 
-def _texts(answers: Answers) -> dict[str, str]:
+def _texts(answers: Choices) -> dict[str, str]:
     """Return the answers as they are written in `.env`, by setting."""
     return {
         "site": answers.site,
@@ -90,7 +90,7 @@ def _goals(goals: tuple[str, ...] | list[str]) -> str:
 
 def _secret_files(env: Path) -> Mapping[str, str]:
     """Return the paths of secrets that `.env` keeps in separate files, by setting."""
-    written = dotenv_values(env, encoding="utf-8") if env.exists() else {}
+    written = dotenv_values(env, encoding="utf-8")
     paths = {name: written.get(f"{PREFIX}{name.upper()}_FILE") for name in KEPT_IN_FILES}
     return {name: path for name, path in paths.items() if path}
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
 from racebot.cli.setup import changes, next_steps, past
-from racebot.cli.setup.changes import Answers
+from racebot.cli.setup.changes import Choices
 from racebot.cli.setup.questions import agree, ask, confirmed, heading, listed, pick, say
 from racebot.cli.setup.site import check_bot, find_category
 from racebot.errors import RacebotError, SettingsError
@@ -77,7 +77,7 @@ def setup(
     bot_id, secret = _bot(found, address, client_id, given, before, interactive=interactive)
     goals = _goals(found, goal, before, interactive=interactive)
     teams, info = _policies(team_races, info_block, before, interactive=interactive)
-    answers = Answers(
+    answers = Choices(
         address, found.slug, bot_id, secret, goals, teams, info, before.model if model is None else model
     )
     settings = changes.save(Path(), before, answers)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
-
-from racebot.cli.common import console, notices
+from racebot.cli.common import console
 from racebot.cli.past import rate_past_races, show_best
+from racebot.cli.progress import progress_bars
 from racebot.cli.refit import fit_board, offer_fits
 from racebot.cli.setup.questions import ask, say
+from racebot.cli.tables import table
 from racebot.errors import ModelError, RacebotError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -25,9 +22,9 @@ from racebot.settings.sources import load
 from racebot.settings.write import write_model
 from racebot.standings.backfill import Selection
 from racebot.standings.settle import Settler
-
-if TYPE_CHECKING:
-    from racebot.study.evaluate import Evaluation, Report
+from racebot.study.cores import cores
+from racebot.study.evaluate import Entry, Evaluation, Report, evaluate
+from racebot.study.history import History
 
 COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
@@ -93,38 +90,29 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
 
 
 def _compared(ledger: Ledger, board: Leaderboard, models: Sequence[str]) -> Report:
-    # Imported lazily for the reason given in racebot.cli.study_input.
-    from racebot.study.cores import cores  # noqa: PLC0415
-    from racebot.study.evaluate import Entry, evaluate  # noqa: PLC0415
-    from racebot.study.history import History  # noqa: PLC0415
-
     races = (stored.result for stored in ledger.races_of(board))
     history = History.of(races, TeamPolicy(board.teams))
     entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=notices, transient=True) as progress, cores():
-        tasks = {model: progress.add_task(f"trying {model}", total=len(history)) for model in models}
+    with progress_bars(transient=True) as advance, cores():
         return evaluate(
             history,
             entries,
-            progress=lambda label, done: progress.update(tasks[label], completed=done),
+            progress=lambda model, done: advance(f"trying {model}", done, len(history)),
         )
 
 
 def _print(evaluations: Sequence[Evaluation], board: Leaderboard) -> None:
-    table = Table(title="How well models predict these races", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("Model")
-    for name in ("Pairs right", "Odds off by", "Unfair results"):
-        table.add_column(name, justify="right")
+    headings = ("Model", ">Pairs right", ">Odds off by", ">Unfair results")
+    made = table("How well models predict these races", *headings)
     for each in evaluations:
         figures = each.figures
-        table.add_row(
+        made.add_row(
             each.label + (" (in use)" if each.model == board.model else ""),
             f"{figures.pair_accuracy:.1%}",
             f"{figures.calibration_error:.1%}",
             str(sum(asdict(each.complaints).values())),
         )
-    console.print(table)
+    console.print(made)
 
 
 def _known_model(answer: str) -> str:
