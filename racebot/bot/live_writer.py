@@ -75,8 +75,13 @@ class LiveWriter:
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
-        self._races[race.name] = (race, self._clock())
-        self._changed.add(race.name)
+        if race.recorded or race.over or race.custom_goal or not race.recordable:
+            self._rooms.pop(race.name, None)
+            if self._races.pop(race.name, None) is None:
+                return
+        else:
+            self._races[race.name] = (race, self._clock())
+            self._changed.add(race.name)
         self._woken.set()
 
     async def run(self) -> None:
@@ -117,7 +122,7 @@ class LiveWriter:
             if room is None:
                 self._races.pop(name, None)
                 self._rooms.pop(name, None)
-            else:
+            elif name in self._races:  # `update` may have removed it meanwhile
                 self._rooms[name] = room
         self._revision = revision
         rooms = list(self._rooms.values())
@@ -158,10 +163,9 @@ class LiveWriter:
         )
 
     def _read(self, race: Race) -> tuple[list[_BoardDraft], set[str]]:
-        """Read what the room's leaderboards know about its entrants. Empty if the race is not live."""
+        """Read what the room's leaderboards know about its entrants. Empty if the race is settled."""
         plans, result = self._settler.plans, race.result
-        is_live = not (race.recorded or race.over or race.custom_goal or not race.recordable)
-        if not is_live or self._ledger.race(race.name) is not None:
+        if self._ledger.race(race.name) is not None:
             return [], set()
         entrants = tuple(
             entrant

@@ -129,6 +129,23 @@ async def test_race_that_does_not_count_is_not_shown(writing: Writing, facts: di
     await writing.until(lambda: not writing.rooms())
 
 
+async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -> None:
+    done: list[str] = []
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        done.append(work.__name__)
+        return work(*arguments, **options)
+
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock())
+    for number in range(3):
+        writer.update(finished(result(f"r{number}", "ann bo")))
+    running = asyncio.create_task(writer.run())
+    await asyncio.sleep(0.1)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert set(done) == {"revision"}
+
+
 async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing) -> None:
     writing.settler.merge([result("past", "ann bo")], "import")
     player = writing.settler.ledger.players.get("id-bo")
