@@ -18,6 +18,8 @@ from worker_support import Bench, finish
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
 
 from .harness import Plan, Run
 from .kills import next_write
@@ -109,6 +111,56 @@ async def test_next_start_completes_a_killed_migration(sandbox: Bench, tmp_path:
             assert migrations.pending(ledger.db) == []
             (board,) = ledger.leaderboards()
             assert ledger.rated_count(board) == 20
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(3, id="few"), pytest.param(40, marks=pytest.mark.long, id="many")]
+)
+async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
+    sandbox: Bench, tmp_path: Path, kills: int
+) -> None:
+    rng = random.Random(6)
+    past_races(sandbox, 300)
+    assert await (await sandbox.start("backfill")).ended() == 0
+    old = ratings(sandbox.database)
+    model = "elo-ffa"
+    copy = tmp_path / "copy.db"
+    with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
+        ledger.db.conn.backup(target)
+    with Ledger.open(copy) as ledger:
+        Settler(ledger, Plans(LeaderboardPlan(model))).apply_plans()  # at once, without a shadow
+    new = ratings(copy)
+    assert old != new
+    sandbox.extra["RACEBOT_MODEL"] = model
+    done = 0
+    while done < kills:
+        process = await sandbox.start("run" if done % 2 else "rebuild")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5.0):
+                while not shadows(sandbox.database):  # noqa: ASYNC110 - it is another process
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(rng.uniform(0.0, 0.2))
+        done += process.running
+        await process.kill()
+        assert ratings(sandbox.database) in (old, new)
+    assert (await sandbox.racebot("rebuild")).returncode == 0
+    assert ratings(sandbox.database) == new
+    assert shadows(sandbox.database) == 0
+
+
+def ratings(database: Path) -> object:
+    """Return everything that is rated on the only leaderboard of an intact ledger."""
+    with Ledger.open(database, create=False) as ledger:
+        assert ledger.check() == []
+        (board,) = ledger.leaderboards()
+        return board.model, ledger.rated_rows(board), ledger.standings(board)
+
+
+def shadows(database: Path) -> int:
+    """Count the leaderboards that are not live."""
+    with closing(sqlite3.connect(database)) as connection:
+        counted = connection.execute("SELECT count(*) FROM leaderboards WHERE shadow_of NOT NULL")
+        return int(counted.fetchone()[0])
 
 
 def in_first_schema(newest: Path, old: Path) -> None:
