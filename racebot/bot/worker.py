@@ -28,7 +28,7 @@ from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
-from racebot.observe.http import Monitor
+from racebot.observe.monitor import Monitor
 from racebot.racetime.client import Site
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.carry_over import require_sources

@@ -69,7 +69,7 @@ def info_block(
 def merged_info(
     existing: str, blocks: Sequence[str], policy: InfoPolicy, texts: Texts = DEFAULT_TEXTS
 ) -> str | None:
-    """Return what `info_bot` should hold, or None to leave it alone.
+    """Return the new text of `info_bot`, or None to leave it alone.
 
     A line is ours if it begins like `texts.info`, as set or by default. Other lines are kept. Blocks that do
     not fit below them are left out.

@@ -1,4 +1,4 @@
-"""Keeps entries of a message on one line of chat."""
+"""Keeps each entry of a message on one line of chat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats numbers and entries for chat."""
+"""Writes numbers for chat, in the wording that the operator chose."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Entries = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Marks for players in a message about a leaderboard: new places, and missing ranks.
+    """Marks beside players in a message about a leaderboard: new places, and missing ranks.
 
     Attributes:
         moves: new places by user id, below zero for a player who fell.
@@ -173,7 +173,7 @@ def split(
 
 
 def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:
-    """Return an entrant's place, or the reason for having none."""
+    """Return an entrant's place as text, or the reason why there is none."""
     if change.place is not None:
         return str(change.place)
     if entrant.finished:

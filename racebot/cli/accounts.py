@@ -45,7 +45,7 @@ def create(account: str, home: Path) -> None:
     """
     command = ["useradd", "--system", "--home-dir", str(home), "--no-create-home"]
     command += ["--shell", "/usr/sbin/nologin", account]
-    if subprocess.run(command, check=False).returncode:  # noqa: S603 - words of ours
+    if subprocess.run(command, check=False).returncode:  # noqa: S603 - no shell, and no text from users
         raise SettingsError(f"cannot create the account {account}: name an existing one with --account")
 
 

@@ -106,7 +106,7 @@ _TYPE = re.compile(rf"<?(?:list\[)?\b(?P<type>{'|'.join(TYPES)})(?: range)?\]?>?
 
 
 class _Unloaded(TyperCommand):
-    """Stands for a command until it is chosen."""
+    """A placeholder for a command that is not imported yet."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Load the command and return its context."""

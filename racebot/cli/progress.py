@@ -13,7 +13,7 @@ from racebot.text.safe import printable
 
 
 class Advance(Protocol):
-    """Shows the progress of some work, in a bar of its own. `detail` is a text to the right of the bar."""
+    """Updates a task's progress bar; the first call adds it. `detail` is a text to the right of the bar."""
 
     def __call__(self, what: str, done: float, total: float | None, detail: str = "") -> None: ...
 

@@ -88,7 +88,7 @@ def report(
 
 
 def _attempt(make: Callable[[], str], redact: Redactor) -> str:
-    """Return a part of the bundle, or why it could not be made: a report is for when things fail."""
+    """Return a part of the bundle, or the error. People write reports when something is broken."""
     try:
         return make()
     except Exception as error:
@@ -214,7 +214,7 @@ def _log(path: Path | None, unit: str, redact: Redactor) -> str:
         text = sys.stdin.read()
     elif journal := shutil.which("journalctl"):
         command = [journal, "--unit", unit, "--lines", str(LOG_LINES), "--no-pager", "--quiet"]
-        done = subprocess.run(  # noqa: S603 - words of ours
+        done = subprocess.run(  # noqa: S603 - no shell, and no text from users
             command, capture_output=True, text=True, errors="replace", check=False, timeout=30
         )
         text = done.stdout or done.stderr

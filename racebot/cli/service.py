@@ -230,7 +230,7 @@ def _uninstall(name: str, *, user: bool, print_only: bool) -> None:
 
 
 class _Steps:
-    """Says what it does, and does it unless only printing."""
+    """Prints each step, and then takes it, unless it should only print."""
 
     def __init__(self, print_only: bool) -> None:
         self._print_only = print_only
@@ -267,7 +267,7 @@ def _linger() -> None:
 
 
 def _call(command: Sequence[str], *, check: bool = True) -> int:
-    done = subprocess.run(command, check=False)  # noqa: S603 - words of ours
+    done = subprocess.run(command, check=False)  # noqa: S603 - no shell, and no text from users
     if check and done.returncode:
         raise SettingsError(f"`{' '.join(command)}` failed with exit code {done.returncode}: see above")
     return done.returncode

@@ -1,4 +1,4 @@
-"""The races, models and options that the study commands share."""
+"""Options of the study commands, and the races and models that they name."""
 
 from __future__ import annotations
 

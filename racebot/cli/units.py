@@ -20,7 +20,7 @@ class Place:
         folder: the folder with `.env`, where the bot runs; an absolute path.
         program: the command that starts racebot, with an absolute path as its first word.
         writable: the folders that the bot writes into.
-        account: the user account of a system service; empty for a service of one's own.
+        account: the user account of a system service; empty for a user service.
         secret: the file with the client secret, or None if it is elsewhere in the settings.
         homes: whether the folder or the program is in a home directory.
     """

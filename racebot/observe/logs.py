@@ -40,7 +40,7 @@ def to_stderr(level: str, form: str = "text") -> None:
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # Both warn about what is normal: a run skipped because the last one is still going, and a retry.
+    # Both warn about normal events: a run skipped because the last one is still going, and a retry.
     for warning in ("apscheduler", "stamina"):
         logging.getLogger(warning).setLevel(logging.ERROR)
 

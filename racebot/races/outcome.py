@@ -85,7 +85,7 @@ class Outcome:
 
     @property
     def rateable(self) -> bool:
-        """Return whether the race says anything: two rated entrants in different groups, one a finisher."""
+        """Return whether the race can change ratings: it has a finisher, and entrants in different groups."""
         return bool(self.size > 1 and not self.unfinished.all() and (self.group != self.group[0]).any())
 
 

@@ -34,7 +34,7 @@ class EntrantStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a player shows on the site beside the name.
+    """A player's public profile on the site, apart from the name.
 
     Attributes:
         avatar: address of the picture, absolute or a path on the site; None without one.

@@ -223,7 +223,7 @@ class _PrefixedDotEnv(DotEnvSettingsSource):
 
 @dataclass(frozen=True, slots=True)
 class _Origins:
-    """Knows where each value came from, so that a problem names the place to correct."""
+    """Remembers where each value came from, so that a message can name the place to correct."""
 
     given: Mapping[str, Any]
     written: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What the answers share: a leaderboard with all that is needed to answer about it, and phrases about it."""
+"""Shared by all answers: the leaderboard in question, and phrases about players on it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from racebot.errors import SettingsError
-from racebot.observe.http import Monitor
+from racebot.observe.monitor import Monitor
 
 
 def test_bot_is_healthy_while_every_category_was_seen_recently() -> None:
