@@ -43,7 +43,7 @@ async function say(message) {
   if (!form || !message) return;
   await fetch("/sandbox/control/say", {
     method: "POST", headers: {"Content-Type": "application/json"},
-    body: JSON.stringify({race: form.dataset.race, user: form.user.value, message: message}),
+    body: JSON.stringify({race: form.dataset.race, user: form.user.value, text: message}),
   });
   refresh();
 }

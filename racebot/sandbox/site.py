@@ -96,12 +96,12 @@ class FakeSite:
                 return user
         raise UnknownError(f"no user {who!r}")
 
-    def rename_user(self, who: User | str, name: str) -> None:
-        self.user(who).name = name
+    def rename_user(self, user: User | str, name: str) -> None:
+        self.user(user).name = name
 
-    def delete_user(self, who: User | str) -> None:
+    def delete_user(self, user: User | str) -> None:
         """Delete an account. Its entrants stay in their races, without a user."""
-        self.user(who).deleted = True
+        self.user(user).deleted = True
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
         """Add a second bot to the category."""
