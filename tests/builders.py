@@ -65,9 +65,9 @@ def result(
         slug: of the race.
         finishers: names, best first.
         dnf: names of the players who did not finish.
-        dq: names of those who finished first of all and were disqualified.
+        dq: names of the players who finished before all others and were disqualified.
         after: hours from `NOON` to the end of the race.
-        facts: anything else of `RaceResult`.
+        facts: other fields of `RaceResult`.
     """
     entrants = [
         entrant(name, time=HOUR + place * 60 * SECOND)
@@ -88,7 +88,7 @@ def result(
 
 
 def seen(shown: RaceResult | None = None, version: int | None = 1, status: str = "", **facts: Any) -> Race:
-    """A race as the site shows it: finished with this result, or still going on."""
+    """A race as the site shows it: finished with this result, or still in progress."""
     name = shown.name if shown else f"{CATEGORY}/r"
     return Race(
         name=name,

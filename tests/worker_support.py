@@ -150,7 +150,7 @@ class WorkerProcess:
 
     def strike(self) -> None:
         """Send SIGKILL, which stops the process as a power failure would."""
-        # Not by `Process.kill`: where the process is dead already, that takes its exit code from asyncio.
+        # `Process.kill` would take the exit code of a dead process from asyncio.
         if self._process.returncode is None and not self._struck:
             self._struck = True
             with contextlib.suppress(ProcessLookupError):
@@ -199,7 +199,7 @@ def spaced(text: str) -> str:
 
 
 def settled(sandbox: Bench, room: FakeRoom) -> bool:
-    """Whether a room's race is in the ledger and nothing is left to be said there."""
+    """Return whether a room's race is in the ledger and all its messages are sent."""
     if not sandbox.database.exists():
         return False
     with sandbox.ledger() as ledger:

@@ -27,7 +27,7 @@ def pinned(room: FakeRoom) -> list[int]:
 
 
 def idle(sandbox: Bench, room: FakeRoom) -> bool:
-    """Return whether nothing is left to do in a room."""
+    """Return whether all work in a room is done."""
     with sandbox.ledger() as ledger:
         return not ledger.outbox.open_for(room.name)
 

@@ -1,4 +1,4 @@
-"""A room watch alone: its requests to the site, and its pauses between retries."""
+"""A room watcher's requests to the site, and its pauses between retries."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ async def test_an_unusable_answer_about_the_race_costs_no_connection(
 async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_race(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
 ) -> None:
-    """Old data alone is no sign of an edit, so the question is answered."""
+    """The bot answers, since old data is no sign of an edit."""
     questions = _Questions()
     events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False)))]
     events += [SYSTEM_MESSAGE] * was_edited

@@ -19,7 +19,7 @@ WITHIN = 20 + QUIET
 
 @pytest.fixture
 def sandbox(sandbox: Bench) -> Bench:
-    """A sandbox whose worker has the default settings, but for the quiet time."""
+    """A sandbox whose worker has the default settings except for the quiet time."""
     defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
     sandbox.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
     return sandbox

@@ -30,7 +30,7 @@ SERVED = (
 
 
 def entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
-    """Return an entrant of each name, who finish in this order."""
+    """Return an entrant of each name, in the order of finishing."""
     return tuple(
         LiveEntrant(
             id=f"id-r{number:02d}",

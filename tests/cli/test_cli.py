@@ -113,12 +113,12 @@ def process(*words: str) -> subprocess.CompletedProcess[str]:
 # A separate process
 
 
-def test_the_command_as_a_process() -> None:
+def test_version_is_printed_by_a_process() -> None:
     done = process("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"racebot {__version__}\n", "")
 
 
-def test_an_error_of_a_process_is_one_line_and_an_exit_code() -> None:
+def test_process_reports_an_error_in_one_line_with_an_exit_code() -> None:
     done = process("leaderboard")
     assert done.returncode == 2
     assert done.stdout == ""
@@ -137,7 +137,7 @@ def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
 # Importing and reading
 
 
-def test_importing_rates_and_shows(racebot: Racebot) -> None:
+def test_import_rates_new_races_and_shows_the_leaderboards(racebot: Racebot) -> None:
     done = racebot("import", "races.json")
     assert done.code == 0
     assert "3 new races, 1 not counted" in done.out
@@ -147,7 +147,7 @@ def test_importing_rates_and_shows(racebot: Racebot) -> None:
     assert "3 unchanged" in racebot("import", "races.json").out
 
 
-def test_importing_one_goal(racebot: Racebot) -> None:
+def test_import_can_be_limited_to_one_goal(racebot: Racebot) -> None:
     assert "1 new race\n" in racebot("import", "races.json", "--goal", "All Orbs").out
     assert [b["leaderboard"] for b in json.loads(racebot("leaderboard", "--json").out)] == ["All Orbs"]
 
@@ -166,7 +166,7 @@ def test_an_archive_is_filed_under_its_category_and_goal(racebot: Racebot, folde
     assert [(p["id"], p["points"]) for p in board["players"]] == [("x1", 1100), ("x2", 900)]
 
 
-def test_leaderboards_for_programs(filled: Racebot) -> None:
+def test_leaderboard_json_has_places_names_and_points(filled: Racebot) -> None:
     other, first = json.loads(filled("leaderboard", "--json").out)
     assert (other["leaderboard"], first["leaderboard"]) == ("All Orbs", GOAL)
     assert (first["races"], first["category"]) == (2, "orb")
@@ -178,18 +178,18 @@ def test_leaderboards_for_programs(filled: Racebot) -> None:
     assert [p["name"] for p in limited["players"]] == ["Ann"]
 
 
-def test_leaderboards_for_people(filled: Racebot) -> None:
+def test_leaderboard_table_can_be_limited(filled: Racebot) -> None:
     done = filled("leaderboard", "Any Orb", "--limit", "1")
     assert "2 races rated, 2 players; the first 1 shown" in done.out
     assert "Bo" not in done.out
 
 
-def test_listing_rules_are_settings(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_follows_the_settings(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "2")
     assert [len(b["players"]) for b in json.loads(filled("leaderboard", "--json").out)] == [0, 0]
 
 
-def test_a_player(filled: Racebot) -> None:
+def test_player_command_shows_points_and_place_on_each_leaderboard(filled: Racebot) -> None:
     report = json.loads(filled("player", "ann", "--json").out)
     assert [(b["leaderboard"], b["points"], b["place"]) for b in report["leaderboards"]] == [
         ("All Orbs", 1100, 1),
@@ -198,19 +198,19 @@ def test_a_player(filled: Racebot) -> None:
     assert "Any Orb: 1100 points, place 1 of 2" in filled("player", "ANN").out
 
 
-def test_a_race(filled: Racebot) -> None:
+def test_race_command_finds_a_race_by_its_short_or_full_name(filled: Racebot) -> None:
     report = json.loads(filled("race", "first", "--json").out)
     assert report["race"] == "orb/first"
     assert "gained: Bo (50% to beat)" in filled("race", "orb/first").out
 
 
-def test_another_database_by_option(filled: Racebot, folder: Path) -> None:
+def test_database_option_overrides_the_setting(filled: Racebot, folder: Path) -> None:
     assert filled("import", "races.json", "--database", "two.db").out.startswith("3 new races")
     assert (folder / "two.db").exists()
     assert len(json.loads(filled("leaderboard", "--json", "--database", "two.db").out)) == 2
 
 
-def test_verifying_and_rebuilding(filled: Racebot, folder: Path) -> None:
+def test_verify_finds_a_changed_standing_and_rebuild_mends_it(filled: Racebot, folder: Path) -> None:
     done = filled("verify")
     assert done.code == 0
     assert "Any Orb: 2 races, 2 players" in done.out
@@ -228,7 +228,7 @@ def test_verifying_and_rebuilding(filled: Racebot, folder: Path) -> None:
     assert filled("verify").code == 0
 
 
-def test_rebuilding_one_leaderboard(filled: Racebot) -> None:
+def test_rebuild_can_be_limited_to_one_leaderboard(filled: Racebot) -> None:
     assert filled("rebuild", "Any Orb").out == "Any Orb: 2 races rated again\n"
 
 
@@ -255,7 +255,9 @@ def test_a_new_model_takes_effect_with_the_next_rebuild(
         (("rebuild", "Zed"), "no leaderboard 'Zed' in the ledger"),
     ],
 )
-def test_an_unknown_name_is_exit_code_2(filled: Racebot, words: tuple[str, ...], told: str) -> None:
+def test_unknown_name_is_reported_with_exit_code_2(
+    filled: Racebot, words: tuple[str, ...], told: str
+) -> None:
     done = filled(*words)
     (complaint,) = done.complaints
     assert complaint.startswith(told)
@@ -276,7 +278,9 @@ def test_help_has_a_short_option(racebot: Racebot, words: tuple[str, ...]) -> No
 @pytest.mark.parametrize(
     "words", [("leaderboard",), ("player", "Ann"), ("race", "x"), ("verify",), ("rebuild",)]
 )
-def test_without_a_database(racebot: Racebot, folder: Path, words: tuple[str, ...]) -> None:
+def test_missing_database_is_reported_and_not_created(
+    racebot: Racebot, folder: Path, words: tuple[str, ...]
+) -> None:
     done = racebot(*words)
     (complaint,) = done.complaints
     assert complaint.startswith("no database at ")
@@ -284,7 +288,7 @@ def test_without_a_database(racebot: Racebot, folder: Path, words: tuple[str, ..
     assert not (folder / "ledger.db").exists()
 
 
-def test_a_database_that_is_none(racebot: Racebot, folder: Path) -> None:
+def test_file_that_is_not_a_database_is_reported(racebot: Racebot, folder: Path) -> None:
     (folder / "ledger.db").write_text("Dear diary, " * 99)
     for words in (("leaderboard",), ("import", "races.json"), ("verify",)):
         done = racebot(*words)
@@ -312,7 +316,9 @@ def test_verify_reports_a_damaged_database(filled: Racebot, folder: Path) -> Non
     ("text", "told"),
     [("{", "not JSON"), ("5", "neither an archive"), ('[{"name": "orb/x"}]', "orb/x")],
 )
-def test_a_file_that_cannot_be_imported(racebot: Racebot, folder: Path, text: str, told: str) -> None:
+def test_invalid_import_file_is_reported_by_name(
+    racebot: Racebot, folder: Path, text: str, told: str
+) -> None:
     (folder / "bad.json").write_text(text)
     done = racebot("import", "bad.json")
     (complaint,) = done.complaints
@@ -321,7 +327,9 @@ def test_a_file_that_cannot_be_imported(racebot: Racebot, folder: Path, text: st
     assert done.code == 2
 
 
-def test_every_bad_setting_is_a_line(racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_bad_setting_is_reported_on_its_own_line(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RACEBOT_SITE", "racetime.gg")
     monkeypatch.setenv("RACEBOT_QUITE_SECONDS", "1")
     monkeypatch.setenv("RACEBOT_CLIENT_SECRET", SECRET)
@@ -331,16 +339,6 @@ def test_every_bad_setting_is_a_line(racebot: Racebot, monkeypatch: pytest.Monke
     assert any("RACEBOT_SITE='racetime.gg'" in line for line in done.complaints)
     assert any("did you mean 'RACEBOT_QUIET_SECONDS'?" in line for line in done.complaints)
     assert SECRET not in done.err
-
-
-def test_running_without_credentials_names_each(racebot: Racebot) -> None:
-    done = racebot("run")
-    assert done.code == 2
-    assert [line.partition(" ")[0] for line in done.complaints] == [
-        "RACEBOT_CATEGORY",
-        "RACEBOT_CLIENT_ID",
-        "RACEBOT_CLIENT_SECRET",
-    ]
 
 
 def test_a_backfill_needs_a_category(racebot: Racebot, folder: Path) -> None:
@@ -353,14 +351,14 @@ def test_a_backfill_needs_a_category(racebot: Racebot, folder: Path) -> None:
 @pytest.mark.parametrize(
     "words", [("--nonsense",), ("nonsense",), ("leaderboard", "--limit", "0"), ("player",)]
 )
-def test_a_command_that_is_not_understood(racebot: Racebot, words: tuple[str, ...]) -> None:
+def test_invalid_command_line_prints_the_usage(racebot: Racebot, words: tuple[str, ...]) -> None:
     done = racebot(*words)
     assert done.code == 2
     assert "Traceback" not in done.err
     assert "Usage: racebot" in done.err
 
 
-def test_text_from_users_does_not_steer_the_terminal(racebot: Racebot, folder: Path) -> None:
+def test_names_of_players_cannot_control_the_terminal(racebot: Racebot, folder: Path) -> None:
     odd = json.loads(json.dumps(RACES[0]).replace('"Ann"', '"\\u001b[31m[bold]:warning:\\nAnn"'))
     (folder / "odd.json").write_text(json.dumps([odd]))
     shown = racebot("import", "odd.json").out + racebot("player", "id-ann").out + racebot("race", "first").out
@@ -377,7 +375,7 @@ def test_json_keeps_names_as_they_are(racebot: Racebot, folder: Path) -> None:
     assert "漢字" in done.out
 
 
-def test_an_odd_leaderboards_name_does_not_steer_the_terminal_either(racebot: Racebot, folder: Path) -> None:
+def test_names_of_leaderboards_are_printed_without_markup(racebot: Racebot, folder: Path) -> None:
     odd = [{**RACES[0], "goal": {"name": "[red]Orb[/red]", "custom": False}}]
     (folder / "odd.json").write_text(json.dumps(odd))
     racebot("import", "odd.json")
@@ -397,12 +395,12 @@ def test_json_escapes_invisible_characters(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(out)["name"] == NASTY
 
 
-def test_a_line_with_a_name_is_no_markup_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_line_ignores_markup_and_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     tell(f"{NASTY}: 3 races")
     assert capsys.readouterr().out == "[red]x[/red] ]0;t31my z: 3 races\n"
 
 
-def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_entry_is_one_line_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     before, level = logging.root.handlers[:], logging.root.level
     try:
         logs.to_stderr("info")
@@ -422,7 +420,7 @@ def test_a_log_line_is_one_line_and_moves_nothing(capsys: pytest.CaptureFixture[
 # Pages
 
 
-def test_pages_are_written_and_written_again(racebot: Racebot, folder: Path) -> None:
+def test_second_export_writes_only_what_changed(racebot: Racebot, folder: Path) -> None:
     racebot("import", "races.json", "--category", "orb")
     first = racebot("export-site", "public")
     assert first.code == 0
@@ -432,7 +430,9 @@ def test_pages_are_written_and_written_again(racebot: Racebot, folder: Path) -> 
     assert again.out == f"public: 0 files written, {written} unchanged, 0 removed\n"
 
 
-def test_pages_follow_the_settings(racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_pages_follow_the_settings(
+    racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     racebot("import", "races.json", "--category", "orb")
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "9")
     monkeypatch.setenv("RACEBOT_SITE", "https://site.example")

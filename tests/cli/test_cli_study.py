@@ -39,7 +39,7 @@ def refuse(*arguments: object) -> BaseException:
     return result.exception
 
 
-def test_two_models_side_by_side(season: Path) -> None:
+def test_evaluate_compares_two_models_in_one_table(season: Path) -> None:
     text = run("evaluate", season, "--model", "plackett-luce", "--model", "trueskill")
     for word in (
         "plackett-luce",
@@ -72,14 +72,14 @@ def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> No
     assert entry["unfinished_gains"] == 0
 
 
-def test_all_published_rows_run_on_any_file(season: Path) -> None:
+def test_published_presets_run_on_any_file(season: Path) -> None:
     entries = json.loads(run("evaluate", season, "--preset", "published", "--json"))
     assert [entry["label"] for entry in entries] == list(PRESETS)
     assert entries[0]["published"] == 0.2396
     assert "Here − rerun" in run("evaluate", season, "--preset", "thurstone-full")
 
 
-def test_a_parameter_may_be_for_one_model_alone(season: Path) -> None:
+def test_parameter_can_be_set_for_one_model_only(season: Path) -> None:
     entries = json.loads(
         run(
             "evaluate",
@@ -113,7 +113,7 @@ def test_invalid_evaluations_are_reported(season: Path, arguments: list[str], wo
     assert words in str(error)
 
 
-def test_the_ledger_is_studied_where_no_file_is_given(season: Path) -> None:
+def test_ledger_is_studied_if_no_file_is_given(season: Path) -> None:
     run("import", season)
     from_ledger = json.loads(run("evaluate", "--model", "plackett-luce", "--json"))
     from_file = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
@@ -137,7 +137,7 @@ def test_plots_are_written_beside_the_name(season: Path, tmp_path: Path) -> None
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_tuning_gives_lines_to_paste(season: Path) -> None:
+def test_tune_prints_settings_to_paste(season: Path) -> None:
     text = run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--only", "rates")
     assert "later, judged" in text
     assert "±" in text
@@ -146,7 +146,7 @@ def test_tuning_gives_lines_to_paste(season: Path) -> None:
     assert "parameters = { rates = [" in text
 
 
-def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> None:
+def test_tuned_parameters_can_be_given_to_evaluate(season: Path) -> None:
     tuned = json.loads(run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--json"))
     assert tuned["later"]["difference"] == pytest.approx(tuned["later"]["tuned"] - tuned["later"]["start"])
     given = [
@@ -157,7 +157,7 @@ def test_tuned_parameters_are_taken_back_as_they_were_given(season: Path) -> Non
     assert entry["parameters"] == tuned["parameters"]
 
 
-def test_a_search_that_found_nothing_better_gives_nothing_to_paste(season: Path) -> None:
+def test_search_that_finds_nothing_better_prints_no_settings(season: Path) -> None:
     """A search that starts from its own optimum."""
     arguments = ("tune", "elo-ffa", season, "--candidates", 16)
     tuned = json.loads(run(*arguments, "--json"))
@@ -187,7 +187,7 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
     assert "the earlier season still had a race on 2025-01-24" in str(error)
 
 
-def test_one_model_with_two_sets_of_parameters(season: Path) -> None:
+def test_one_model_can_be_evaluated_with_two_sets_of_parameters(season: Path) -> None:
     entries = json.loads(
         run(
             "evaluate",
@@ -206,7 +206,7 @@ def test_one_model_with_two_sets_of_parameters(season: Path) -> None:
     ]
 
 
-def test_the_configured_model_is_judged_as_it_is_configured(
+def test_configured_model_is_evaluated_with_its_settings(
     season: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RACEBOT_MODEL", "plackett-luce")
@@ -258,11 +258,11 @@ def test_races_can_be_chosen_by_size(season: Path, tmp_path: Path, field: str, s
 
 
 @pytest.mark.parametrize("field", ["1", "3-2", "two", "2-"])
-def test_a_size_that_is_none_is_refused(season: Path, field: str) -> None:
+def test_invalid_field_size_is_refused(season: Path, field: str) -> None:
     assert isinstance(refuse("evaluate", season, "--field", field), SettingsError)
 
 
-def test_two_player_elo_can_be_judged_on_duels(season: Path) -> None:
+def test_two_player_elo_can_be_evaluated_on_duels(season: Path) -> None:
     (entry,) = json.loads(run("evaluate", season, "--model=elo-exponential", "--field=2", "--json"))
     assert entry["races"] > 0
 

@@ -48,7 +48,7 @@ def test_the_demo_rates_past_races_and_both_live_ones(shown: Shown) -> None:
     assert shown.err == ""
 
 
-def test_settled_racers_gain_and_lose_tens(shown: Shown) -> None:
+def test_demo_races_change_ratings_by_tens_of_points(shown: Shown) -> None:
     with Ledger.open_to_read(shown.database) as ledger:
         (board,) = ledger.leaderboards()
         races = ledger.latest_race(board)
@@ -76,7 +76,7 @@ def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
     assert edits == [["dq"], ["time"]]
 
 
-def test_every_command_of_the_story_is_answered(shown: Shown) -> None:
+def test_every_chat_command_in_the_demo_is_answered(shown: Shown) -> None:
     lines = [line for line in shown.out.splitlines() if re.match(r"  \S", line)]
     asked = [number for number, line in enumerate(lines) if re.search(r": !\w+", line)]
     assert {re.split(r"[: ]+", lines[number].partition(": !")[2])[0] for number in asked} == {

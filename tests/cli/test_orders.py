@@ -93,7 +93,7 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
         ("include", "first"),
     ],
 )
-def test_a_wrong_order_is_one_line_and_changes_nothing(racebot: Racebot, words: tuple[str, ...]) -> None:
+def test_invalid_order_is_reported_and_changes_nothing(racebot: Racebot, words: tuple[str, ...]) -> None:
     before = names(racebot)
     done, out, err = racebot(*words)
     assert (done, out) == (2, "")
@@ -102,5 +102,5 @@ def test_a_wrong_order_is_one_line_and_changes_nothing(racebot: Racebot, words: 
     assert names(racebot) == before
 
 
-def test_an_audit_without_orders(racebot: Racebot) -> None:
+def test_audit_says_that_there_are_no_orders(racebot: Racebot) -> None:
     assert racebot("audit") == (0, "no orders\n", "")

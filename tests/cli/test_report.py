@@ -87,7 +87,7 @@ def test_bundle_of_broken_settings_has_no_secret(
     assert not [name for name, text in found.items() if SECRET in text]
 
 
-def test_secret_at_a_cut_of_the_log_is_removed_whole(tmp_path: Path) -> None:
+def test_secret_at_the_edge_of_a_truncated_log_is_removed(tmp_path: Path) -> None:
     secret = "hush-hush, this is long"
     half = " " * 1990 + secret
     log = tmp_path / "bot.log"

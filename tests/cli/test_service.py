@@ -201,7 +201,7 @@ ANALYZE = shutil.which("systemd-analyze") or ""
 
 
 @pytest.mark.skipif(not ANALYZE, reason="needs systemd")
-def test_systemd_finds_the_system_unit_well_protected(tmp_path: Path) -> None:
+def test_systemd_rates_the_system_unit_as_secure(tmp_path: Path) -> None:
     program = tmp_path / "racebot"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -213,7 +213,7 @@ def test_systemd_finds_the_system_unit_well_protected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["racebot", "racebot-web"])
-def test_units_of_the_repository_are_protected_like_the_written_one(name: str) -> None:
+def test_units_in_deploy_are_as_hardened_as_the_written_one(name: str) -> None:
     kept = (ROOT / "deploy" / f"{name}.service").read_text(encoding="utf-8").splitlines()
     lines = unit(PLACE).splitlines()
     hardening = lines[lines.index("ProtectSystem=strict") : lines.index("[Install]")]

@@ -118,7 +118,7 @@ def answer(terminal: pexpect.spawn, *exchanges: tuple[str, str]) -> str:
 
 
 def rest(terminal: pexpect.spawn) -> str:
-    """Return what is shown until the command ends."""
+    """Return the output until the command ends."""
     terminal.expect(pexpect.EOF)
     terminal.close()
     return str(terminal.before)
@@ -190,7 +190,7 @@ async def test_ctrl_c_at_a_question_leaves_nothing(sandbox: Bench, question: int
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_ctrl_d_is_like_ctrl_c(sandbox: Bench) -> None:
+async def test_ctrl_d_at_a_question_leaves_nothing(sandbox: Bench) -> None:
     def end() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         answer(terminal, QUESTIONS[0])
@@ -248,7 +248,7 @@ async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
     assert load(sandbox.folder).category == "smr"
 
 
-async def test_wrong_answers_are_asked_again(sandbox: Bench) -> None:
+async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> None:
     def set_up() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         shown = answer(
@@ -294,7 +294,7 @@ async def test_bot_of_another_category_is_refused(sandbox: Bench) -> None:
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_site_away_is_asked_again(sandbox: Bench) -> None:
+async def test_question_is_repeated_while_the_site_is_unavailable(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(2, 503, path="/smr/data")
 
     def set_up() -> str:
@@ -307,7 +307,7 @@ async def test_site_away_is_asked_again(sandbox: Bench) -> None:
     assert "does not answer" in await asyncio.to_thread(set_up)
 
 
-async def test_setup_starts_from_what_is_there(sandbox: Bench) -> None:
+async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     (sandbox.folder / ".env").write_text(
         f"# ours\nRACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\n"
         f"RACEBOT_CLIENT_SECRET={CLIENT_SECRET}\n"
@@ -331,7 +331,7 @@ async def test_setup_starts_from_what_is_there(sandbox: Bench) -> None:
     assert load(sandbox.folder).team_races is TeamPolicy.INDIVIDUAL
 
 
-async def test_new_secret_goes_where_the_old_one_was(sandbox: Bench) -> None:
+async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(
         f"RACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\nRACEBOT_CLIENT_SECRET_FILE=secret\n"
@@ -360,7 +360,7 @@ async def test_script_sets_up_without_questions(sandbox: Bench) -> None:
     assert (sandbox.folder / "state" / "racebot.db").exists()
 
 
-async def test_running_bot_is_to_be_restarted(sandbox: Bench) -> None:
+async def test_setup_asks_to_restart_a_running_bot(sandbox: Bench) -> None:
     with locked(sandbox.folder / "state" / "racebot.db"):
         done = await asyncio.to_thread(
             sandbox.run, "--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-", "--no-backfill",
@@ -410,7 +410,7 @@ async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench) -> Non
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_several_categories_are_left_to_the_editor(sandbox: Bench) -> None:
+async def test_setup_refuses_a_file_with_several_categories(sandbox: Bench) -> None:
     (sandbox.folder / "racebot.toml").write_text(
         '[[categories]]\nslug = "smr"\nclient_id = "a"\nclient_secret = "b"\n'
     )

@@ -58,7 +58,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_name_of_a_race_stands_on_one_line(reports: tuple[PlayerReport, RaceReport], width: int) -> None:
+def test_race_name_is_never_wrapped_or_cut(reports: tuple[PlayerReport, RaceReport], width: int) -> None:
     player, race = reports
     console = terminal(width)
     tables.print_player(console, player)
@@ -76,7 +76,7 @@ def test_nothing_is_cut_in_a_narrow_terminal(reports: tuple[PlayerReport, RaceRe
     assert "Change" in plain(shown(console))
 
 
-def test_reasons_have_lines_of_their_own_unless_the_terminal_is_wide(
+def test_reasons_share_the_line_of_the_figures_only_in_a_wide_terminal(
     reports: tuple[PlayerReport, RaceReport],
 ) -> None:
     for width, own_lines in ((80, True), (200, False)):
@@ -138,7 +138,7 @@ def test_each_command_has_one_line_in_the_list_of_commands() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_names_plain_types(command: str) -> None:
+def test_help_shows_no_internal_types(command: str) -> None:
     done = CliRunner().invoke(app, [command, "-h"], terminal_width=80)
     assert done.exit_code == 0
     assert "Usage:" in done.stdout

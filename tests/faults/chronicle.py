@@ -93,10 +93,10 @@ class Chronicle:
                 self.said.append(Message(part, len(self.results), self.lengths()))
             self.heard(self.room)
 
-    # ── what must hold at any time ──
+    # ── at any time ──
 
     def wrongs(self) -> Iterator[str]:
-        """Say what must never happen, whatever is still to come."""
+        """Return violations of the rules that hold at any time."""
         name = self.room.name
         texts = [message.text for message in self.said]
         if self.room.refused.count(CHAT_CLOSED) > 1:
@@ -186,10 +186,10 @@ class Chronicle:
                 yield f"{self.room.name}: no state of the ledger explains the points: {message.text}"
         self.judged = len(self.said)
 
-    # ── what must hold once nothing is left to do ──
+    # ── once the bot has caught up ──
 
     def missing(self) -> Iterator[str]:
-        """Say what the bot should have said by now."""
+        """Return messages that the bot should have written by now."""
         room = self.room
         announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
         if room.custom_goal or room.recorded:
@@ -202,7 +202,7 @@ class Chronicle:
         yield from self._unannounced(result)
 
     def _withdrawn(self) -> bool:
-        """Say whether the last announcement of changes was withdrawn."""
+        """Return whether the last announcement of changes was withdrawn."""
         for index in reversed(range(len(self.said))):
             if self.said[index].text == DEFAULT_TEXTS.withdrawn:
                 return True
@@ -226,7 +226,7 @@ class Chronicle:
                 yield f"{room.name}: the last message for {board} does not show the result"
 
     def silence(self, calm: float, enough: float) -> Iterator[str]:
-        """Say what is missing in a room that is about to be recorded, if there was time enough to say it.
+        """Return messages that are missing in a room about to be recorded, if the bot had time to write them.
 
         Args:
             calm: seconds since the last fault or kill ended.
@@ -240,7 +240,7 @@ class Chronicle:
             yield f"{problem} before the record"
 
     def info_box(self, changes: Mapping[str, Mapping[str, Rated]]) -> Iterator[str]:
-        """Say which points in the info box differ from what the race did, by leaderboard and user id."""
+        """Return points in the info box that differ from the race's changes, by leaderboard and user id."""
         for line in (self.room.info_bot or "").replace("\N{NO-BREAK SPACE}", " ").splitlines():
             for player in _PLAYER.finditer(line):
                 user = self.ids.get(player["name"])
@@ -256,7 +256,7 @@ class Chronicle:
 
 
 def _told(result: Places) -> Places:
-    """Return what an announcement of this result names: nobody, if nothing changes."""
+    """Return the players that an announcement of this result names: none if nothing changes."""
     return result if rateable(result) else {}
 
 

@@ -1,4 +1,4 @@
-"""Runs a site, its people and faults, and the worker, and checks what must be true throughout.
+"""Runs the worker beside a misbehaving site, and checks the invariants throughout.
 
 A run has acts. In each, races go on and the site misbehaves or the worker is killed. At its end the site
 behaves again, and every race is compared with the ledger and the room's chat. The seed decides what an act
@@ -303,7 +303,7 @@ class Run:
         self.calm_since = max(self.calm_since, time.monotonic() + seconds)
 
     def _recording(self, room: FakeRoom) -> None:
-        """Check and note what the bot knows of a room that is about to be recorded."""
+        """Check a room that is about to be recorded, and remember its state."""
         if room.name in self.database.known():
             self.watched.add(room.name)
             calm = time.monotonic() - self.calm_since
@@ -312,7 +312,7 @@ class Run:
         self.recorded_names |= {entrant.user.id: entrant.user.name for entrant in room.entrants}
 
     def _guest(self, name: str) -> User:
-        """Create an account for one race alone."""
+        """Create an account that takes part in one race only."""
         user = self.site.add_user(name)
         self.ids[name] = user.id
         return user

@@ -87,10 +87,10 @@ class Story:
             self.last = acts - 1
 
     async def perform(self, act: int, seconds: float) -> None:
-        """Do this race's part of an act, in about so many seconds."""
+        """Do this race's part of an act, which takes about this many seconds."""
         if not self.first <= act <= self.last:
             return
-        with suppress(RuleError):  # a room that a restart lost, or a finish that is taken back too late
+        with suppress(RuleError):  # the room was lost in a restart, or it is too late to undo the finish
             await self._pause(seconds * 0.6)
             if act == self.first:
                 await self._race(seconds)
@@ -127,7 +127,7 @@ class Story:
             room.ready(user)
         await self._pause(little)
         if room.unlisted:
-            # Once over, it is on no list; real races take longer than any fault here.
+            # A race that is over is on no list. Real races last longer than any fault here.
             async with asyncio.timeout(NOTICED_WITHIN):
                 while room.slug in self._site.rooms and not self._noticed(room):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
@@ -158,7 +158,7 @@ class Story:
     def _time(self) -> timedelta:
         return timedelta(minutes=60, microseconds=self._rng.randrange(3_000_000_000))
 
-    # ── what comes afterwards ──
+    # ── after the race ──
 
     async def _edit(self, room: FakeRoom, seconds: float) -> None:
         for _ in range(self._rng.randint(0, 3)):
@@ -200,7 +200,7 @@ class Story:
                 room.hold()
 
     async def _go_on(self, room: FakeRoom) -> None:
-        """Let entrants who took a finish or forfeit back end their race again."""
+        """Finish the race again for entrants who undid their finish or forfeit."""
         if room.status is RaceStatus.IN_PROGRESS and self.fate != "go on":
             for entrant in [e for e in room.entrants if not e.status.final]:
                 self._leave_race(room, entrant)

@@ -1,4 +1,4 @@
-"""A database that can't be written: one clear line, nothing half-written, and work goes on."""
+"""If the database cannot be written, the worker logs one clear line, stores nothing in part and goes on."""
 
 from __future__ import annotations
 

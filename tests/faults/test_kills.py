@@ -46,7 +46,7 @@ async def test_hundreds_of_kills_lose_nothing(tmp_path: Path) -> None:
 
 
 async def kill_at_random(bench: Bench, command: str, rng: random.Random, longest: float) -> bool:
-    """Kill a command at a random moment, every other time while it writes; return whether it was running."""
+    """Kill a command at a random moment, half of the time while it writes. Return whether it was running."""
     process = await bench.start(command)
     with suppress(TimeoutError):
         async with asyncio.timeout(rng.uniform(0.3, longest)):

@@ -1,4 +1,4 @@
-"""Computes what races and ratings must be, from the site's rooms alone.
+"""Computes the expected races and ratings from the site's rooms alone.
 
 Shares nothing with the bot but the rating models and their input, the outcome. How results reach the ledger,
 in which order and how often, is worked out here independently.
@@ -54,18 +54,18 @@ def stands(room: FakeRoom) -> Places | None:
 
 
 def rateable(result: Places) -> bool:
-    """Say whether a result ranks anybody: some entrant did better than another."""
+    """Return whether a result ranks any entrant above another."""
     return len(set(result.values())) > 1
 
 
 def counts(room: FakeRoom) -> bool:
-    """Say whether the site counts the race."""
+    """Return whether the site counts the race."""
     return room.recorded and not room.custom_goal
 
 
 @dataclass(frozen=True)
 class Rated:
-    """The change that one race must have made to one player."""
+    """The expected change of one player in one race."""
 
     before: State
     after: State
@@ -103,7 +103,7 @@ class Board:
         return self.carried.get(user, tuple(registry.create(self.model).initial().tolist()))
 
     def rate(self, room: FakeRoom, result: Places, length: int | None = None) -> dict[str, Rated]:
-        """Return what a result does to each player after the first `length` races; writes nothing."""
+        """Return the changes that a result would cause after the first `length` races. Stores nothing."""
         if room.team_race or not rateable(result):
             return {}
         model = registry.create(self.model)
@@ -125,7 +125,7 @@ class Board:
         }
 
     def add(self, room: FakeRoom) -> dict[str, Rated]:
-        """Rate one more race, and return what it did to each player."""
+        """Rate one more race, and return each player's change."""
         rated = self.rate(room, places(room))
         for user, change in rated.items():
             self.history.setdefault(user, []).append((self.length, change.after))
@@ -289,7 +289,7 @@ def _standings(name: str, board: Board, database: Database) -> Iterator[str]:
 
 
 def _carried(source: Board | None, races: int, factor: float) -> dict[str, State]:
-    """Return what players bring from the first so many races of another leaderboard."""
+    """Return the states that players carry over from the first races of another leaderboard."""
     if source is None:
         return {}
     model = registry.create(source.model)

@@ -13,7 +13,7 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import TOKEN_SECONDS, FakeSite
 
 SITE_WRONG_BY = 240
-"""Seconds by which the site's clock is at most wrong, either way."""
+"""Largest error of the site's clock in seconds, in either direction."""
 WORKER_WRONG_BY = 1800
 """The same for the worker's clock; a result older than an hour is rightly not announced."""
 LASTS = 10.0

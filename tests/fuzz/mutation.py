@@ -92,7 +92,7 @@ class Bytes:
         return max(0, len(self._data) - self._at)
 
     def number(self, below: int) -> int:
-        """Return a number from 0 up to `below`, which is at most 65,536."""
+        """Return a number from 0 up to, but not including, `below`, which may not exceed 65,536."""
         size = 1 if below <= 256 else 2
         taken = self._data[self._at : self._at + size]
         self._at += size

@@ -173,7 +173,7 @@ def read_m004(ledger: Ledger) -> None:
 
 
 def fill_m005(database: Database) -> None:
-    """Orders of each kind, two of them taken back."""
+    """Orders of each kind, two of them undone."""
     for number, (kind, subject) in enumerate(ORDERS):
         given_at = f"2026-03-0{number + 1}T12:00:00.000000+00:00"
         database.execute("INSERT INTO orders VALUES (NULL, ?, ?, ?, NULL, '')", (given_at, kind, subject))
@@ -307,7 +307,7 @@ STORED_RESULT = (
     '{"user_id":"id-bo","name":"Bo","status":"dnf"}],'
     '"recorded":true,"recordable":true,"custom_goal":false,"hidden":false}'
 )
-"""As it was first written; what is written today must not be needed to read it."""
+"""A result as the first schema stored it. Written out, so that it does not depend on today's code."""
 
 DATA = {
     "m001_ledger": (fill_m001, read_m001),

@@ -156,7 +156,7 @@ def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
 
 @contextmanager
 def unprivileged() -> Iterator[Path]:
-    """Return a folder that belongs to an unprivileged user, for whom permissions apply."""
+    """Return a folder owned by an unprivileged user, since root ignores permissions."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
     root = os.geteuid() == 0
@@ -610,7 +610,7 @@ def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("name", ["\ud800", "An\udcffn"])
 def test_name_with_invalid_unicode_is_refused(ledger: Ledger, name: str) -> None:
-    """Arguments of a command line that are no UTF-8 come so."""
+    """Python passes command line arguments that are not UTF-8 in this form."""
     with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.players.find(name)
     with pytest.raises(PayloadError):
@@ -623,7 +623,7 @@ def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
         ledger.history(board, "id-ann", 2**63)
 
 
-# Reading alone
+# Read-only access
 
 
 def test_a_ledger_is_read_while_another_writes_it(ledger: Ledger) -> None:

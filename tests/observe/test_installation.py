@@ -16,7 +16,7 @@ GIT = "https://git.example/racebot.git"
 
 
 class Installed:
-    """A distribution whose installer recorded where it came from."""
+    """A distribution whose installer recorded its origin."""
 
     requires = ("jinja2>=3; extra == 'web'", "no-such-package; extra == 'fast'", "pytest; extra == 'dev'")
 

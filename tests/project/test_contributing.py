@@ -40,7 +40,7 @@ def test_example_model_predicts(borda: RatingModel) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(FILES) - {"tests/ratings/models/test_borda.py"}))
-def test_files_that_are_named_exist(name: str) -> None:
+def test_named_files_exist(name: str) -> None:
     assert (Path(__file__).parents[2] / name).exists()
 
 

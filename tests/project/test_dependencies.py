@@ -64,3 +64,8 @@ def test_each_dependency_is_explained() -> None:
     packages = " ".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))
     explained = set(re.findall(r"[a-z][a-z0-9-]+", packages))
     assert names <= explained, names - explained
+
+
+def test_the_sandbox_installs_everything_that_pages_need() -> None:
+    """`racebot demo --open` serves them."""
+    assert "racebot[web]" in EXTRAS["sandbox"]

@@ -1,20 +1,20 @@
-"""The operator's guide is followed from top to bottom: its commands in a shell, its chat in a room.
+"""Follow the operator's guide from top to bottom: its commands in a shell, its chat in a room.
 
-The guide marks what is more than a command to run, in comments that its readers do not see:
+Comments in the guide, which its readers do not see, mark what is not simply a command to run:
 
-- `<!-- elsewhere -->` before commands that need root, Docker or the network. They are checked against this
-  repository instead; of `systemctl`, what it does to the bot is done.
+- `<!-- elsewhere -->` before commands that need root, Docker or the network. The test compares them with this
+  repository, and starts and stops the bot as `systemctl` would.
 - `<!-- keeps running -->` before a command that runs until it is stopped.
 - `<!-- fails -->` before a command that ends with exit code 2.
-- `<!-- chat -->` before an exchange in the room: its racers say their lines, and racebot must say its own.
+- `<!-- chat -->` before an exchange in the room: racers say their lines, and racebot must say its own.
 - `<!-- info box -->` before what racebot writes above a race's results.
 - `<!-- follow PAGE -->` where the operator reads another page.
 - A comment that names one of `SCENES` makes it happen.
-- COPY in a command is the copy of the database whose name the command before it printed.
+- COPY in a command is the copy of the database that the previous command named.
 
-A `text` block is what the command before it prints; numbers and dates may differ, and a line `…` stands for
-any lines; what keeps running may log other lines between those shown. `ini` blocks are lines of `.env`,
-`toml` blocks are added to `racebot.toml`.
+A `text` block is the output of the command before it. Numbers and dates may differ, and a line `…` stands for
+any lines. A command that keeps running may log other lines in between. `ini` blocks are lines of `.env`, and
+`toml` blocks are appended to `racebot.toml`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ PROGRAMS = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that the guide does or shows: `kind` is a language, or `scene`."""
+    """A block or scene of the guide. `kind` is the block's language, or `scene`."""
 
     page: str
     line: int
@@ -75,7 +75,7 @@ class Step:
 
 
 def steps(page: str) -> Iterator[Step]:
-    """Yield the blocks and scenes of a guide's page in order, those of pages to follow included."""
+    """Yield the blocks and scenes of a page and of the pages that it sends the reader to, in order."""
     text = (DOCS / page).read_text(encoding="utf-8")
     mark = ""
     for found in re.finditer(r"^<!-- (.*?) -->$|^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
@@ -93,11 +93,11 @@ def steps(page: str) -> Iterator[Step]:
             yield Step(page, line, "scene", note)
 
 
-# ── what is printed ──
+# Output
 
 
 def normal(text: str) -> str:
-    """What is printed, without what differs from one run to the next."""
+    """Replace everything in an output that differs from run to run."""
     text = re.sub(r"https?://127\.0\.0\.1:\d+", "https://racetime.gg", text)
     text = re.sub(r"\d[\d.,:]*\d|\d", "#", text)
     text = text.replace("# second ", "# seconds ")
@@ -107,23 +107,23 @@ def normal(text: str) -> str:
 
 
 def pattern(shown: str) -> re.Pattern[str]:
-    """What the guide shows as an expression for `normal` text; a line `…` stands for any lines."""
+    """Return an expression that matches the `normal` form of an output that the guide shows."""
     lines = normal(shown).splitlines()
     return re.compile("".join("(?:.*\n)*?" if line == "…" else re.escape(line) + "\n" for line in lines))
 
 
 def turns(exchange: str) -> Iterator[tuple[str, str]]:
-    """Who says what in an exchange; lines that are indented continue the one above."""
+    """Yield each speaker and line of an exchange. An indented line continues the one above."""
     for line in re.sub(r"\n +", " ", exchange).splitlines():
         speaker, _, text = line.partition(": ")
         yield speaker, text
 
 
-# ── commands that cannot be run here ──
+# Commands that cannot run here
 
 
 def commands(block: str) -> Iterator[list[str]]:
-    """The commands of a block, one word after another, without `sudo` and its user."""
+    """Yield the words of each command of a block, without `sudo` and its user."""
     for line in re.sub(r"\\\n", " ", block).splitlines():
         words: list[str] = []
         for word in [*shlex.split(line, comments=True), "&&"]:
@@ -138,7 +138,7 @@ def commands(block: str) -> Iterator[list[str]]:
 
 
 def check_elsewhere(block: str) -> None:
-    """Commands that are not run name what this repository has."""
+    """Check that the commands of a block use only files, services and options that exist."""
     for program, *rest in commands(block):
         check_command(program, rest)
 
@@ -169,7 +169,7 @@ def check_command(program: str, rest: list[str]) -> None:
 
 
 def compose_service(words: list[str]) -> list[str]:
-    """The service of a `docker compose` command, and the command that is run in it."""
+    """Return the service of a `docker compose` command, and the command that runs in it."""
     assert words[:3] == ["compose", "-f", "deploy/compose.yaml"], words
     words = words[3:]
     if words[0] == "--profile":
@@ -183,7 +183,7 @@ def compose_service(words: list[str]) -> list[str]:
 
 
 def check_racebot(words: list[str]) -> None:
-    """A command of racebot's has this name and these options."""
+    """Check the name and options of a racebot command."""
     name, *rest = words
     assert name in COMMANDS, f"there is no racebot {name}"
     for word in rest:
@@ -191,26 +191,26 @@ def check_racebot(words: list[str]) -> None:
             assert word.partition("=")[0] in COMMANDS[name], f"racebot {name} has no {word}"
 
 
-# ── who follows it ──
+# The operator
 
 
 @dataclass
 class Operator:
-    """Somebody who follows the guide: in a folder, at a site, with a shell and a room in front of them."""
+    """Follows the guide with a shell in a folder and a race room on the site."""
 
     folder: Path
     site: FakeSite
     environment: dict[str, str]
     printed: str | None = ""
-    """By the command that ended last; None where the last one keeps running."""
+    """Output of the last command; None while it keeps running."""
     running: WorkerProcess | None = None
     service: WorkerProcess | None = None
     room: FakeRoom | None = None
     read: int = 0
-    """How many of the room's messages by racebot were held against the guide."""
+    """Number of racebot's messages in the room that were compared with the guide."""
     ports: dict[int, int] = field(default_factory=dict)
     in_force: list[str] = field(default_factory=list)
-    """The settings with which the service was started."""
+    """Settings that the service was started with."""
 
     async def follow(self, step: Step) -> None:
         if step.kind == "scene":
@@ -247,14 +247,14 @@ class Operator:
         assert process.returncode == code, self.printed
 
     def copied(self) -> str:
-        """The copy whose name was printed last."""
+        """Return the copy that the last command named."""
         return next(iter(re.findall(r"^\S+Z\.db$", self.printed or "", re.MULTILINE)), "no-copy-yet")
 
     async def run_in_vain(self, block: str) -> None:
         await self.run(block, code=2)
 
     async def run_on(self, block: str) -> None:
-        assert self.running is None, "something runs already"
+        assert self.running is None, "another command is still running"
         self.running = await self.start(block)
         self.printed = None
 
@@ -282,7 +282,7 @@ class Operator:
                 await self.obey({"install": "enable", "uninstall": "disable"}[words[2]])
 
     async def obey(self, verb: str) -> None:
-        """Do to the bot what systemd would; a restart that changes nothing is left out."""
+        """Start or stop the bot as systemd would. Skip a restart if no setting has changed."""
         files = [self.folder / ".env", self.folder / "racebot.toml"]
         settings = [path.read_text(encoding="utf-8") for path in files if path.exists()]
         if verb == "restart" and self.service is not None and settings == self.in_force:
@@ -318,7 +318,7 @@ class Operator:
             return
         assert self.running is not None
         running = self.running
-        # What else it logs comes when it comes.
+        # It may log other lines in between.
         wanted = pattern(shown.replace("\n", "\n…\n"))
 
         def is_there() -> object:
@@ -348,7 +348,7 @@ class Operator:
         (found,) = [user.id for user in self.site.users.values() if user.name == name]
         return found
 
-    # ── scenes ──
+    # Scenes
 
     async def press_ctrl_c(self) -> None:
         assert self.running is not None
@@ -411,7 +411,7 @@ class Operator:
         assert GOAL in answer.text
 
     async def lose_everything(self) -> None:
-        """The server is gone; what is left is what was copied to another machine."""
+        """Lose the server. Only the copies on another machine are left."""
         assert self.service is not None
         await self.service.kill()
         self.service = None
@@ -421,7 +421,7 @@ class Operator:
 
 
 def without_dates(log: str) -> str:
-    """Lines of a log without the moment at which each begins."""
+    """Remove the time at the start of each line of a log."""
     return re.sub(r"^\d{4}-\d\d-\d\d [\d:,]+ ", "", log, flags=re.MULTILINE)
 
 
@@ -445,7 +445,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What a clone has that the guide needs, and a `racebot` to call."""
+    """Return a folder with the files of a clone that the guide needs, and put `racebot` on the path."""
     clone = tmp_path / "clone"
     (clone / "state").mkdir(parents=True)
     shutil.copy(ROOT / ".env.example", clone)
@@ -470,7 +470,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-async def test_the_guide_can_be_followed(folder: Path, environment: dict[str, str]) -> None:
+async def test_guide_works_from_top_to_bottom(folder: Path, environment: dict[str, str]) -> None:
     site = FakeSite(category="smr", goals=(GOAL,), rng=random.Random(7))
     site.category.name = "Super Metroid Randomizer"
     site.add_bot("Racebot", "your-client-id", "your-client-secret")
@@ -505,12 +505,12 @@ async def test_the_guide_can_be_followed(folder: Path, environment: dict[str, st
         "reboot",
     ],
 )
-def test_commands_that_are_not_run_must_name_what_is_there(block: str) -> None:
+def test_commands_that_are_not_run_are_checked_against_the_repository(block: str) -> None:
     with pytest.raises(AssertionError):
         check_elsewhere(block)
 
 
-def test_what_is_printed_may_differ_in_numbers_alone() -> None:
+def test_output_may_differ_from_the_guide_only_in_numbers() -> None:
     shown = "60 new races\n…\n 1   2402  Ann\n"
     assert pattern(shown).fullmatch(normal("7 new races\nLeaderboard\n\n  1 99 Ann  \n"))
     assert not pattern(shown).fullmatch(normal("7 new races\n  1 99 Bo\n"))

@@ -49,3 +49,9 @@ def test_links_work(page: Path) -> None:
 def test_broken_links_are_found() -> None:
     text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#try-it) [d](docs/chat.md#for-moderators) [e](https://f.g)"
     assert broken(ROOT / "README.md", text) == ["docs/none.md", "docs/chat.md#nothing"]
+
+
+def test_navigation_of_the_site_lists_each_page_once() -> None:
+    toc = (ROOT / "docs" / "site" / "toc.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"(?:root|file): (docs/\S+)$", toc, re.MULTILINE)
+    assert sorted(listed) == sorted(f"docs/{page.stem}" for page in ROOT.glob("docs/*.md"))

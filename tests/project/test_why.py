@@ -1,4 +1,4 @@
-"""The page of twenty situations says what the models say today."""
+"""Compare docs/why.md with the models."""
 
 from __future__ import annotations
 

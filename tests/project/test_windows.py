@@ -1,4 +1,4 @@
-"""Checks that run anywhere of what Windows lacks: POSIX modules, signal handlers, forked processes."""
+"""Simulate Windows on any system: no POSIX modules, no signal handlers, no file modes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_module_imports_without_posix_modules() -> None:
     assert int(done.stdout) >= len([path for path in root.rglob("*.py") if path.name != "__main__.py"]) - 1
 
 
-async def test_ctrl_c_stops_the_worker_where_the_loop_takes_no_handlers(
+async def test_ctrl_c_stops_the_worker_if_the_loop_supports_no_signal_handlers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> None:
@@ -65,7 +65,7 @@ async def test_ctrl_c_stops_the_worker_where_the_loop_takes_no_handlers(
             signal.signal(number, handler)
 
 
-def test_file_modes_of_windows_are_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_ignores_file_modes_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = tmp_path / ".env"
     env.touch(0o666)
     env.chmod(0o666)

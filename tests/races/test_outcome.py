@@ -348,7 +348,7 @@ def test_the_team_policy_has_no_effect_without_teams() -> None:
     assert rated.outcome.team is None
 
 
-# Outcomes made directly
+# Outcomes without a result
 
 
 def test_an_outcome_follows_the_given_places() -> None:

@@ -272,7 +272,7 @@ async def test_a_token_answer_of_the_wrong_shape_is_refused(site: Site, fake: Fa
 async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
     site: Site, fake: FakeSite, number: str
 ) -> None:
-    """A token with such an expiry would never be renewed."""
+    """A token with this expiry would never be renewed."""
     answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
     assert await pause_after(site, fake, answer) > 0
 

@@ -94,7 +94,7 @@ def test_a_result_taken_back_before_it_stood(room: Room) -> None:
 
 
 def test_a_result_taken_back_can_return(room: Room) -> None:
-    """An entrant takes `.done` back: first a finished frame with somebody ready, then the race goes on."""
+    """An entrant undoes `.done`: after a finished frame with a ready entrant, the race continues."""
     room.on_frame(seen(FIRST, 1), 100)
     room.tick(110)
     unready = replace(FIRST, entrants=(*FIRST.entrants[:2], entrant("cy", "racing")))
@@ -217,7 +217,7 @@ frames = st.one_of(
 
 @given(st.lists(st.tuples(frames, st.floats(0, 30)), max_size=12))
 def test_any_sequence_of_frames(sequence: list[tuple[Race, float]]) -> None:
-    """Nothing follows the record, only final results stand, and no result stands twice in a row."""
+    """Nothing follows the record, only final results settle, and no result settles twice in a row."""
     room = Room("orb/r", quiet=QUIET)
     told: list[Notice] = []
     now = 0.0

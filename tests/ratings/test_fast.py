@@ -17,7 +17,7 @@ from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
 
 compiles = pytest.mark.long
-"""Kernels take half a minute to compile. CI compiles them in a step of its own."""
+"""Kernels take half a minute to compile. CI compiles them in a separate step."""
 
 LEVELS = np.linspace(0.5, 2.0, 17)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -61,7 +61,7 @@ def test_reading_and_importing_need_no_settings() -> None:
     assert settings.plans().default.model == settings.model
 
 
-def test_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(
         monkeypatch,
         CATEGORY="orb",
@@ -104,14 +104,14 @@ def test_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         (" ; ", []),
     ],
 )
-def test_goals_as_json_or_with_semicolons(
+def test_goals_are_json_or_separated_by_semicolons(
     monkeypatch: pytest.MonkeyPatch, text: str, goals: list[str]
 ) -> None:
     environment(monkeypatch, GOALS=text)
     assert load().goals == goals
 
 
-def test_parameters_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_can_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch, MODEL="plackett-luce", PARAMETERS='{"rates": [0.6, 0.1, 0.05], "dummy": null}')
     assert load().parameters == {"rates": [0.6, 0.1, 0.05], "dummy": None}
 
@@ -140,21 +140,21 @@ def test_the_nearer_source_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert load().category == "env"
 
 
-def test_an_env_file_may_serve_other_programs_too(folder: Path) -> None:
+def test_env_file_may_hold_variables_of_other_programs(folder: Path) -> None:
     (folder / ".env").write_text(
         "# ours\nRACEBOT_CATEGORY=orb\nPOSTGRES_PASSWORD=x\nexport CATEGORY=else\nsite=y\n"
     )
     assert (load().category, load().site) == ("orb", "https://racetime.gg")
 
 
-def test_a_secret_with_signs_in_an_env_file(folder: Path) -> None:
+def test_quoted_secret_in_an_env_file_keeps_its_punctuation(folder: Path) -> None:
     (folder / ".env").write_text("RACEBOT_CLIENT_SECRET='a$b#c \"d'\n")
     secret = load().client_secret
     assert secret is not None
     assert secret.get_secret_value() == 'a$b#c "d'
 
 
-def test_another_folder_than_the_current_one(folder: Path) -> None:
+def test_settings_can_be_loaded_from_another_folder(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / ".env").write_text("RACEBOT_CATEGORY=orb\n")
     toml(folder / "sub", "quiet_seconds = 3\n")
@@ -162,7 +162,7 @@ def test_another_folder_than_the_current_one(folder: Path) -> None:
     assert (settings.category, settings.quiet_seconds) == ("orb", 3)
 
 
-def test_another_toml_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_names_another_toml_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "orb.toml").write_text("quiet_seconds = 3\n")
     environment(monkeypatch, CONFIG="orb.toml")
     assert load().quiet_seconds == 3
@@ -221,7 +221,7 @@ def test_bad_value_is_one_line_with_variable_value_and_remedy(
         ("REQUEST_INTERVAL", (0, 60)),
     ],
 )
-def test_the_ends_of_a_range_are_in_it(
+def test_ends_of_a_range_are_allowed(
     monkeypatch: pytest.MonkeyPatch, name: str, values: tuple[float, ...]
 ) -> None:
     for value in values:
@@ -254,7 +254,7 @@ def test_the_ends_of_a_range_are_in_it(
         ),
     ],
 )
-def test_models_and_parameters(
+def test_invalid_models_and_parameters_are_explained(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, str], told: list[str]
 ) -> None:
     environment(monkeypatch, **values)
@@ -350,7 +350,7 @@ goals = ["Any Cup"]
 """
 
 
-def test_several_categories(folder: Path) -> None:
+def test_toml_can_have_several_categories(folder: Path) -> None:
     toml(folder, TWO)
     settings = load()
     assert [(c.slug, c.client_id, c.goals) for c in settings.required_categories()] == [
@@ -362,7 +362,7 @@ def test_several_categories(folder: Path) -> None:
     assert [b.name for b in plans.leaderboards("orb", "All Cups")] == ["All Cups"]
 
 
-def test_named_leaderboards(folder: Path) -> None:
+def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
     toml(
         folder,
         """
@@ -393,7 +393,7 @@ def test_named_leaderboards(folder: Path) -> None:
     assert (settings.leaderboards[0].minimum_finishes, settings.leaderboards[0].inactive_days) == (5, 90)
 
 
-def test_a_category_set_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_category_set_in_two_ways_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toml(folder, TWO)
     environment(monkeypatch, CATEGORY="orb")
     assert problems() == ("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them",)
@@ -429,7 +429,7 @@ def test_a_category_set_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("this is no toml", ["racebot.toml", "correct the file"]),
     ],
 )
-def test_problems_of_the_toml_file(folder: Path, text: str, told: list[str]) -> None:
+def test_invalid_toml_setting_is_named(folder: Path, text: str, told: list[str]) -> None:
     toml(folder, text)
     (problem,) = problems()
     for part in told:
@@ -512,7 +512,7 @@ def test_a_leaderboard_of_all_categories_clashes_with_one_of_its_name(folder: Pa
     assert "'X'" in problem
 
 
-def test_one_name_in_two_categories(folder: Path) -> None:
+def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: Path) -> None:
     toml(
         folder,
         "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
@@ -521,7 +521,7 @@ def test_one_name_in_two_categories(folder: Path) -> None:
     assert [plan.model for plan in load().plans().named] == [DEFAULT_MODEL, "trueskill"]
 
 
-def test_one_category_in_two_tables(folder: Path) -> None:
+def test_category_in_two_tables_is_refused(folder: Path) -> None:
     toml(folder, TWO.replace('"cup"', '"orb"'))
     (problem,) = problems()
     assert "'orb'" in problem
@@ -534,14 +534,14 @@ def test_missing_toml_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", [".env", "racebot.toml"])
-def test_a_file_that_is_not_utf_8(folder: Path, name: str) -> None:
+def test_file_that_is_not_utf_8_is_named(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"# caf\xe9\n")
     (problem,) = problems()
     assert name in problem
 
 
 @pytest.mark.parametrize("name", ["racebot.toml"])
-def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
+def test_folder_in_place_of_racebot_toml_is_named(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     (problem,) = problems()
     assert name in problem
@@ -568,13 +568,13 @@ def test_absurd_values_in_files_are_refused_in_one_line(
     assert len(problem) <= 1_000
 
 
-def test_a_variable_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_that_is_not_utf_8_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_GOALS", os.fsdecode(b"caf\xe9"))
     assert problems() == ("RACEBOT_GOALS: not UTF-8 text: correct the value",)
 
 
 @pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
-def test_without_https_only_a_site_on_this_machine(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+def test_site_on_this_machine_needs_no_https(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     environment(monkeypatch, SITE=f"http://{host}:8000")
     assert load().site == f"http://{host}:8000"
 
@@ -641,7 +641,7 @@ def test_secrets_are_masked_in_repr(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert SECRET not in f"{settings} {settings!r} {settings.required_categories()!r}"
 
 
-def test_a_line_of_env_that_sets_nothing_is_named(folder: Path) -> None:
+def test_line_of_env_that_is_no_assignment_is_named(folder: Path) -> None:
     (folder / ".env").write_text("RACEBOT_MODEL=plackett-luce\nRACEBOT GOALS orb\n")
     (problem,) = problems()
     assert problem == ".env, line 2: not of the form NAME=value: correct it"
@@ -650,7 +650,7 @@ def test_a_line_of_env_that_sets_nothing_is_named(folder: Path) -> None:
 # Commands
 
 
-def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
     monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
     settings = load(folder)
@@ -670,7 +670,7 @@ def test_commands_have_the_names_that_are_set(folder: Path, monkeypatch: pytest.
     }
 
 
-def test_buttons_without_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buttons_without_commands_link_to_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_COMMANDS", "false")
     assert load(folder).buttons({}) == {}
     page = "https://example.org/any-orb.html"
@@ -699,7 +699,7 @@ def test_invalid_command_names_are_refused(
     assert f"RACEBOT_{name}" in str(refusal.value)
 
 
-def test_leaderboard_with_its_own_listing(folder: Path) -> None:
+def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:
     (folder / "racebot.toml").write_text(
         'minimum_finishes = 2\n[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\n'
         "inactive_days = 30\n",
@@ -774,6 +774,6 @@ def test_unusable_secret_file_is_named(
 @pytest.mark.parametrize(
     "sites", ["example.org", "*; script-src *", "https://a.example,https://b.example", "", "none"]
 )
-def test_sites_that_may_embed_are_sources_of_a_policy(sites: str) -> None:
+def test_invalid_embed_sites_are_refused(sites: str) -> None:
     with pytest.raises(ValidationError):
         Settings(embed_on=sites)

@@ -67,7 +67,7 @@ def test_a_leaderboard_without_a_table_gets_one(tmp_path: Path, before: str | No
     assert (added.model, added.parameters) == ("thurstone-hurdle", PARAMETERS)
 
 
-def test_env_wins_where_both_set_the_model(tmp_path: Path) -> None:
+def test_model_is_written_to_env_if_both_files_set_it(tmp_path: Path) -> None:
     (tmp_path / "racebot.toml").write_text('model = "trueskill"\n')
     (tmp_path / ".env").write_text("RACEBOT_MODEL=plackett-luce\n")
     assert write_model(tmp_path, tmp_path / "racebot.toml", "thurstone-hurdle", {}) == tmp_path / ".env"
@@ -82,7 +82,7 @@ def test_a_variable_that_would_beat_the_file_is_named(
         write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})
 
 
-def test_a_broken_toml_is_named(tmp_path: Path) -> None:
+def test_broken_toml_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "racebot.toml").write_text("model = \n")
     with pytest.raises(SettingsError, match=r"racebot\.toml"):
         write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})

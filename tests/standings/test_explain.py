@@ -51,7 +51,7 @@ def with_ratings(model: str, ratings: dict[str, float], **parameters: Any) -> Ra
 
 
 def invented_races(count: int, *, most: int = 8, seed: int = 1) -> list[RaceResult]:
-    """Races of two or more players of unequal skill, some of whom do not finish."""
+    """Races of two or more players of unequal skill, with DNFs."""
     rng = random.Random(seed)
     races = []
     for number in range(count):

@@ -397,7 +397,7 @@ def test_entrant_stored_without_an_account_forgets_no_player(settler: Settler) -
 
 
 def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
-    """The site still shows the race under the account that was given up."""
+    """The site still shows the race under the merged account."""
     merged(settler)
     settler.merge([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")
     assert (

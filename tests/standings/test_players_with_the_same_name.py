@@ -1,4 +1,4 @@
-"""Players with the same name are told apart by their discriminators in every view of the ledger."""
+"""Every view of the ledger shows the discriminators of players with the same name."""
 
 from __future__ import annotations
 

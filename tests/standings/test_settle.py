@@ -182,7 +182,7 @@ def test_a_race_that_changes_nothing_is_noted(settler: Settler, race: RaceResult
 def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
     settler: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One such race must not keep a season's backfill from being rated."""
+    """One invalid race must not stop the backfill of a season."""
     strange = result("b", entrants=(entrant("ann", time=1), entrant("bo")), after=1)
     twice = result(
         "c", entrants=(entrant("ann", time=1), entrant("ann", time=2), entrant("bo", time=3)), after=2
@@ -948,7 +948,7 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
     (change,) = [c for c in row.changes if c.place == 2]
     assert (change.player, change.points_before) == ("id-ann", 1050)
     assert set(points(both, "S2")) == {"Ann", "Cy"}
-    # A late record of the old season does not move what was brought along, until a rebuild.
+    # A late record in the old season changes no carried-over rating until a rebuild.
     both.merge([result("t", "bo ann", after=0.5)], "import")
     assert both.verify(board_of(both, "S2")) == []
     both.rebuild(board_of(both, "S2"))

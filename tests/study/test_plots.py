@@ -60,7 +60,7 @@ def test_reliability_covers_the_judged_races(season: History) -> None:
 
 
 def test_misordered_pairs_are_a_moving_mean() -> None:
-    # Newcomers at first, all equal; then Ann, who won, loses; then the two are ordered as rated.
+    # All are equal newcomers at first. Then Ann, the winner, loses. Then the order follows the ratings.
     history = History.of(
         result(f"r{hour}", order, after=hour)
         for hour, order in enumerate(["ann bo", "bo ann", "bo ann", "cy di"])

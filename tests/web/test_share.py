@@ -1,4 +1,4 @@
-"""What pages tell the programs that show a preview of their link."""
+"""Metadata for link previews."""
 
 from __future__ import annotations
 
