@@ -16,7 +16,7 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import GradientModel, inherited
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -80,7 +80,7 @@ def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoPlayerElo(SingleParameterModel):
+class TwoPlayerElo(GradientModel):
     """Base class of two-player Elo.
 
     Raises:

@@ -17,7 +17,7 @@ from racebot.races.outcome import Outcome
 from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.multielo import LN10, expected_scores
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import GradientModel, inherited
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -36,7 +36,7 @@ def normalized_results(groups: Groups) -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EloFfa(SingleParameterModel):
+class EloFfa(GradientModel):
     """Elo over all pairs, with results and expectations normalized to one (section III A).
 
     `rates` is K in the source. Odds are powers of e, not of ten. The defaults are those of section V.

@@ -15,7 +15,7 @@ import scipy
 
 from racebot.ratings.broadcast import broadcast_to, per_entrant
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import GradientModel, inherited
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
@@ -41,7 +41,7 @@ def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiElo(SingleParameterModel):
+class MultiElo(GradientModel):
     """Multielo with linear or exponential scores by place.
 
     Entrants who share places share the mean of their scores. `rates` is K in the source. With the defaults, a

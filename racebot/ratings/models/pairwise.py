@@ -19,13 +19,13 @@ from racebot.ratings.models.elo import (
     gaussian_win,
     pair_moves,
 )
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import GradientModel, inherited
 from racebot.ratings.parameters import parameter
 from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairwiseElo(SingleParameterModel):
+class PairwiseElo(GradientModel):
     """Sum or mean of two-player updates. The defaults are the published ones for the sum (section 5.1)."""
 
     key: ClassVar[str] = "pairwise-elo"

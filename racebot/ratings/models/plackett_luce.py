@@ -25,7 +25,6 @@ from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
-from racebot.ratings.ranking import Groups
 
 EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
 """The values of `PlackettLuce.unfinished` in the kernel's settings."""
@@ -329,14 +328,6 @@ class PlackettLuce(KernelModel, SingleParameterModel):
         dummy, floor, unfinished, backwards, *bends = settings
         update(before, race, PlackettLuceParameters(dummy, floor, unfinished, backwards, bends), after)
         return after
-
-    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """Return the gradient of the log-likelihood: shape [n], like `ratings`."""
-        backwards = self.orientation == "reversed"
-        order = groups.stages(worst_first=not backwards).order.tolist()
-        unfinished = _WORDS[self.unfinished]
-        moves, _ = order_gradient(ratings.tolist(), groups.label.tolist(), order, unfinished, backwards)
-        return np.array(moves)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])

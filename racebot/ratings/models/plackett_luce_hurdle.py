@@ -24,7 +24,6 @@ from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
-from racebot.ratings.ranking import Groups
 
 
 class PlackettLuceHurdleParameters(NamedTuple):
@@ -172,16 +171,6 @@ class PlackettLuceHurdle(StepwiseKernelModel, SingleParameterModel):
         level, width, floor, spare, *bends = settings
         update(before, race, PlackettLuceHurdleParameters(level, width, floor, spare, bends), *steps)
         return steps
-
-    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """Return the gradient of the log-likelihood: shape [n], like `ratings`."""
-        unfinished, rows = groups.unfinished.tolist(), ratings.tolist()
-        worst_first = groups.stages(worst_first=True).order.tolist()
-        finishers = [i for i in worst_first if not unfinished[i]]
-        race = KernelRace(groups.label.tolist(), unfinished, [], finishers, 0.0)
-        level, width = self.settings[:2].tolist()
-        hurdle = [hurdle_gradient(r, out, level, width) for r, out in zip(rows, unfinished, strict=True)]
-        return np.array(hurdle) + finishers_gradient(rows, race)[0]
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]

@@ -3,9 +3,9 @@
 Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 5,
 https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
-A single-parameter model keeps one rating per player. A subclass only defines `direction`, usually the
-gradient of the log-likelihood. The base class handles the initial rating, the dummy player that anchors the
-scale, the learning rate, the floor and the points.
+A single-parameter model keeps one rating per player. The base class declares the initial rating, the dummy
+player that anchors the scale, the learning rate, the floor and the points. A subclass of `GradientModel` only
+defines `direction`, usually the gradient of the log-likelihood.
 """
 
 from __future__ import annotations
@@ -69,18 +69,39 @@ class SingleParameterModel(ABC):
             raise ModelError(f"{self.key}: knots={self.knots!r} do not ascend")
 
     @abstractmethod
-    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """Return each entrant's rating change at a learning rate of one: shape [..., n], like `ratings`.
-
-        There are at least two groups. The dummy player, if there is one, is the last entrant.
-        """
-
-    @abstractmethod
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""
 
     def initial(self) -> FloatArray:
         return start_state(self, self.initial_rating)
+
+    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
+        """Return the ratings at the start of the next season. `most_races` has no effect."""
+        return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
+
+    @property
+    def bends(self) -> tuple[Number, ...]:
+        """Return the learning rates, followed by their knots; see `learning_rate_at`."""
+        return (*self.rates, *self.knots[: len(self.rates)])
+
+    def rating(self, states: FloatArray) -> FloatArray:
+        return states[..., 0]
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        ratings = states[..., 0]
+        return to_points(broadcast_to(self.points_scale, ratings) * ratings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientModel(SingleParameterModel):
+    """Base class of models that move ratings by a learning rate times a direction, in NumPy."""
+
+    @abstractmethod
+    def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
+        """Return each entrant's rating change at a learning rate of one: shape [..., n], like `ratings`.
+
+        There are at least two groups. The dummy player, if there is one, is the last entrant.
+        """
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
         if not outcome.rateable:
@@ -98,10 +119,6 @@ class SingleParameterModel(ABC):
             updated = np.maximum(updated, np.minimum(ratings, per_entrant(self.floor)))
         return updated[..., np.newaxis]
 
-    def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return the ratings at the start of the next season. `most_races` has no effect."""
-        return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
-
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
         """Return the learning rate, linear between the knots and flat outside (section 5.2).
 
@@ -118,22 +135,10 @@ class SingleParameterModel(ABC):
             learning_rate = learning_rate + per_entrant(above - below) * way
         return learning_rate
 
-    @property
-    def bends(self) -> tuple[Number, ...]:
-        """Return the learning rates, followed by their knots; see `learning_rate_at`."""
-        return (*self.rates, *self.knots[: len(self.rates)])
-
     @cached_property
     def _knots_and_rates(self) -> tuple[FloatArray, FloatArray]:
         knots, rates = (np.stack(np.broadcast_arrays(*entries)) for entries in (self.knots, self.rates))
         return knots.astype(np.float64), rates.astype(np.float64)
-
-    def rating(self, states: FloatArray) -> FloatArray:
-        return states[..., 0]
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        ratings = states[..., 0]
-        return to_points(broadcast_to(self.points_scale, ratings) * ratings)
 
 
 def learning_rate_at(rating: float, bends: Sequence[float]) -> float:

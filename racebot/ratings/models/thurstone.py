@@ -19,7 +19,7 @@ from racebot.ratings.broadcast import per_entrant, stack_parameters
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import gaussian_win
-from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
+from racebot.ratings.models.single import GradientModel, inherited, learning_rate_at
 from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
 from racebot.ratings.numerics.order_quadrature import order_moments
 from racebot.ratings.numerics.order_recursion import score_means
@@ -86,7 +86,7 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thurstone(SingleParameterModel):
+class Thurstone(GradientModel):
     """Follow the gradient of the log-likelihood of independent performances of unit variance.
 
     The defaults are the published ones (section 5.2). The order within a group is marginalised.

@@ -21,7 +21,6 @@ from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import defaults
-from racebot.ratings.ranking import Groups
 from racebot.ratings.registry import create
 
 WITHOUT_FLOOR = {
@@ -480,18 +479,6 @@ def test_plackett_luce_with_equal_times_sums_over_their_orders() -> None:
     for states in (ratings[:, np.newaxis], np.stack([ratings[:, np.newaxis]] * 2)):
         moved = (model.rate(states, outcome)[..., 0] - ratings) / 1e-6
         np.testing.assert_allclose(np.atleast_2d(moved)[-1], expected, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("rating", [-1.0, 0.0, 0.4, 1.0, 1.7, 2.0, 5.0])
-def test_learning_rates_agree_with_the_base_class(rating: float) -> None:
-    """The same formula for floats, for arrays and in `SingleParameterModel`."""
-    model = PlackettLuceHurdle(floor=None)
-    outcome = Outcome.of([1, 2])
-    states = np.array([[rating], [rating + 0.3]])
-    base = model.direction(states[:, 0], Groups.of(outcome)) * model.learning_rate(states[:, 0])
-    moved = model.rate(states, outcome)[:, 0] - states[:, 0]
-    np.testing.assert_allclose(moved[0], base[0], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(moved[1], min(base[1], 0.0), rtol=0, atol=1e-12)
 
 
 def test_ratings_do_not_cross_the_floor_in_either_direction() -> None:

@@ -11,12 +11,12 @@ import pytest
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import SingleParameterModel, inherited
+from racebot.ratings.models.single import GradientModel, inherited, learning_rate_at
 from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ladder(SingleParameterModel):
+class Ladder(GradientModel):
     """A model that moves every entrant by the number of entrants behind, less those ahead."""
 
     key: ClassVar[str] = "ladder"
@@ -47,6 +47,7 @@ def test_moves_by_the_direction_times_a_constant_rate() -> None:
 def test_learning_rate_is_linear_between_knots_and_flat_outside(rating: float, rate: float) -> None:
     model = Ladder(knots=(0.0, 1.0, 2.0), rates=(0.6, 0.13, 0.09))
     assert model.learning_rate(np.array([rating])) == pytest.approx([rate], abs=1e-12)
+    assert learning_rate_at(rating, [0.6, 0.13, 0.09, 0.0, 1.0, 2.0]) == pytest.approx(rate, abs=1e-12)
     per_candidate = Ladder(knots=(0.0, 1.0, 2.0), rates=(np.array([0.6, 1.2]), 0.13, np.array([0.09, 0.09])))
     expected = [[rate], [rate + 0.6 * min(max(1 - rating, 0), 1)]]
     assert per_candidate.learning_rate(np.array([[rating], [rating]])) == pytest.approx(np.array(expected))
@@ -142,6 +143,6 @@ def test_knots_that_do_not_match_the_rates_are_refused(
 
 def test_a_redeclared_parameter_keeps_the_rest_of_its_declaration() -> None:
     again = Ladder.__dataclass_fields__["rates"].metadata
-    before = SingleParameterModel.__dataclass_fields__["rates"].metadata
+    before = GradientModel.__dataclass_fields__["rates"].metadata
     assert again["search"] == (0.5, 2.0)
     assert {**again, "search": None} == {**before, "search": None}
