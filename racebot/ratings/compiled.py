@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -45,43 +46,34 @@ _MANY = 16
 _PART = 8
 """Candidates that a core takes at a time."""
 
-for _function in (
-    kernels.best_first,
-    truncated_normal.win,
-    truncated_normal.draw,
-    truncated_normal.mills,
-    truncated_normal.normal_cdf,
-    order_statistics.pair_moments,
-    order_quadrature.order_moments,
-    order_quadrature.grid,
-    order_quadrature.fill_density,
-    order_quadrature.pass_last,
-    order_quadrature.integrate,
-    order_quadrature.mirror,
-    single.learning_rate_at,
-    expectation_propagation.along_chain,
-    expectation_propagation.through_layers,
-    trueskill.update,
-    trueskill.units,
-    trueskill.evidence,
-    hurdle.after_hurdle,
-    hurdle.after_order,
-    hurdle.days_away,
-    thurstone.update,
-    thurstone_hurdle.update,
-    thurstone_filter.same_rating,
-    thurstone_filter.update,
-    plackett_luce.update,
-    plackett_luce.order_gradient,
-    plackett_luce.unobserved_losses,
-    plackett_luce.listed_losses,
-    plackett_luce.time_axis,
-    plackett_luce_hurdle.logistic,
-    plackett_luce_hurdle.hurdle_gradient,
-    plackett_luce_hurdle.finishers_gradient,
-    plackett_luce_hurdle.update,
+_OVERLOADED = (
+    expectation_propagation.jointly,
+    order_quadrature.sums,
+    order_statistics.posterior_moments,
+    plackett_luce.integrated_losses,
+    plackett_luce.tied_losses,
+)
+"""Functions that compiled code replaces below."""
+
+for _module in (
+    kernels,
+    truncated_normal,
+    order_statistics,
+    order_quadrature,
+    expectation_propagation,
+    single,
+    hurdle,
+    plackett_luce,
+    plackett_luce_hurdle,
+    thurstone,
+    thurstone_filter,
+    thurstone_hurdle,
+    trueskill,
 ):
-    register_jitable(_function)
+    for _function in vars(_module).values():
+        own = isfunction(_function) and _function.__module__ == _module.__name__
+        if own and _function not in _OVERLOADED:
+            register_jitable(_function)
 # Sums in any order can use vector instructions.
 register_jitable(fastmath={"reassoc", "contract", "nsz"})(order_quadrature.sums)
 

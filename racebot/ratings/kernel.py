@@ -1,6 +1,15 @@
 """Base class for models that rate one race in plain floats, with a kernel that can also be compiled.
 
-A kernel is a function of one race and one parameter set. It reads columns of floats and fills output columns.
+A kernel is a function `update(before, race, settings, after)` of one race and one parameter set:
+
+- `before` holds the states before the race, as columns; see `RatingModel.columns` for their names.
+- `race` is the outcome, a `KernelRace`.
+- `settings` holds the parameters, as a named tuple of floats.
+- `after` is filled with the states after the race. A kernel that updates in steps fills three outputs:
+  `finish` after the hurdle, `place` after the order, and `limit` after the floors and the clamp.
+
+It returns False if compiled code cannot rate the race, which is then rated in plain Python.
+
 Plain Python passes lists, which is fast and bit-for-bit reproducible, as `racebot verify` requires.
 `racebot.ratings.fast` compiles the same function with Numba (https://numba.pydata.org/) and passes arrays.
 """

@@ -56,17 +56,7 @@ class PlackettLuceParameters(NamedTuple):
 
 
 def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, after: Columns) -> bool:
-    """Rate one race.
-
-    Args:
-        before: ratings of the entrants.
-        race: the outcome.
-        settings: the parameters.
-        after: output, the ratings after the race.
-
-    Returns:
-        False if compiled code cannot rate this race. Plain Python always returns True.
-    """
+    """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     size = len(before[0])
     ratings = [before[0][i] for i in range(size)]
     groups = [race.group[i] for i in range(size)]

@@ -47,19 +47,7 @@ def update(
     place: Columns,
     limit: Columns,
 ) -> bool:
-    """Rate one race.
-
-    Args:
-        before: ratings of the entrants.
-        race: the outcome.
-        settings: the parameters.
-        finish: output, the ratings after the hurdle.
-        place: output, the ratings after the order.
-        limit: output, the ratings after the limits: the floors and the clamp.
-
-    Returns:
-        False if compiled code cannot rate this race. Plain Python always returns True.
-    """
+    """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     ratings = before[0]
     gradient, sound = finishers_gradient(ratings, race)
     for i in range(len(ratings)):

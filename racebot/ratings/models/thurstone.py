@@ -45,16 +45,9 @@ class ThurstoneParameters(NamedTuple):
 
 
 def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, after: Columns) -> bool:
-    """Rate one race, for compiled code. Plain Python uses `Thurstone.direction`, within 2e-5.
+    """Rate one race; see `racebot.ratings.kernel` for the arguments.
 
-    Args:
-        before: ratings of the entrants.
-        race: the outcome.
-        settings: the parameters.
-        after: output, the ratings after the race.
-
-    Returns:
-        False if plain Python must rate this race.
+    Only compiled code uses this kernel. Plain Python uses `Thurstone.direction`, within 2e-5.
     """
     size = len(before[0])
     for i in range(size):

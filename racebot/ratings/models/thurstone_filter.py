@@ -51,19 +51,7 @@ def update(
     place: Columns,
     limit: Columns,
 ) -> bool:
-    """Rate one race.
-
-    Args:
-        before: means, variances and days of the last race.
-        race: the outcome.
-        settings: the parameters.
-        finish: output, the columns after the hurdle.
-        place: output, the columns after the order.
-        limit: output, the columns after the limits on gains, losses and doubt.
-
-    Returns:
-        False if compiled code cannot rate this race. Plain Python always returns True.
-    """
+    """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     drift, daily = settings.race_drift, settings.daily_drift
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
     size = len(before[0])

@@ -55,19 +55,7 @@ def update(
     place: Columns,
     limit: Columns,
 ) -> bool:
-    """Rate one race.
-
-    Args:
-        before: ratings, race counts and, with ω > 0, days of the last race.
-        race: the outcome.
-        settings: the parameters.
-        finish: output, the columns after the hurdle.
-        place: output, the columns after the order.
-        limit: output, the columns after the limits: the floor and the clamp.
-
-    Returns:
-        False if compiled code cannot rate this race. Plain Python always returns True.
-    """
+    """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     ratings, races = before[0], before[1]
     certain = settings.lasting_spread * settings.lasting_spread
     passing = settings.newcomer_spread * settings.newcomer_spread - certain

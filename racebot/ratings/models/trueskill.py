@@ -67,17 +67,7 @@ class TrueSkillParameters(NamedTuple):
 
 
 def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, after: Columns) -> bool:
-    """Rate one race.
-
-    Args:
-        before: means and uncertainties of the entrants.
-        race: the outcome.
-        settings: the parameters.
-        after: output, the columns after the race.
-
-    Returns:
-        False if compiled code cannot rate this race. Plain Python always returns True.
-    """
+    """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     mu, sigma = before[0], before[1]
     number, sizes, groups = units(race)
     skill = [0.0 for _ in number]
