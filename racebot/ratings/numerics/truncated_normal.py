@@ -68,7 +68,8 @@ def normal_cdf(x: float) -> float:
 def normal_cdfs(x: FloatArray) -> FloatArray:
     """Return Φ of each value: shaped like `x`."""
     if x.size <= _FEW:
-        probabilities = np.array([normal_cdf(value) for value in x.ravel().tolist()]).reshape(x.shape)
+        tails = map(erfc, (-ROOT_HALF * x).ravel().tolist())
+        probabilities = 0.5 * np.fromiter(tails, float, x.size).reshape(x.shape)
     else:
         probabilities = scipy.special.ndtr(x)
     return probabilities[()]  # a number for an array without axes, like NumPy's functions
