@@ -94,7 +94,7 @@ def board_card(asked: Asked, board: Board) -> Content:
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
     if not report.players:
-        canvas.text(MARGIN, 300, "Nobody is listed yet", _ROW)
+        canvas.text(MARGIN, 300, "No player is listed yet", _ROW)
     for row, player in enumerate(report.players[:ROWS]):
         _listed(canvas, 236 + 53 * row, player)
     return _card(asked, canvas)

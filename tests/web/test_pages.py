@@ -123,7 +123,7 @@ def test_a_player_who_never_finished_is_told_what_is_missing(merge: Merge) -> No
 def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None:
     view = merge(listing=Listing(minimum_finishes=7))
     for path in ("index.html", f"{BOARD}.html", "embed/orb/any-orb.html"):
-        assert "it takes 7 finished races" in text(view, path), path
+        assert "Listing takes 7 finished races" in text(view, path), path
 
 
 def test_a_race_that_changed_no_rating_still_has_its_result(merge: Merge) -> None:

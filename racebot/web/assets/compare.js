@@ -5,12 +5,7 @@
   const query = new URLSearchParams(location.search);
   const ids = [query.get("a") ?? "", query.get("b") ?? ""], board = query.get("on") ?? "";
   if (!ids[0] || !ids[1] || !/^[^/.][^/]*\/[^/.][^/]*$/.test(board)) return;
-  // The path segment of a player's id, as the pages write it.
-  const segment = id => {
-    if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(id)) return id;
-    const bytes = String.fromCharCode(...new TextEncoder().encode(id));
-    return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
-  };
+  const {segment} = window.racebot;
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
     : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
@@ -88,5 +83,5 @@ ${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of $
       page: each.history.length ? raceLink(each.history[0].race).replace(/[^/]*$/, "") : "",
     };
   });
-  window.racebotGraph(box.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
+  window.racebot.graph(box.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
 })();

@@ -1,6 +1,6 @@
 // Makes a graph interactive: a crosshair by mouse, touch and keys, ranges and zoom. The page works without it.
 "use strict";
-window.racebotGraph = (figure, data, label) => {
+window.racebot.graph = (figure, data, label) => {
   const W = 760, H = 300, LEFT = 72, RIGHT = 14, TOP = 20, BOTTOM = 40;
   const DAY = 1440, MONTH = 30.44 * DAY, MOST_DOTS = 60;
   const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -265,5 +265,5 @@ window.racebotGraph = (figure, data, label) => {
   draw();
 };
 for (const figure of document.querySelectorAll("figure[data-graph]")) {
-  window.racebotGraph(figure, JSON.parse(document.getElementById(figure.dataset.graph).textContent));
+  window.racebot.graph(figure, JSON.parse(document.getElementById(figure.dataset.graph).textContent));
 }

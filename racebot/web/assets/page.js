@@ -1,6 +1,55 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, and sorts tables of opponents by their headings.
+// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, and holds what other scripts share.
 "use strict";
 (() => {
+  // Fetch the rows that other pages of a list hold, with links that work from this page.
+  const rows = (addresses, table) => Promise.all(addresses.map(async address => {
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(String(answer.status));
+    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
+    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
+      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
+    }
+    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
+  })).then(pages => pages.flat());
+  // The path segment of a player's id, as the pages write it.
+  const segment = id => {
+    if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(id)) return id;
+    const bytes = String.fromCharCode(...new TextEncoder().encode(id));
+    return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  };
+  // A name as searches compare it, without case and accents.
+  const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  // The value by which a cell is sorted: a time, a name or a number.
+  const key = cell => {
+    const time = cell.querySelector("time"), name = cell.querySelector(".player");
+    if (time) return time.dateTime;
+    if (name) return name.textContent.trim().toLowerCase();
+    const [, sign, digits] = cell.textContent.match(/([+−-]?)(\d+(?:\.\d+)?)/) ?? [, "", "0"];
+    return Number(digits) * (sign === "−" || sign === "-" ? -1 : 1);
+  };
+  // Turn headings into buttons that sort the rows, once the promise of everything() has fetched all of them.
+  const sortable = (table, everything) => [...table.tHead.rows[0].cells].forEach((heading, index) => {
+    if (!heading.dataset.sort) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = heading.textContent;
+    button.addEventListener("click", () => {
+      const first = ["name", "player", "place"].includes(heading.dataset.sort) ? "ascending" : "descending";
+      const other = first === "ascending" ? "descending" : "ascending";
+      const direction = heading.getAttribute("aria-sort") === first ? other : first;
+      for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", direction);
+      const sign = direction === "ascending" ? 1 : -1;
+      everything().then(() => {
+        const keyed = [...table.tBodies[0].rows].map(row => [key(row.cells[index]), row]);
+        keyed.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
+        table.tBodies[0].append(...keyed.map(([, row]) => row));
+      });
+    });
+    heading.replaceChildren(button);
+  });
+  window.racebot = {rows, segment, plain, key, sortable};
+
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
   const refresh = () => {
@@ -21,49 +70,13 @@
     for (const each of document.querySelectorAll("details.switch[open]")) each.open = false;
   });
 
-  // Fetch the rows that other pages of a list hold, with links that work from this page.
-  window.racebotRows = (addresses, table) => Promise.all(addresses.map(async address => {
-    const answer = await fetch(address);
-    if (!answer.ok) throw new Error(String(answer.status));
-    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
-    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
-      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
-    }
-    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
-  })).then(pages => pages.flat());
-
-  const value = cell => {
-    if (cell.tagName === "TH") return cell.textContent.trim().toLowerCase();
-    const number = parseFloat(cell.textContent.replace("−", "-").replace("±", ""));
-    return Number.isNaN(number) ? -Infinity : number;
-  };
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     // The pages that hold all rows, fetched when the reader first sorts. A failure leaves the rows of this page.
     const pages = table.dataset.sortable.split(" ").filter(Boolean);
     let waiting = null;
-    const everything = () => waiting ??= pages.length ? window.racebotRows(pages, "table[data-sortable]").then(rows => {
-      table.tBodies[0].replaceChildren(...rows);
+    sortable(table, () => waiting ??= pages.length ? rows(pages, "table[data-sortable]").then(all => {
+      table.tBodies[0].replaceChildren(...all);
       for (const each of document.querySelectorAll("[data-part], .pager")) each.remove();
-    }, () => {}) : Promise.resolve();
-    [...table.tHead.rows[0].cells].forEach((heading, index) => {
-      if (!heading.dataset.sort) return;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = heading.textContent;
-      button.addEventListener("click", () => {
-        const first = heading.dataset.sort === "name" ? "ascending" : "descending";
-        const other = first === "ascending" ? "descending" : "ascending";
-        const direction = heading.getAttribute("aria-sort") === first ? other : first;
-        for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
-        heading.setAttribute("aria-sort", direction);
-        const sign = direction === "ascending" ? 1 : -1;
-        everything().then(() => {
-          const rows = [...table.tBodies[0].rows].map(row => [value(row.cells[index]), row]);
-          rows.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
-          table.tBodies[0].append(...rows.map(([, row]) => row));
-        });
-      });
-      heading.replaceChildren(button);
-    });
+    }, () => {}) : Promise.resolve());
   }
 })();

@@ -4,13 +4,7 @@
   const {players, boards} = window.racebotIndex ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
-  const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  // The path segment of a player's id, as the pages write it.
-  const segment = id => {
-    if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(id)) return id;
-    const bytes = String.fromCharCode(...new TextEncoder().encode(id));
-    return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
-  };
+  const {plain, segment} = window.racebot;
   const distance = (a, b) => {
     let row = Array.from({length: b.length + 1}, (_, n) => n);
     for (let i = 1; i <= a.length; i++) {

@@ -7,6 +7,7 @@
   const isBoard = table.classList.contains("board");
   if (isBoard && table.dataset.live !== "yes") return;
   if (!isBoard && !form.hidden) return;
+  const {plain, key, sortable} = window.racebot;
   const found = document.querySelector(".found");
   const body = table.tBodies[0];
   let rows = [...body.rows];
@@ -16,7 +17,7 @@
   // A long list comes in several pages: the others are fetched when they are first needed.
   const everything = () => {
     if (!more.length) return Promise.resolve();
-    waiting ??= window.racebotRows(more, "table.board, table.player-races").then(others => {
+    waiting ??= window.racebot.rows(more, "table.board, table.player-races").then(others => {
       rows = rows.concat(others);
       document.querySelector(".pager")?.remove();
       body.append(...rows);
@@ -24,30 +25,6 @@
     return waiting;
   };
 
-  const key = (row, index) => {
-    const cell = row.cells[index];
-    const time = cell.querySelector("time");
-    if (time) return time.dateTime;
-    const name = cell.querySelector(".player");
-    if (name) return name.textContent.trim().toLowerCase();
-    const text = cell.textContent.trim();
-    const number = parseInt(text.replace(/[^\d]*?([+−-]?)(\d+).*/s, "$1$2").replace("−", "-"), 10);
-    return Number.isNaN(number) ? 0 : number;
-  };
-
-  const order = (heading, index) => {
-    const first = ["player", "place"].includes(heading.dataset.sort) ? "ascending" : "descending";
-    const other = first === "ascending" ? "descending" : "ascending";
-    const direction = heading.getAttribute("aria-sort") === first ? other : first;
-    for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", direction);
-    const sign = direction === "ascending" ? 1 : -1;
-    const keys = new Map(rows.map(row => [row, key(row, index)]));
-    rows.sort((a, b) => keys.get(a) < keys.get(b) ? -sign : keys.get(a) > keys.get(b) ? sign : 0);
-    body.append(...rows);
-  };
-
-  const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const headings = [...table.tHead.rows[0].cells];
   const column = name => headings.findIndex(heading => heading.dataset.sort === name);
   const races = column("races"), last = column("last");
@@ -55,10 +32,10 @@
   const boardMatch = () => {
     const wanted = plain(form.q.value.trim());
     const least = Number(form.min.value) || 0, days = Number(form.active.value) || 0;
-    const newest = days ? Math.max(...rows.map(row => new Date(key(row, last)))) : 0;
+    const newest = days ? Math.max(...rows.map(row => new Date(key(row.cells[last])))) : 0;
     return row => plain(row.querySelector(".player").textContent).includes(wanted)
-      && (!least || key(row, races) >= least)
-      && (!days || new Date(key(row, last)) >= newest - days * 864e5);
+      && (!least || key(row.cells[races]) >= least)
+      && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
   };
   const raceMatch = met => {
     const result = form.result.value, goal = form.goal?.value ?? "";
@@ -100,14 +77,7 @@
     found.textContent = narrowed ? (count === 1 ? one : `${count} ${many}`) : "";
   };
 
-  if (isBoard) headings.forEach((heading, index) => {
-    if (!heading.dataset.sort) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = heading.textContent;
-    button.addEventListener("click", () => everything().then(() => order(heading, index)));
-    heading.replaceChildren(button);
-  });
+  if (isBoard) sortable(table, everything);
   form.hidden = false;
   if (!form.at) form.querySelector("button").remove();
   form.addEventListener("submit", event => { if (!form.at?.value) event.preventDefault(); });
