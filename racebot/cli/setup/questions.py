@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from rich.prompt import Confirm, Prompt
+import typer
+from rich.prompt import Prompt
 from rich.text import Text
 
 from racebot.cli.common import console
@@ -72,8 +73,10 @@ def ask(
 
 def agree(question: str, *, default: bool) -> bool:
     """Ask a question with yes or no as its answer."""
-    with _ended_by_either_key():
-        return Confirm.ask(Text(question), console=console, default=default)
+    try:
+        return typer.confirm(question, default=default)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        raise KeyboardInterrupt from None
 
 
 def pick(question: str, count: int) -> list[int]:
