@@ -172,7 +172,6 @@ def _chat(
     room = Race(
         name=coming.name,
         category=CATEGORY,
-        slug=coming.name.partition("/")[2],
         status="open",
         goal=GOAL,
         version=1,

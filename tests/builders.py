@@ -93,7 +93,6 @@ def seen(shown: RaceResult | None = None, version: int | None = 1, status: str =
     return Race(
         name=name,
         category=CATEGORY,
-        slug=name.partition("/")[2],
         status=status or ("finished" if shown else "in_progress"),
         goal=facts.pop("goal", shown.goal if shown else GOAL),
         version=version,

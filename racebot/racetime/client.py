@@ -156,9 +156,9 @@ class Site:
             raise PayloadError(f"{self.url}/{name}/data holds another race, {race.name}")
         return race
 
-    async def past_races(self, category: str, page: int, per_page: int = 100) -> RacePage:
+    async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""
-        params = {"show_entrants": "true", "per_page": per_page, "page": page}
+        params = {"show_entrants": "true", "per_page": 100, "page": page}
         return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
 
     async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:

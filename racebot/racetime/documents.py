@@ -150,7 +150,6 @@ class RaceDocument(SiteDocument):
 
 class RoomDocument(SiteDocument):
     name: _RaceName
-    status: AnyStatusDocument
     goal: GoalDocument
 
 
@@ -165,7 +164,6 @@ class CategoryDocument(SiteDocument):
 class RacePageDocument(SiteDocument):
     races: list[Any]
     num_pages: int
-    count: int
 
 
 class ChatMessageDocument(SiteDocument):

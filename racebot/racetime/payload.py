@@ -43,7 +43,6 @@ class Race:
 
     name: str
     category: str
-    slug: str
     status: str
     goal: str
     version: int | None
@@ -79,7 +78,6 @@ class RoomSummary:
     """An entry of a category's `current_races`."""
 
     name: str
-    status: str
     goal: str
 
 
@@ -100,7 +98,6 @@ class RacePage:
 
     races: tuple[Race, ...]
     pages: int
-    count: int
     skipped: int = 0
 
 
@@ -228,7 +225,7 @@ def parse_race(document: object) -> Race:
     """
     where = _name_of(document)
     race = documents.read_race(document, where)
-    category, _, slug = race.name.partition("/")
+    category = race.name.partition("/")[0]
     status = race.status.value
     if status not in RACE_STATUS:
         _log_once("race status", reprlib.repr(status))
@@ -254,7 +251,6 @@ def parse_race(document: object) -> Race:
     return Race(
         name=race.name,
         category=category,
-        slug=slug,
         status=status,
         goal=race.goal.name,
         version=race.version,
@@ -280,7 +276,7 @@ def parse_category(document: object) -> Category:
         PayloadError: a field is missing or wrong.
     """
     category = documents.read_category(document, "category")
-    rooms = (RoomSummary(room.name, room.status.value, room.goal.name) for room in category.current_races)
+    rooms = (RoomSummary(room.name, room.goal.name) for room in category.current_races)
     return Category(
         slug=category.slug,
         name=category.name or category.slug,
@@ -308,7 +304,7 @@ def parse_race_page(document: object) -> RacePage:
     if skipped:
         reason = problems[0] if problems else f"there are more than {MOST_ENTRIES}"
         log.warning("race list: left out %d of %d races, the first because: %s", skipped, total, reason)
-    return RacePage(tuple(races), page.num_pages, page.count, skipped)
+    return RacePage(tuple(races), page.num_pages, skipped)
 
 
 def _is_hidden(entrants: object) -> bool:

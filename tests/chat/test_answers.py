@@ -27,7 +27,7 @@ from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))
-OPEN = Race(f"{CATEGORY}/now", CATEGORY, "now", "open", GOAL, 1, recordable=True, recorded=False, result=None)
+OPEN = Race(f"{CATEGORY}/now", CATEGORY, "open", GOAL, 1, recordable=True, recorded=False, result=None)
 
 Ask = Callable[..., str]
 

@@ -147,9 +147,9 @@ async def test_a_race_has_its_entrants(site: Site) -> None:
 
 
 async def test_past_races_have_their_entrants(site: Site) -> None:
-    page = await site.past_races("orb", 2, per_page=2)
-    assert [race.name for race in page.races] == ["orb/a"]
-    assert (page.pages, page.count) == (2, 3)
+    page = await site.past_races("orb", 1)
+    assert [race.name for race in page.races] == ["orb/c", "orb/b", "orb/a"]
+    assert page.pages == 1
     assert page.races[0].result is not None
     assert page.races[0].result.entrants[0].user_id == "id-ann"
 
@@ -172,7 +172,7 @@ async def test_paging_stops_at_a_cap(
     assert "stopped" in caplog.text
 
 
-async def test_a_page_holds_a_hundred_races_by_default(site: Site, fake: FakeSite) -> None:
+async def test_a_page_holds_a_hundred_races(site: Site, fake: FakeSite) -> None:
     await site.past_races("orb", 1)
     assert dict(fake.requests[0].url.params) == {"show_entrants": "true", "per_page": "100", "page": "1"}
 

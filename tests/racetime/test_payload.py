@@ -44,7 +44,7 @@ def test_a_race_is_read_from_its_own_data() -> None:
     race = parse_race(
         race_document("first", FINISHED, info_bot="Seed: x", bot_meta={"seed": 5}, recorded=True, version=22)
     )
-    assert (race.name, race.category, race.slug) == ("orb/first", "orb", "first")
+    assert (race.name, race.category) == ("orb/first", "orb")
     assert (race.status, race.goal, race.version) == ("finished", GOAL, 22)
     assert (race.recordable, race.recorded, race.over) == (True, True, False)
     assert race.websocket_path == "/ws/o/bot/first"
@@ -330,7 +330,7 @@ def category_document(**facts: Any) -> dict[str, Any]:
 def test_a_category_has_its_goals_and_open_rooms() -> None:
     category = parse_category(category_document())
     assert (category.slug, category.name, category.goals) == ("orb", "Orb Hunt", ("Any Orb", "All Orbs"))
-    assert [(r.name, r.status, r.goal) for r in category.rooms] == [("orb/open-1", "open", "Any Orb")]
+    assert [(r.name, r.goal) for r in category.rooms] == [("orb/open-1", "Any Orb")]
 
 
 def test_a_category_may_have_no_rooms_and_no_goals() -> None:
@@ -345,7 +345,6 @@ def test_a_category_may_have_no_rooms_and_no_goals() -> None:
         ({"goals": None}, "category: goals"),
         ({"current_races": None}, "category: current_races"),
         ({"current_races": [5]}, "category: current_races"),
-        ({"current_races": [{"name": "orb/x"}]}, r"current_races\.0\.status"),
         ({"current_races": [{"name": "orb/x", "status": {"value": "open"}}]}, r"current_races\.0\.goal"),
         ({"current_races": [{"status": {"value": "open"}, "goal": {}}]}, r"current_races\.0\.name"),
     ],
@@ -367,7 +366,7 @@ def test_a_page_of_past_races_keeps_their_order() -> None:
         }
     )
     assert [race.name for race in page.races] == ["orb/b", "orb/a"]
-    assert (page.pages, page.count, page.skipped) == (4, 7, 0)
+    assert (page.pages, page.skipped) == (4, 0)
 
 
 def test_a_page_past_the_end_is_empty() -> None:
@@ -394,7 +393,7 @@ def test_an_unreadable_entry_is_left_out_of_its_page(caplog: pytest.LogCaptureFi
         [],
         {"count": 1, "num_pages": 1},
         {"count": 1, "num_pages": 1, "races": {}},
-        {"count": "1", "num_pages": 1, "races": []},
+        {"count": 1, "num_pages": "1", "races": []},
         {"count": 1, "races": []},
     ],
 )
