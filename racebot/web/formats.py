@@ -44,7 +44,13 @@ def gap(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}%"
+    """Format a share, as in 71%. Only exact ones are 0% and 100%; the nearest others are <1% and >99%."""
+    shown, step = f"{100 * share:.{digits}f}", 10.0**-digits
+    if share > 0 and float(shown) == 0:
+        return f"<{step:.{digits}f}%"
+    if share < 1 and float(shown) == 100:
+        return f">{100 - step:.{digits}f}%"
+    return f"{shown}%"
 
 
 def iso(moment: datetime) -> str:

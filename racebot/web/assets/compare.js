@@ -14,7 +14,7 @@
   const page = id => `players/${segment(id)}/${board}.html`;
   const raceLink = race => `races/${race.split("/").map(segment).join("/")}.html`;
   const cut = (name, most) => [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
-  const percent = share => `${Math.round(100 * share)}%`;
+  const percent = share => share > 0 && share < .005 ? "<1%" : share < 1 && share >= .995 ? ">99%" : `${Math.round(100 * share)}%`;
   const timer = seconds => {
     const whole = Math.floor(seconds), two = n => String(n).padStart(2, "0");
     return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;

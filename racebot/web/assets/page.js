@@ -24,8 +24,8 @@
     const time = cell.querySelector("time"), name = cell.querySelector(".player");
     if (time) return time.dateTime;
     if (name) return name.textContent.trim().toLowerCase();
-    const [, sign, digits] = cell.textContent.match(/([+−-]?)(\d+(?:\.\d+)?)/) ?? [, "", "0"];
-    return Number(digits) * (sign === "−" || sign === "-" ? -1 : 1);
+    const [, sign, digits] = cell.textContent.match(/([<>+−-]?)(\d+(?:\.\d+)?)/) ?? [, "", "0"];
+    return Number(digits) * (sign === "−" || sign === "-" ? -1 : 1) + ({"<": -.5, ">": .5}[sign] ?? 0);
   };
   // Turn headings into buttons that sort the rows, once the promise of everything() has fetched all of them.
   const sortable = (table, everything) => [...table.tHead.rows[0].cells].forEach((heading, index) => {
