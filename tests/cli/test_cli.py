@@ -9,21 +9,18 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import stamina.instrumentation
 from builders import GOAL, entrant_document, listed_document
 
 from racebot import __version__
-from racebot.cli import common, main
 from racebot.cli.common import print_json, tell
 from racebot.observe import logs
 from racebot.observe.installation import install_command
+
+from .conftest import Racebot
 
 SECRET = "hush-hush-1234"
 SIMPLE = "initial_rating=1; dummy=none; rates=0.2"
@@ -42,60 +39,15 @@ RACES = [
 ]
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def complaints(self) -> list[str]:
-        """Return the lines of standard error. Each must begin with `racebot: `."""
-        lines = self.err.splitlines()
-        assert all(line.startswith("racebot: ") for line in lines), self.err
-        return [line.removeprefix("racebot: ") for line in lines]
-
-
-Racebot = Callable[..., Done]
-
-
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, in a wide terminal without colors."""
+def folder(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a file of races and settings of a simple model."""
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "pairwise-elo")
     monkeypatch.setenv("RACEBOT_PARAMETERS", SIMPLE)
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "races.json").write_text(json.dumps(RACES), encoding="utf-8")
-    hooks, root = stamina.instrumentation.get_on_retry_hooks(), logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield tmp_path
-    stamina.instrumentation.set_on_retry_hooks(hooks)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.fixture
-def racebot(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Racebot:
-    """Run a command in this process. Any exception but an exit fails the test."""
-
-    # The consoles read the width when they are made, which is before a test can set it.
-    for console in (common.console, common.notices):
-        monkeypatch.setattr(console, "_width", 140)
-
-    def run(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["racebot", *words])
-        capsys.readouterr()
-        code: Any = 0
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code or 0
-        return Done(int(code), *capsys.readouterr())
-
-    return run
+    return tmp_path
 
 
 @pytest.fixture

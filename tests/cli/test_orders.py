@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import entrant, result
 
-from racebot.cli import main
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-Racebot = Callable[..., tuple[int, str, str]]
+from .conftest import Racebot
 
 
 @pytest.fixture
-def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Racebot:
-    """Runs a command on a ledger with two races; returns exit code, output and errors."""
+def racebot(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Racebot:
+    """Run a command on a ledger with two races."""
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
-    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
-    monkeypatch.chdir(tmp_path)
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         anns = tuple(
             entrant("ann", time=time, user_id=f"ann{time}", discriminator=f"000{time}") for time in (1, 2)
         )
         races = [result("first", entrants=anns), result("second", "bo cy", after=1)]
         Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["racebot", *words])
-        capsys.readouterr()
-        try:
-            main()
-        except SystemExit as left:
-            return int(left.code or 0), *capsys.readouterr()
-        return 0, *capsys.readouterr()
-
-    return run
+    return racebot
 
 
 def names(racebot: Racebot) -> list[str]:

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import subprocess
-import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,8 @@ from worker_support import Bench, finish, said, until
 
 from racebot import __version__
 from racebot.sandbox.site import CLIENT_SECRET
+
+from .conftest import Racebot
 
 PARTS = {"versions.txt", "settings.txt", "status.json", "doctor.txt", "integrity.txt", "log.txt"}
 
@@ -47,18 +47,20 @@ async def test_bundle_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
         assert not [name for name, text in found.items() if secret in text], secret
 
 
-def report(folder: Path, *options: str, **variables: str) -> dict[str, str]:
-    """Run `racebot report` in a folder, without a network and a journal."""
-    done = subprocess.run(
-        [sys.executable, "-m", "racebot", "report", "--offline", "--output", "report.zip", *options],
-        cwd=folder,
-        env={**os.environ, "PATH": "", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return bundle(folder / "report.zip")
+Report = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def report(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    """Run `racebot report` without a network and a journal."""
+    monkeypatch.setenv("PATH", "")
+
+    def run(*options: str) -> dict[str, str]:
+        done = racebot("report", "--offline", "--output", "report.zip", *options)
+        assert done.code == 0, done.err
+        return bundle(tmp_path / "report.zip")
+
+    return run
 
 
 SECRET = "hush-HUSH-1234"
@@ -77,28 +79,34 @@ SECRET = "hush-HUSH-1234"
     ],
 )
 def test_bundle_of_broken_settings_has_no_secret(
-    tmp_path: Path, files: dict[str, str], variables: dict[str, str]
+    report: Report,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    variables: dict[str, str],
 ) -> None:
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    found = report(tmp_path, **variables)
+    found = report()
     assert {"versions.txt", "settings.txt", "log.txt"} <= set(found)
     assert found["settings.txt"]
     assert not [name for name, text in found.items() if SECRET in text]
 
 
-def test_secret_at_the_edge_of_a_truncated_log_is_removed(tmp_path: Path) -> None:
+def test_secret_at_the_edge_of_a_truncated_log_is_removed(report: Report, tmp_path: Path) -> None:
     secret = "hush-hush, this is long"
     half = " " * 1990 + secret
     log = tmp_path / "bot.log"
     log.write_text(f"{secret}{'.' * 999_970}\n{half}\n")
     (tmp_path / ".env").write_text(f"RACEBOT_CLIENT_SECRET='{secret}'\n")
-    found = report(tmp_path, "--log", str(log))
+    found = report("--log", str(log))
     assert "hush" not in found["log.txt"]
     assert "long" not in found["log.txt"]
 
 
-def test_bundle_says_what_could_not_be_made(tmp_path: Path) -> None:
-    found = report(tmp_path)
+def test_bundle_says_what_could_not_be_made(report: Report) -> None:
+    found = report()
     assert found["status.json"].startswith("could not be made: ")
     assert found["log.txt"].startswith("could not be made: ")

@@ -20,6 +20,8 @@ from racebot.errors import SettingsError
 from racebot.observe.installation import Origin
 from racebot.settings.sources import load
 
+from .conftest import Racebot
+
 ROOT = Path(__file__).parents[2]
 SECRET = "hush-hush"
 PLACE = Place(Path("/opt/racebot"), ("/opt/racebot/.venv/bin/racebot",), (Path("/opt/racebot/state"),), "bot")
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX acc
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a bot's folder, in an environment with fake system programs that log their arguments."""
     programs, folder = tmp_path / "programs", tmp_path / "bot"
     programs.mkdir()
@@ -43,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".env").chmod(0o600)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     (programs / "racebot").touch(0o755)
-    monkeypatch.setattr(sys, "argv", [str(programs / "racebot"), "service"])
+    monkeypatch.setattr(sys, "argv", ["racebot", "service"])
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(folder)
     return folder
@@ -54,19 +56,13 @@ def calls(folder: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "racebot", "service", *arguments], capture_output=True, text=True, check=False
-    )
-
-
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_user_service_is_written_and_started(folder: Path) -> None:
-    done = run("install", "--user")
-    assert done.returncode == 0, done.stderr
+def test_user_service_is_written_and_started(racebot: Racebot, folder: Path) -> None:
+    done = racebot("service", "install", "--user")
+    assert done.code == 0, done.err
     written = (folder.parent / "config/systemd/user/racebot.service").read_text()
     assert f"\nWorkingDirectory={folder}\n" in written
     assert "\nUser=" not in written
@@ -75,11 +71,13 @@ def test_user_service_is_written_and_started(folder: Path) -> None:
         "systemctl --user enable --now racebot",
         f"loginctl enable-linger {getpass.getuser()}",
     ]
-    assert SECRET not in done.stdout + written
+    assert SECRET not in done.out + written
 
 
-def test_secret_moves_to_a_credential(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("install", "--user").returncode == 0
+def test_secret_moves_to_a_credential(
+    racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert racebot("service", "install", "--user").code == 0
     kept = folder / "client-secret"
     assert (kept.read_text(), mode(kept)) == (f"{SECRET}\n", 0o600)
     assert SECRET not in (folder / ".env").read_text()
@@ -96,24 +94,24 @@ def test_secret_moves_to_a_credential(folder: Path, monkeypatch: pytest.MonkeyPa
     assert secret.get_secret_value() == SECRET
 
 
-def test_install_can_be_repeated_and_undone(folder: Path) -> None:
-    assert [run("install", "--user").returncode for _ in range(2)] == [0, 0]
-    assert run("uninstall", "--user").returncode == 0
+def test_install_can_be_repeated_and_undone(racebot: Racebot, folder: Path) -> None:
+    assert [racebot("service", "install", "--user").code for _ in range(2)] == [0, 0]
+    assert racebot("service", "uninstall", "--user").code == 0
     assert calls(folder)[-2:] == [
         "systemctl --user disable --now racebot",
         "systemctl --user daemon-reload",
     ]
     assert not list((folder.parent / "config/systemd/user").iterdir())
     assert (folder / ".env").exists()
-    assert run("uninstall", "--user").returncode == 2
+    assert racebot("service", "uninstall", "--user").code == 2
 
 
 @pytest.mark.parametrize("arguments", [("--user",), (), ("--compose",)])
-def test_print_changes_nothing(folder: Path, arguments: tuple[str, ...]) -> None:
+def test_print_changes_nothing(racebot: Racebot, folder: Path, arguments: tuple[str, ...]) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*")}
-    done = run("install", "--print", *arguments)
-    assert done.returncode == 0, done.stderr
-    assert "racebot" in done.stdout
+    done = racebot("service", "install", "--print", *arguments)
+    assert done.code == 0, done.err
+    assert "racebot" in done.out
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
     assert not calls(folder)
 
@@ -163,25 +161,27 @@ def test_program_behind_a_closed_folder_is_refused(tmp_path: Path, monkeypatch: 
         (("uninstall", "--compose"), "--compose"),
     ],
 )
-def test_unusable_options_are_refused(folder: Path, arguments: tuple[str, ...], complaint: str) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert complaint in done.stderr
+def test_unusable_options_are_refused(
+    racebot: Racebot, folder: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    done = racebot("service", *arguments)
+    assert done.code == 2
+    assert complaint in done.err
     assert not calls(folder)
 
 
-def test_folder_without_settings_is_refused(folder: Path) -> None:
+def test_folder_without_settings_is_refused(racebot: Racebot, folder: Path) -> None:
     (folder / ".env").unlink()
-    done = run("install", "--user")
-    assert done.returncode == 2
+    done = racebot("service", "install", "--user")
+    assert done.code == 2
     assert not calls(folder)
 
 
-def test_failure_of_systemd_is_reported(folder: Path) -> None:
+def test_failure_of_systemd_is_reported(racebot: Racebot, folder: Path) -> None:
     (folder.parent / "programs" / "systemctl").write_text("#!/bin/sh\nexit 1\n")
-    done = run("install", "--user")
-    assert done.returncode == 2
-    assert "systemctl --user daemon-reload" in done.stderr
+    done = racebot("service", "install", "--user")
+    assert done.code == 2
+    assert "systemctl --user daemon-reload" in done.err
 
 
 # The texts
@@ -244,17 +244,17 @@ def test_compose_file_builds_from_where_this_copy_came_from(source: Origin, buil
     assert '".:/srv/racebot:ro"' in text
 
 
-def test_compose_file_is_written(folder: Path) -> None:
-    done = run("install", "--compose")
-    assert done.returncode == 0, done.stderr
+def test_compose_file_is_written(racebot: Racebot, folder: Path) -> None:
+    done = racebot("service", "install", "--compose")
+    assert done.code == 0, done.err
     assert "racebot:" in (folder / "compose.yaml").read_text()
     assert (folder / "state").is_dir()
-    assert SECRET not in done.stdout
+    assert SECRET not in done.out
 
 
-def test_compose_file_needs_all_files_inside(folder: Path) -> None:
+def test_compose_file_needs_all_files_inside(racebot: Racebot, folder: Path) -> None:
     with (folder / ".env").open("a") as env:
         env.write("RACEBOT_DATABASE=/var/lib/racebot/racebot.db\n")
-    done = run("install", "--compose")
-    assert done.returncode == 2
-    assert "/var/lib/racebot" in done.stderr
+    done = racebot("service", "install", "--compose")
+    assert done.code == 2
+    assert "/var/lib/racebot" in done.err

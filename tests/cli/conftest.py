@@ -1,0 +1,61 @@
+"""Commands as an operator types them, in this process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import stamina.instrumentation
+
+from racebot.cli import common, main
+
+
+class Done(NamedTuple):
+    """A command's exit code and output."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaints(self) -> list[str]:
+        """Return the lines of standard error. Each must begin with `racebot: `."""
+        lines = self.err.splitlines()
+        assert all(line.startswith("racebot: ") for line in lines), self.err
+        return [line.removeprefix("racebot: ") for line in lines]
+
+
+Racebot = Callable[..., Done]
+
+
+@pytest.fixture
+def racebot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Racebot]:
+    """Run a command in an empty folder and a wide terminal without colors. Only exits may end it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    # The consoles read the width when they are made, which is before a test can set it.
+    for console in (common.console, common.notices):
+        monkeypatch.setattr(console, "_width", 140)
+    hooks, root = stamina.instrumentation.get_on_retry_hooks(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def run(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["racebot", *words])
+        capsys.readouterr()
+        code: Any = 0
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code or 0
+        return Done(int(code), *capsys.readouterr())
+
+    yield run
+    stamina.instrumentation.set_on_retry_hooks(hooks)
+    root.handlers[:] = handlers
+    root.setLevel(level)
