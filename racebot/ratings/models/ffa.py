@@ -18,12 +18,8 @@ from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.multielo import LN10, expected_scores
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, unobserved_or_tie
 from racebot.ratings.ranking import Groups
-
-UNFINISHED_HELP = (
-    "whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)"
-)
 
 
 def normalized_results(groups: Groups) -> FloatArray:
@@ -51,7 +47,7 @@ class EloFfa(GradientModel):
     spread: Number = parameter(
         400.0, help="rating lead that makes the odds e to one (D)", positive=True, search=(50.0, 800.0)
     )
-    unfinished: str = parameter("unobserved", help=UNFINISHED_HELP, choices=("unobserved", "tie"))
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         ties = self.unfinished == "tie"
@@ -88,7 +84,7 @@ class GlickoFfa:
     spread: Number = parameter(
         400.0, help="rating lead that makes the odds ten to one", positive=True, search=(50.0, 800.0)
     )
-    unfinished: str = parameter("unobserved", help=UNFINISHED_HELP, choices=("unobserved", "tie"))
+    unfinished: str = unobserved_or_tie()
 
     def initial(self) -> FloatArray:
         return start_state(self, self.initial_rating, self.initial_deviation)

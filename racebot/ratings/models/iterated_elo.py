@@ -15,7 +15,7 @@ import numpy as np
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, unobserved_or_tie
 
 
 class Match(NamedTuple):
@@ -77,11 +77,7 @@ class IteratedElo:
         help="whether a loss by not finishing counts, with factor weight 0, or is ignored",
         choices=("counted", "ignored"),
     )
-    unfinished: str = parameter(
-        "unobserved",
-        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
-        choices=("unobserved", "tie"),
-    )
+    unfinished: str = unobserved_or_tie()
 
     def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
         """Return the ratings after all passes.

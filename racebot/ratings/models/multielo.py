@@ -16,7 +16,7 @@ import scipy
 from racebot.ratings.broadcast import broadcast_to, per_entrant
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, unobserved_or_tie
 from racebot.ratings.ranking import Groups
 
 LN10 = float(np.log(10))
@@ -63,11 +63,7 @@ class MultiElo(GradientModel):
         minimum=1.0,
         search=(1.0, 3.0),
     )
-    unfinished: str = parameter(
-        "unobserved",
-        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
-        choices=("unobserved", "tie"),
-    )
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         ties = self.unfinished == "tie"

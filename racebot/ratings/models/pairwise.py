@@ -20,7 +20,7 @@ from racebot.ratings.models.elo import (
     pair_moves,
 )
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, unobserved_or_tie
 from racebot.ratings.ranking import Groups
 
 
@@ -43,11 +43,7 @@ class PairwiseElo(GradientModel):
         help="distribution of performances in the two-player rule",
         choices=("exponential", "gaussian"),
     )
-    unfinished: str = parameter(
-        "unobserved",
-        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
-        choices=("unobserved", "tie"),
-    )
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         gain = exponential_gain if self.version == "exponential" else gaussian_gain
