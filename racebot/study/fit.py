@@ -23,7 +23,7 @@ from racebot.study.history import History
 from racebot.study.metrics import log_loss, observed_pairs
 from racebot.study.objective import Objective
 from racebot.study.replay import newcomers, replay
-from racebot.study.search import Dimension, Effort, Progress, dimensions, search
+from racebot.study.search import Dimension, Effort, Progress, dimensions, four_digits, search
 from racebot.study.tuning import ERRORS_REQUIRED, Judged, judged
 
 ODDS_FROM = 100
@@ -33,7 +33,6 @@ EVERYTHING_FROM = 300
 ODDS = ("odds_scale", "odds_doubt")
 FORECAST = ("finish_level", "finish_width")
 EFFORT = Effort(candidates=64, generations=30)
-_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _fitted_odds(
         method="Nelder-Mead",
         bounds=scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
     )
-    return {d.parameter: float(f"{v:.{_DIGITS}g}") for d, v in zip(space, found.x.tolist(), strict=True)}
+    return {d.parameter: four_digits(v) for d, v in zip(space, found.x.tolist(), strict=True)}
 
 
 def _fitted_finishes(
@@ -152,10 +151,7 @@ def _fitted_finishes(
         found = fit_finishes(history, key, parameters)
     except ModelError:  # all entrants finished, or none did
         return {}
-    return {
-        "finish_level": float(f"{found.level:.{_DIGITS}g}"),
-        "finish_width": float(f"{found.width:.{_DIGITS}g}"),
-    }
+    return {"finish_level": four_digits(found.level), "finish_width": four_digits(found.width)}
 
 
 def _pair_states(

@@ -28,6 +28,8 @@ _LINES = ("#2f81f7", "#e5534b", "#2e9e5b", "#a371f7", "#c28a00", "#1898a8", "#d9
 """Line colors, each with a contrast of at least 3:1 on white and on near-black."""
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)))
 _TEXT = "#7d8590"
+_WINDOW = 100
+"""Races in a moving mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +63,7 @@ def trajectories(
 
 
 def misordered_lately(
-    history: History, model: RatingModel, window: int = 100, earlier: Earlier | None = None
+    history: History, model: RatingModel, window: int = _WINDOW, earlier: Earlier | None = None
 ) -> FloatArray:
     """Return the moving share of misordered pairs over the last `window` races: shape [races].
 
@@ -79,19 +81,15 @@ def misordered_lately(
 
 
 def draw_trajectories(
-    history: History,
-    model: RatingModel,
-    players: int = 15,
-    title: str = "",
-    earlier: Earlier | None = None,
+    history: History, model: RatingModel, title: str, earlier: Earlier | None = None
 ) -> Figure:
     """Plot the points of the most active players, with a name at the end of each line.
 
     Raises:
         RacebotError: matplotlib is not installed.
     """
-    figure, axes = _canvas(title or f"Points of the {players} most active players: {model.key}")
-    lines = [line for line in trajectories(history, model, players, earlier) if line.times]
+    figure, axes = _canvas(title)
+    lines = [line for line in trajectories(history, model, earlier=earlier) if line.times]
     for number, line in enumerate(lines):
         times: Any = line.times
         axes.plot(times, line.points, drawstyle="steps-post", **_style(number))
@@ -115,21 +113,17 @@ def draw_trajectories(
 
 
 def draw_misordered(
-    history: History,
-    models: Sequence[tuple[str, RatingModel]],
-    window: int = 100,
-    title: str = "",
-    earlier: Earlier | None = None,
+    history: History, models: Sequence[tuple[str, RatingModel]], earlier: Earlier | None = None
 ) -> Figure:
     """Plot each model's moving share of misordered pairs.
 
     Raises:
         RacebotError: matplotlib is not installed.
     """
-    figure, axes = _canvas(title or f"Misordered pairs in the last {window} races")
+    figure, axes = _canvas(f"Misordered pairs in the last {_WINDOW} races")
     times: Any = [race.ended_at for race in history.races]
     for number, (label, model) in enumerate(models):
-        share = 100 * misordered_lately(history, model, window, earlier)
+        share = 100 * misordered_lately(history, model, earlier=earlier)
         axes.plot(times, share, label=label, **_style(number))
     axes.set_ylabel("% of pairs, lower is better", color=_TEXT)
     if models:
@@ -137,7 +131,7 @@ def draw_misordered(
     return figure
 
 
-def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "") -> Figure:
+def draw_reliability(models: Sequence[tuple[str, Reliability]]) -> Figure:
     """Plot how often each model's favorites were placed better, against the forecast.
 
     Calibrated probabilities lie on the diagonal. The size of a point shows its number of pairs.
@@ -145,7 +139,7 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]], title: str = "")
     Raises:
         RacebotError: matplotlib is not installed.
     """
-    figure, axes = _canvas(title or "Favorites: forecast and actual wins")
+    figure, axes = _canvas("Favorites: forecast and actual wins")
     axes.plot([50, 100], [50, 100], color=_TEXT, linewidth=0.8)
     for number, (label, found) in enumerate(models):
         kept = found.weight > 0

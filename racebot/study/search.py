@@ -27,8 +27,6 @@ TOGETHER = 64
 """Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
 LEAST_CANDIDATES = 6
 """Differential evolution needs five."""
-_DIGITS = 4
-"""Significant digits of found parameters, so that users see exactly the values that were judged."""
 _ALIKE = 1e-5
 """A search ends when the objective's standard deviation over the candidates falls below this."""
 
@@ -222,6 +220,11 @@ def named(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, An
     return values
 
 
+def four_digits(value: float) -> float:
+    """Round to four significant digits, so that users see exactly the parameters that were judged."""
+    return float(f"{value:.4g}")
+
+
 def _cost(
     key: str,
     parameters: dict[str, Any],
@@ -252,5 +255,4 @@ def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
 
 
 def _rounded(x: FloatArray, space: Sequence[Dimension]) -> FloatArray:
-    rounded = [float(f"{value:.{_DIGITS}g}") for value in x]
-    return np.array([min(max(v, d.low), d.high) for v, d in zip(rounded, space, strict=True)])
+    return np.array([min(max(four_digits(v), d.low), d.high) for v, d in zip(x, space, strict=True)])

@@ -93,10 +93,10 @@ def test_plots_are_saved_under_any_label(season: History) -> None:
     model = create("trueskill")
     odd = History.of([result("r", "ann bo"), *(result(f"s{i}", "a$b_$ bo", after=i + 1) for i in range(3))])
     pictures = [
-        draw_trajectories(season, model),
-        draw_trajectories(odd, model, title="cost: $5_"),
-        draw_trajectories(History.of([]), model),
-        draw_misordered(season, [("site $", model), ("other $", create("plackett-luce"))], window=20),
+        draw_trajectories(season, model, "all"),
+        draw_trajectories(odd, model, "cost: $5_"),
+        draw_trajectories(History.of([]), model, "none"),
+        draw_misordered(season, [("site $", model), ("other $", create("plackett-luce"))]),
         draw_misordered(History.of([]), []),
         draw_reliability([("site $", of_pairs(np.linspace(0, 1, 30))), ("other $", of_pairs(np.ones(3)))]),
         draw_reliability([("site", of_pairs(np.empty(0)))]),
@@ -117,4 +117,4 @@ def test_missing_matplotlib_names_its_extra(season: History, monkeypatch: pytest
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(RacebotError, match="plots need matplotlib"):
-        draw_trajectories(season, create("trueskill"))
+        draw_trajectories(season, create("trueskill"), "all")
