@@ -21,7 +21,7 @@ from racebot.cli.study_input import (
     File,
     Goal,
     Jobs,
-    Parameters,
+    ParamOption,
     entries_of,
     history_of,
     workers,
@@ -48,7 +48,7 @@ def evaluate(
     model: Annotated[
         list[str] | None, typer.Option(help="A rating model's key, or LABEL=KEY. Repeatable.")
     ] = None,
-    param: Parameters = None,
+    param: ParamOption = None,
     preset: Annotated[
         list[str] | None,
         typer.Option(help="A row of the published figures by name, or `published` for all of them."),
@@ -138,7 +138,7 @@ def evaluate(
 @app.command()
 def iterate(
     file: File = None,
-    param: Parameters = None,
+    param: ParamOption = None,
     share: Annotated[
         float, typer.Option(min=0.1, max=1, help="Share of the races to rate; the rest judge the ratings.")
     ] = 1.0,

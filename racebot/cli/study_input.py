@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsE
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.ratings.parameters import declared
+from racebot.ratings.parameters import ParameterValue, declared
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past
 from racebot.study.cores import cores
@@ -34,7 +34,7 @@ BoardName = Annotated[
     typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
 ]
 Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
-Parameters = Annotated[
+ParamOption = Annotated[
     list[str] | None,
     typer.Option("--param", help="name=value, for every model that has it; or LABEL:name=value for one."),
 ]
@@ -80,7 +80,7 @@ def entries_of(
             )
         registry.create(key)
         keys[label] = key
-    parameters: dict[str, dict[str, Any]] = {
+    parameters: dict[str, dict[str, ParameterValue]] = {
         label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
     }
     names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}

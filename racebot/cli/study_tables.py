@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from racebot.cli.tables import with_columns
+from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.write import as_text
 from racebot.study.evaluate import Comparison, Report
 from racebot.study.iterated import Iterated
@@ -95,7 +95,7 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         _comparisons(console, report.comparisons)
 
 
-def tuned(console: Console, result: Tuned, differing: Mapping[str, Any]) -> None:
+def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
     """Print the result of a search, and the settings that apply it."""
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
     table = _table(f"{result.model}, {result.objective.value}", *headings)
@@ -254,5 +254,5 @@ def _number(value: float | None, digits: int = 4) -> str:
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
 
 
-def _toml(value: Any) -> str:
+def _toml(value: ParameterValue) -> str:
     return '"none"' if value is None else json.dumps(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.ratings.parameters import ParameterValue
 from racebot.text.format import counted, signed
 from racebot.text.safe import printable
 
@@ -254,5 +255,5 @@ def _safe(text: str) -> str:
     return escape(printable(text))
 
 
-def _value(value: Any) -> str:
+def _value(value: ParameterValue) -> str:
     return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,14 +18,14 @@ from racebot.cli.study_input import (
     File,
     Goal,
     Jobs,
-    Parameters,
+    ParamOption,
     entries_of,
     history_of,
     workers,
 )
 from racebot.errors import SettingsError
 from racebot.ratings import registry
-from racebot.ratings.parameters import defaults
+from racebot.ratings.parameters import Parameters, defaults
 from racebot.settings.write import write_model
 from racebot.study.evaluate import Entry
 from racebot.study.history import History
@@ -39,7 +38,7 @@ from racebot.study.tuning import Tuned, ranked, tune as search
 def tune(
     model: Annotated[str, typer.Argument(help="The rating model's key.")],
     file: File = None,
-    param: Parameters = None,
+    param: ParamOption = None,
     only: Annotated[list[str] | None, typer.Option(help="Search only this parameter. Repeatable.")] = None,
     compare: Annotated[
         list[str] | None,
@@ -114,6 +113,6 @@ def _search(
         )
 
 
-def _differing(tuned: Tuned) -> Mapping[str, Any]:
+def _differing(tuned: Tuned) -> Parameters:
     usual = defaults(registry.MODELS[tuned.model])
     return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}

@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from itertools import chain
 from math import isfinite
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
+from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time
 
 P = ParamSpec("P")
@@ -47,7 +48,7 @@ class Leaderboard:
     name: str
     goals: tuple[str, ...]
     model: str
-    parameters: dict[str, Any]
+    parameters: Parameters
     teams: str
     carry: Carry | None = None
     id: int | None = None

@@ -13,6 +13,11 @@ import numpy as np
 from racebot.errors import ModelError
 from racebot.text.parse import did_you_mean
 
+ParameterValue = bool | float | str | Sequence[float] | None
+"""A parameter's value, as JSON or as text. None switches an optional parameter off."""
+Parameters = Mapping[str, ParameterValue]
+"""Parameters of a model by name."""
+
 
 def parameter(
     default: Any,
@@ -75,17 +80,17 @@ def declared(model: type[Any]) -> tuple[Field[Any], ...]:
     return tuple(f for f in fields(model) if "help" in f.metadata)
 
 
-def defaults(model: type[Any]) -> dict[str, Any]:
+def defaults(model: type[Any]) -> dict[str, ParameterValue]:
     """Return the default of each parameter, as JSON values."""
     return {f.name: _plain(f.default) for f in declared(model) if f.default is not MISSING}
 
 
-def as_json(model: Any) -> dict[str, Any]:
+def as_json(model: Any) -> dict[str, ParameterValue]:
     """Return a model's parameters by name, as JSON values. `from_mapping` is the inverse."""
     return {f.name: _plain(getattr(model, f.name)) for f in declared(type(model))}
 
 
-def from_mapping(model: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def from_mapping(model: type[Any], values: Parameters) -> dict[str, Any]:
     """Validate and convert parameters. Numbers may be text, as in environment variables.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
-from racebot.ratings.parameters import from_mapping
+from racebot.ratings.parameters import Parameters, from_mapping
 from racebot.text.parse import did_you_mean
 
 _PLACES = {
@@ -54,7 +54,7 @@ OFFLINE = {
 """Models that cannot rate races one by one, with the reason."""
 
 
-def create(key: str, parameters: Mapping[str, Any] | None = None) -> RatingModel:
+def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     """Create a model from its key and the parameters that differ from its defaults.
 
     Raises:

@@ -19,6 +19,7 @@ from dotenv import dotenv_values, set_key, unset_key
 from tomlkit.exceptions import TOMLKitError
 
 from racebot.errors import SettingsError
+from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.model import PREFIX
 
 MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
@@ -30,7 +31,7 @@ ENV_HEADING = """\
 _UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
 
 
-def write_model(directory: Path, toml: Path, model: str, parameters: Mapping[str, Any]) -> Path:
+def write_model(directory: Path, toml: Path, model: str, parameters: Parameters) -> Path:
     """Write the model and parameters of all leaderboards to `.env` or racebot.toml.
 
     They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`.
@@ -129,7 +130,7 @@ def _keep_access(old: Path, new: Path) -> None:
 
 
 def write_leaderboard(
-    toml: Path, name: str, category: str, goals: Sequence[str], model: str, parameters: Mapping[str, Any]
+    toml: Path, name: str, category: str, goals: Sequence[str], model: str, parameters: Parameters
 ) -> Path:
     """Write the model and parameters of one leaderboard into its table of racebot.toml.
 
@@ -168,12 +169,12 @@ def write_leaderboard(
     return _save(toml, document)
 
 
-def as_text(parameters: Mapping[str, Any]) -> str:
+def as_text(parameters: Parameters) -> str:
     """Return parameters in the format of RACEBOT_PARAMETERS: `name=value; name=value`."""
     return "; ".join(f"{name}={_word(value)}" for name, value in parameters.items())
 
 
-def _word(value: Any) -> str:
+def _word(value: ParameterValue) -> str:
     if value is None:
         return "none"
     return " ".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
@@ -188,7 +189,7 @@ def _read(toml: Path) -> tomlkit.TOMLDocument | None:
         raise SettingsError(f"{toml}: {error}: correct the file") from None
 
 
-def _put(table: Any, model: str, parameters: Mapping[str, Any]) -> None:
+def _put(table: Any, model: str, parameters: Parameters) -> None:
     table["model"] = model
     inline = tomlkit.inline_table()
     inline.update({name: "none" if value is None else value for name, value in parameters.items()})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.parameters import as_json
+from racebot.ratings.parameters import Parameters, as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class LeaderboardPlan:
     """
 
     model: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     teams: TeamPolicy = TeamPolicy.IGNORE
     name: str = ""
     category: str = ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from racebot.ledger.rows import Leaderboard
+from racebot.ratings.parameters import ParameterValue
 from racebot.standings.counting import Plans
 
 
@@ -17,7 +17,7 @@ class Proposal:
     stored: Leaderboard
     proposed: Leaderboard
 
-    def changed(self) -> list[tuple[str, Any, Any]]:
+    def changed(self) -> list[tuple[str, ParameterValue, ParameterValue]]:
         """Return each parameter that differs, with its values before and after; None if missing."""
         before, after = self.stored.parameters, self.proposed.parameters
         names = dict.fromkeys([*before, *after])

@@ -8,8 +8,7 @@ and others, https://doi.org/10.1609/aaai.v29i1.9602).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import scipy
@@ -17,7 +16,7 @@ import scipy
 from racebot.errors import ModelError
 from racebot.races.outcome import BoolArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.ratings.parameters import as_json
+from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.history import History
 from racebot.study.replay import replay
@@ -113,7 +112,7 @@ class FinishForecast(NamedTuple):
     base: float
 
 
-def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | None = None) -> FinishForecast:
+def fit_finishes(history: History, key: str, parameters: Parameters | None = None) -> FinishForecast:
     """Fit a hurdle model's finish forecast by maximum likelihood.
 
     Ratings do not depend on its two parameters, so one replay is enough.
@@ -137,7 +136,8 @@ def fit_finishes(history: History, key: str, parameters: Mapping[str, Any] | Non
         chance = np.clip(_finish_chances(model, states), _CERTAIN, 1.0 - _CERTAIN)
         return -float(np.mean(np.log(np.where(finished, chance, 1.0 - chance))))
 
-    first = np.array([start["finish_level"], np.log(start["finish_width"])])
+    level, width = (cast(float, start[name]) for name in ("finish_level", "finish_width"))
+    first = np.array([level, np.log(width)])
     found = scipy.optimize.minimize(cost, first, method="Nelder-Mead")
     base = -share * np.log(share) - (1.0 - share) * np.log1p(-share)
     return FinishForecast(float(found.x[0]), float(np.exp(found.x[1])), float(found.fun), float(base))

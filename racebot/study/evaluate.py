@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from racebot.errors import ModelError, PayloadError
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, RatingModel
-from racebot.ratings.parameters import as_json
+from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import Complaints
@@ -42,7 +42,7 @@ class Entry:
 
     label: str
     model: str
-    parameters: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    parameters: Parameters = dataclass_field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Evaluation:
 
     label: str
     model: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     complaints: Complaints
     views: Mapping[str, Figures]
     known: Mapping[str, Figures]
@@ -194,7 +194,7 @@ class _Run:
     """One entry's replay. `tightness` has shape [races], with NaN for races that are not judged."""
 
     entry: Entry
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     predictions: Predictions
     tightness: FloatArray
     complaints: Complaints

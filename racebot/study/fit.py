@@ -7,7 +7,7 @@ paired standard errors, it is repeated on all races and kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, RatingModel
-from racebot.ratings.parameters import as_json, declared
+from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes, of_pairs
 from racebot.study.history import History
@@ -51,7 +51,7 @@ class Fit:
 
     model: str
     races: int
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     fitted: tuple[str, ...]
     judged: Judged
     calibration: tuple[float, float]
@@ -61,7 +61,7 @@ class Fit:
 def fit(
     history: History,
     key: str,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Parameters | None = None,
     *,
     fixed: Collection[str] = (),
     effort: Effort = EFFORT,
@@ -92,7 +92,7 @@ def fit(
         raise ModelError(f"{key} has no parameters to fit to {len(history)} races")
     first, second = history.split(0.5)
 
-    def best(part: History, title: str, moving: Sequence[Dimension], given: Mapping[str, Any]) -> Any:
+    def best(part: History, title: str, moving: Sequence[Dimension], given: Parameters) -> Any:
         """Return the best-fitting parameters for a part of the history."""
         found = dict(given)
         if moving:
@@ -120,7 +120,7 @@ def fit(
 
 
 def _fitted_odds(
-    history: History, key: str, parameters: Mapping[str, Any], names: Sequence[str]
+    history: History, key: str, parameters: Parameters, names: Sequence[str]
 ) -> dict[str, float]:
     """Return the odds parameters with the smallest log loss. They move no rating, so one replay is enough."""
     space = [d for d in dimensions(key, parameters) if d.parameter in names]
@@ -142,7 +142,7 @@ def _fitted_odds(
 
 
 def _fitted_finishes(
-    history: History, key: str, parameters: Mapping[str, Any], fixed: Collection[str]
+    history: History, key: str, parameters: Parameters, fixed: Collection[str]
 ) -> dict[str, float]:
     """Return the fitted parameters of the finish forecast, for models that have one."""
     if not set(FORECAST) <= set(parameters) or set(FORECAST) & set(fixed):

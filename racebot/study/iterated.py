@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.iterated_elo import FinalRatings, IteratedElo, Match
-from racebot.ratings.parameters import as_json, from_mapping
+from racebot.ratings.parameters import Parameters, as_json, from_mapping
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 
@@ -38,7 +37,7 @@ class Iterated:
         log_loss: mean log loss over their pairs, in nats; None without pairs.
     """
 
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     races: int
     players: tuple[IteratedRating, ...]
     factors: tuple[IteratedRating, ...]
@@ -47,7 +46,7 @@ class Iterated:
     log_loss: float | None
 
 
-def model_of(parameters: Mapping[str, Any]) -> IteratedElo:
+def model_of(parameters: Parameters) -> IteratedElo:
     """Create the model from its parameters. Numbers may be text.
 
     Raises:

@@ -7,9 +7,10 @@ season 1, in the order they ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from racebot.ratings.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Preset:
 
     title: str
     model: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     published: float
     rerun: float
 

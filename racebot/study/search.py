@@ -14,7 +14,7 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray
-from racebot.ratings.parameters import as_json, declared
+from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History
@@ -63,7 +63,7 @@ class Progress:
     generation: int
     generations: int
     best: float
-    parameters: Mapping[str, Any]
+    parameters: Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Found(NamedTuple):
 
 def dimensions(
     key: str,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Parameters | None = None,
     search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
 ) -> list[Dimension]:
     """Return the numbers that a search of this model varies.
@@ -135,7 +135,7 @@ def dimensions(
 def search(
     history: History,
     key: str,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     space: Sequence[Dimension],
     objective: Objective,
     effort: Effort,
@@ -191,7 +191,7 @@ def search(
 def effective(
     history: History,
     key: str,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     space: Sequence[Dimension],
     objective: Objective,
 ) -> list[Dimension]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from racebot.errors import ModelError
 from racebot.ratings.model import PredictsFinish, RatingModel
+from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
 from racebot.study.history import History
 from racebot.study.objective import Objective
@@ -69,7 +70,7 @@ class Tuned:
     """
 
     model: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     searched: tuple[str, ...]
     objective: Objective
     earlier: Judged
@@ -110,7 +111,7 @@ class Candidate:
 def tune(
     history: History,
     key: str,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Parameters | None = None,
     *,
     search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
     objective: Objective = Objective.JOINT,

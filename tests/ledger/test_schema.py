@@ -4,7 +4,6 @@ import json
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
-from racebot.ratings.parameters import as_json
+from racebot.ratings.parameters import Parameters, as_json
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
@@ -278,7 +277,7 @@ def read_m011(ledger: Ledger) -> None:
     assert parameters_of(ledger, "Duels")["spare_finishers"] is False
 
 
-def parameters_of(ledger: Ledger, name: str) -> dict[str, Any]:
+def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
     return board.parameters

@@ -34,7 +34,8 @@ def test_below_300_races_only_the_odds_are_fitted(season: History) -> None:
 
 def test_fitted_odds_are_the_best_on_a_grid(season: History) -> None:
     found = fit(season, "thurstone-hurdle", CERTAIN)
-    given = {name: found.parameters[name] for name in CERTAIN}
+    given = {name: value for name in CERTAIN if isinstance(value := found.parameters[name], float)}
+    assert len(given) == len(CERTAIN)
 
     def loss(parameters: dict[str, float]) -> float:
         model = create("thurstone-hurdle", {**found.parameters, **parameters})

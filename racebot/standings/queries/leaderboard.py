@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,7 @@ from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.ratings import registry
+from racebot.ratings.parameters import Parameters
 from racebot.standings.queries.listing import Listing
 
 MOVERS_WINDOW = timedelta(days=28)
@@ -58,7 +59,7 @@ class LeaderboardReport:
     category: str
     goals: tuple[str, ...]
     model: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     races: int
     minimum_finishes: int
     inactive_days: int
