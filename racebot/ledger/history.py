@@ -18,7 +18,7 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, start_of
-from racebot.ledger.rows import moment_of, state_of, text_of
+from racebot.ledger.rows import moment_of, state_of, states_of, text_of
 from racebot.races.result import result_label
 
 
@@ -309,9 +309,9 @@ class PageQueries:
             for row in rows
         )
 
-    def entries(self, leaderboard: int, races: int) -> Iterator[EntryRow]:
-        """Yield the entrants of the last `races` races of the sequence, in order."""
-        rows = self._connection.stream(
+    def entries(self, leaderboard: int, races: int) -> list[EntryRow]:
+        """Return the entrants of the last `races` races of the sequence, in order."""
+        rows = self._all(
             "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
             " WHERE leaderboard = ?1 AND sequence > ("
             "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
@@ -319,7 +319,8 @@ class PageQueries:
             leaderboard,
             races,
         )
-        return (EntryRow(row[0], row[1], state_of(row[2]), *row[3:]) for row in rows)
+        states = states_of([row[2] for row in rows])
+        return [EntryRow(row[0], row[1], state, *row[3:]) for row, state in zip(rows, states, strict=True)]
 
     def players(self) -> list[NamedPlayer]:
         """Return all players with a rating, by id."""

@@ -86,6 +86,17 @@ class Standings(Connection):
         )[0]
         return as_int(row["above"]), as_int(row["listed"])
 
+    def listed_points(self, board: Leaderboard, *, finishes: int, since: datetime | None) -> list[int]:
+        """Return the points of the players that `listed` counts."""
+        rows = self.rows(
+            "SELECT points FROM standings WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
+            " AND player NOT IN (SELECT player FROM hidden_players)",
+            board.key,
+            finishes,
+            text_of(since) if since else "",
+        )
+        return [as_int(row["points"]) for row in rows]
+
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard ended, None if there is none."""
         at = self.rows("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)[0][0]

@@ -166,7 +166,7 @@ def board_figures(view: View, board: Board) -> BoardFigures:
 
 
 def _race_figures(view: View, board: Board, model: RatingModel) -> RaceFigures | None:
-    rows = list(view.ledger.pages.entries(board.key, RACES))
+    rows = view.ledger.pages.entries(board.key, RACES)
     if not rows:
         return None
     entries = _Entries(
@@ -262,7 +262,9 @@ def _gaps(pairs: _Pairs) -> Iterator[LeadFigures]:
 
 
 def _distribution(view: View, board: Board) -> Distribution | None:
-    points = np.array([player.points for player in view.report(board).players])
+    listing = board.listing
+    since = listing.active_since(view.ledger.latest_race(board.stored))
+    points = np.array(view.ledger.listed_points(board.stored, finishes=listing.minimum_finishes, since=since))
     if not points.size:
         return None
     low, median, high = (round(float(value)) for value in np.percentile(points, [25, 50, 75]))

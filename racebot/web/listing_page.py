@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from rapidfuzz import fuzz
 
-from racebot.standings.queries import LeaderboardReport, ListedPlayer
+from racebot.standings.queries import BoardTotals, LeaderboardReport, ListedPlayer
 from racebot.text.parse import fold_name
 from racebot.web.addresses import PAGE_SIZE, link
 from racebot.web.asked import Asked
@@ -169,7 +169,7 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
         board,
         report=report,
         # In an export, the other pages are rendered again only when one of their rows changes.
-        with_totals=number == 1,
+        totals=BoardTotals(len(report.players), report.races, report.last_race_at) if number == 1 else None,
         choice=choice,
         columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
         players=shown,

@@ -112,7 +112,7 @@ def _races(asked: Asked, board: Board, number: int | None = None) -> Content:
     return asked.board_page(
         "races.html",
         board,
-        report=asked.view.report(board) if number is None else None,
+        totals=asked.view.totals(board) if number is None else None,
         total=total if number is None else None,
         first=first,
         last=last,
@@ -130,7 +130,7 @@ def _explained(asked: Asked, board: Board) -> Content:
     return asked.board_page(
         "explained.html",
         board,
-        report=asked.view.report(board),
+        totals=asked.view.totals(board),
         figures=figures,
         recent=RECENT,
         words=WORDS.get(board.stored.model, ()),
@@ -141,7 +141,7 @@ def _explained(asked: Asked, board: Board) -> Content:
 def _fame(asked: Asked, board: Board) -> Content:
     settled = asked.view.publication.provisional_races
     fame = hall_of_fame(asked.view.ledger, board.stored, settled=settled)
-    return asked.board_page("fame.html", board, report=asked.view.report(board), fame=fame)
+    return asked.board_page("fame.html", board, totals=asked.view.totals(board), fame=fame)
 
 
 def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:

@@ -125,7 +125,13 @@ def test_the_first_of_a_leaderboard_are_as_on_the_whole(
     for limit in range(1, 7):
         first = queries.leaderboard_report(ledger, board, listing, limit=limit)
         assert first == replace(whole, players=whole.players[:limit])
-    assert queries.listed_count(ledger, board, listing) == len(whole.players)
+    totals = queries.board_totals(ledger, board, listing)
+    assert (totals.listed, totals.races, totals.last_race_at) == (
+        len(whole.players), whole.races, whole.last_race_at
+    )  # fmt: skip
+    since = listing.active_since(totals.last_race_at)
+    points = ledger.listed_points(board, finishes=listing.minimum_finishes, since=since)
+    assert sorted(points, reverse=True) == [player.points for player in whole.players]
 
 
 def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(

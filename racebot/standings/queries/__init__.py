@@ -7,12 +7,14 @@ Everything here reads through a `Ledger` and writes nothing.
 from racebot.standings.queries.fame import HallOfFame, hall_of_fame
 from racebot.standings.queries.leaderboard import (
     MOVERS_WINDOW,
+    BoardTotals,
     LeaderboardReport,
     ListedPlayer,
     Movement,
     Mover,
     Placing,
     biggest_movers,
+    board_totals,
     leaderboard_report,
     listed_count,
     new_places,
@@ -52,6 +54,7 @@ from racebot.standings.queries.rivals import (
 
 __all__ = [
     "MOVERS_WINDOW",
+    "BoardTotals",
     "Comparison",
     "Forecast",
     "HallOfFame",
@@ -72,6 +75,7 @@ __all__ = [
     "StandingWithHistory",
     "Upset",
     "biggest_movers",
+    "board_totals",
     "compared",
     "finish_chance",
     "forecasts",

@@ -89,6 +89,15 @@ class Mover:
     change: int
 
 
+@dataclass(frozen=True, slots=True)
+class BoardTotals:
+    """The numbers of a leaderboard's listed players and rated races, and when its last race ended."""
+
+    listed: int
+    races: int
+    last_race_at: datetime | None
+
+
 def leaderboard_report(
     ledger: Ledger,
     board: Leaderboard,
@@ -211,6 +220,13 @@ def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: 
         above=standing.rating,
     )
     return Placing(above + 1 if listing.includes(standing, latest) else None, listed)
+
+
+def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
+    """Return the size of a leaderboard, much faster than the whole report."""
+    return BoardTotals(
+        listed_count(ledger, board, listing), ledger.rated_count(board), ledger.latest_race(board)
+    )
 
 
 def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
