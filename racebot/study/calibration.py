@@ -22,6 +22,7 @@ from racebot.study.history import History
 from racebot.study.replay import replay
 
 BINS = 10
+"""Bins of probabilities, of equal width."""
 _CERTAIN = 1e-12
 
 
@@ -48,26 +49,25 @@ class Reliability(NamedTuple):
         return float(np.nansum(self.weight * distance) / total)
 
 
-def of_pairs(chance: FloatArray, weight: FloatArray | None = None, bins: int = BINS) -> Reliability:
+def of_pairs(chance: FloatArray, weight: FloatArray | None = None) -> Reliability:
     """Return the reliability of pair probabilities, in bins from ½ to 1.
 
     Args:
         chance: shape [pairs]; forecast probability of the actual result of each pair.
         weight: shape [pairs]; weight of each pair; 1 by default.
-        bins: number of bins of equal width.
     """
     happened = (chance > 0.5) + 0.5 * (chance == 0.5)
-    return reliability(np.maximum(chance, 1.0 - chance), happened, weight, low=0.5, bins=bins)
+    return reliability(np.maximum(chance, 1.0 - chance), happened, weight, low=0.5)
 
 
-def of_finishes(history: History, model: RatingModel, bins: int = BINS) -> Reliability:
+def of_finishes(history: History, model: RatingModel) -> Reliability:
     """Return the reliability of a model's finish probabilities over a history.
 
     Raises:
         ModelError: the model does not predict finishes.
     """
     states, finished = _entrants(history, model)
-    return reliability(_finish_chances(model, states), finished.astype(np.float64), bins=bins)
+    return reliability(_finish_chances(model, states), finished.astype(np.float64))
 
 
 def reliability(
@@ -76,7 +76,6 @@ def reliability(
     weight: FloatArray | None = None,
     *,
     low: float = 0.0,
-    bins: int = BINS,
 ) -> Reliability:
     """Bin predictions by probability, and return the reliability.
 
@@ -85,14 +84,13 @@ def reliability(
         happened: shape [predictions]; 1 if the event happened, 0 if not.
         weight: shape [predictions]; 1 by default.
         low: lower bound of the first bin.
-        bins: number of bins of equal width.
     """
     weight = np.ones(probability.size) if weight is None else weight
-    number = np.minimum((probability - low) / (1.0 - low) * bins, bins - 1).astype(np.intp)
-    total = np.bincount(number, weight, minlength=bins).astype(np.float64)
+    number = np.minimum((probability - low) / (1.0 - low) * BINS, BINS - 1).astype(np.intp)
+    total = np.bincount(number, weight, minlength=BINS).astype(np.float64)
     filled = np.where(total > 0, total, np.nan)
-    predicted = np.bincount(number, weight * probability, minlength=bins)
-    observed = np.bincount(number, weight * happened, minlength=bins)
+    predicted = np.bincount(number, weight * probability, minlength=BINS)
+    observed = np.bincount(number, weight * happened, minlength=BINS)
     return Reliability(predicted / filled, observed / filled, total)
 
 

@@ -295,17 +295,16 @@ def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
     return int(np.sum((first > 0.5) & (second < 0.5))), int(np.sum((first < 0.5) & (second > 0.5)))
 
 
-def tightest(tightness: FloatArray, share: float = 0.2) -> BoolArray:
-    """Return a mask of the races that a model finds tightest: shape [races]. Earlier races win ties.
+def tightest(tightness: FloatArray) -> BoolArray:
+    """Return a mask of the fifth of the races that a model finds tightest: [races]. Earlier races win ties.
 
     In the TrueSkill paper, section 4.1, each of two models picks 20 % of the races for the other to predict.
 
     Args:
         tightness: shape [races], higher for closer races; NaN excludes a race.
-        share: share of the races to return, among those not excluded.
     """
     eligible = int(np.sum(~np.isnan(tightness)))
-    named = np.argsort(-tightness, kind="stable")[: round(share * eligible)]
+    named = np.argsort(-tightness, kind="stable")[: round(0.2 * eligible)]
     found = np.zeros(tightness.size, dtype=np.bool_)
     found[named] = True
     return found

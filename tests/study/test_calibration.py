@@ -17,12 +17,14 @@ from racebot.study.replay import replay
 
 
 def test_reliability_agrees_with_four_pairs_worked_by_hand() -> None:
-    """Predictions of .9 and .95, one of them right; a wrong one of .65; and an even one."""
-    found = of_pairs(np.array([0.9, 0.05, 0.35, 0.5]), bins=5)
-    assert found.weight.tolist() == [1, 1, 0, 0, 2]
-    np.testing.assert_allclose(found.predicted, [0.5, 0.65, np.nan, np.nan, 0.925])
-    np.testing.assert_allclose(found.observed, [0.5, 0.0, np.nan, np.nan, 0.5])
-    assert found.error == pytest.approx((0 + 0.65 + 2 * 0.425) / 4)
+    """Predictions of .91 and .93, one of them right; a wrong one of .66; and an even one."""
+    found = of_pairs(np.array([0.91, 0.07, 0.34, 0.5]))
+    assert found.weight.tolist() == [1, 0, 0, 1, 0, 0, 0, 0, 2, 0]
+    filled = found.weight > 0
+    np.testing.assert_allclose(found.predicted[filled], [0.5, 0.66, 0.92])
+    np.testing.assert_allclose(found.observed[filled], [0.5, 0.0, 0.5])
+    assert np.isnan(found.predicted[~filled]).all()
+    assert found.error == pytest.approx((0 + 0.66 + 2 * 0.42) / 4)
 
 
 def test_weights_scale_the_counts() -> None:

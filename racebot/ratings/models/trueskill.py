@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray
-from racebot.ratings.broadcast import stack_parameters, start_state
+from racebot.ratings.broadcast import broadcast_to, stack_parameters, start_state
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, best_first
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers
@@ -209,13 +209,13 @@ class TrueSkill(KernelModel):
 
     def rating(self, states: FloatArray) -> FloatArray:
         mu, sigma = states[..., 0], states[..., 1]
-        return mu - _aligned(self.conservative, mu.ndim) * sigma
+        return mu - broadcast_to(self.conservative, mu) * sigma
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
-        points = _aligned(self.points_scale, rating.ndim) * rating
+        points = broadcast_to(self.points_scale, rating) * rating
         if self.points_floor is not None:
-            points = np.maximum(points, _aligned(self.points_floor, rating.ndim))
+            points = np.maximum(points, broadcast_to(self.points_floor, rating))
         return to_points(points)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -224,13 +224,13 @@ class TrueSkill(KernelModel):
         This is equation (1) with the uncertainty of both skills, ignoring draws.
         """
         gap = a[..., 0] - b[..., 0]
-        variance = 2.0 * _aligned(self.beta, gap.ndim) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
+        variance = 2.0 * broadcast_to(self.beta, gap) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
         probability: FloatArray = scipy.special.ndtr(gap / np.sqrt(variance))
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each player's next performance: [..., n]."""
-        variance = _aligned(self.beta, states.ndim - 1) ** 2 + states[..., 1] ** 2
+        variance = broadcast_to(self.beta, states[..., 0]) ** 2 + states[..., 1] ** 2
         return states[..., 0], np.sqrt(variance)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
@@ -256,7 +256,7 @@ class TrueSkill(KernelModel):
         number = np.arange(states.shape[-2]) if team is None else np.unique(team, return_inverse=True)[1]
         membership = (number[:, np.newaxis] == np.arange(number.max() + 1)).astype(np.float64)
         mean = states[..., 0] @ membership
-        certain = _aligned(self.beta, mean.ndim) ** 2 * membership.sum(axis=0)
+        certain = broadcast_to(self.beta, mean) ** 2 * membership.sum(axis=0)
         variance = certain + states[..., 1] ** 2 @ membership
         weight = 1.0 / variance
         center = np.sum(weight * mean, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
@@ -267,9 +267,3 @@ class TrueSkill(KernelModel):
         )
         quality: FloatArray = np.exp(0.5 * logarithm)
         return quality
-
-
-def _aligned(parameter: Number, axes: int) -> FloatArray:
-    """Reshape a parameter so that candidates are the first of `axes` leading axes."""
-    array = np.asarray(parameter, dtype=np.float64)
-    return array.reshape(array.shape + (1,) * max(axes - array.ndim, 0)) if array.ndim else array
