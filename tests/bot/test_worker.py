@@ -320,8 +320,6 @@ async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp
         ("RACEBOT_CLIENT_SECRET", "wrong", "RACEBOT_CLIENT_SECRET"),
         ("RACEBOT_CLIENT_SECRET", "", "RACEBOT_CLIENT_SECRET is not set"),
         ("RACEBOT_CATEGORY", "nowhere", "no category 'nowhere'"),
-        ("RACEBOT_MODEL", "elo-9000", "no rating model 'elo-9000'"),
-        ("RACEBOT_MODLE", "trueskill", "did you mean 'RACEBOT_MODEL'?"),
         ("RACEBOT_DATABASE", "broken.db", "damaged or not an SQLite database"),
     ],
 )

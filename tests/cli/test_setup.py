@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
 import stat
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +29,8 @@ from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.sources import load
+
+from .conftest import Done, Racebot
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -73,21 +75,6 @@ class Bench:
             timeout=PATIENCE,
         )
 
-    def run(
-        self, *options: str, given: str | None = None, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run setup without a terminal."""
-        return subprocess.run(
-            [sys.executable, "-m", "racebot", "setup", "--no-input", "--site", self.address, *options],
-            cwd=self.folder,
-            env=self.environment(RACEBOT_REQUEST_INTERVAL="0", **variables),
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
-
 
 @asynccontextmanager
 async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
@@ -105,6 +92,24 @@ async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
 async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
     async with bench(tmp_path, 5) as made:
         yield made
+
+
+Script = Callable[..., Awaitable[Done]]
+
+
+@pytest.fixture
+def script(sandbox: Bench, racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Run setup without a terminal."""
+
+    async def run(*options: str, given: str = "", **variables: str) -> Done:
+        monkeypatch.chdir(sandbox.folder)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+        fixed = {"PATH": str(sandbox.folder / "no-programs"), "RACEBOT_REQUEST_INTERVAL": "0"}
+        for name, text in {**fixed, **variables}.items():
+            monkeypatch.setenv(name, text)
+        return await asyncio.to_thread(racebot, "setup", "--no-input", "--site", sandbox.address, *options)
+
+    return run
 
 
 def answer(terminal: pexpect.spawn, *exchanges: tuple[str, str]) -> str:
@@ -331,28 +336,28 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     assert load(sandbox.folder).team_races is TeamPolicy.INDIVIDUAL
 
 
-async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench) -> None:
+async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench, script: Script) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(
         f"RACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\nRACEBOT_CLIENT_SECRET_FILE=secret\n"
     )
     (sandbox.folder.parent / "given").write_text(CLIENT_SECRET)
-    done = await asyncio.to_thread(sandbox.run, "--secret-file", "../given", "--no-backfill")
-    assert done.returncode == 0, done.stderr
+    done = await script("--secret-file", "../given", "--no-backfill")
+    assert done.code == 0, done.err
     assert (sandbox.folder / "secret").read_text() == f"{CLIENT_SECRET}\n"
     assert CLIENT_SECRET not in (sandbox.folder / ".env").read_text()
 
 
 # Without questions
 
+SMR = ("--category", "smr", "--client-id", CLIENT_ID)
 
-async def test_script_sets_up_without_questions(sandbox: Bench) -> None:
-    options = ("--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-", "--goal", GOALS[0])
-    done = await asyncio.to_thread(
-        sandbox.run, *options, "--team-races", "individual", "--info-block", "never", given=CLIENT_SECRET
-    )
-    assert done.returncode == 0, done.stderr
-    assert CLIENT_SECRET not in done.stdout + done.stderr
+
+async def test_script_sets_up_without_questions(sandbox: Bench, script: Script) -> None:
+    options = (*SMR, "--secret-file", "-", "--goal", GOALS[0])
+    done = await script(*options, "--team-races", "individual", "--info-block", "never", given=CLIENT_SECRET)
+    assert done.code == 0, done.err
+    assert CLIENT_SECRET not in done.out + done.err
     settings = load(sandbox.folder)
     assert settings.client_secret is not None
     assert settings.client_secret.get_secret_value() == CLIENT_SECRET
@@ -360,22 +365,22 @@ async def test_script_sets_up_without_questions(sandbox: Bench) -> None:
     assert (sandbox.folder / "state" / "racebot.db").exists()
 
 
-async def test_setup_asks_to_restart_a_running_bot(sandbox: Bench) -> None:
+async def test_setup_asks_to_restart_a_running_bot(sandbox: Bench, script: Script) -> None:
     with locked(sandbox.folder / "state" / "racebot.db"):
-        done = await asyncio.to_thread(
-            sandbox.run, "--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-", "--no-backfill",
-            given=CLIENT_SECRET,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Restart it" in done.stdout
+        done = await script(*SMR, "--secret-file", "-", "--no-backfill", given=CLIENT_SECRET)
+    assert done.code == 0, done.err
+    assert "Restart it" in done.out
 
 
-async def test_secret_from_the_environment_is_saved(sandbox: Bench) -> None:
-    done = await asyncio.to_thread(
-        sandbox.run, "--category", "smr", "--no-backfill",
-        RACEBOT_CLIENT_ID=CLIENT_ID, RACEBOT_CLIENT_SECRET=CLIENT_SECRET,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+async def test_secret_from_the_environment_is_saved(sandbox: Bench, script: Script) -> None:
+    done = await script(
+        "--category",
+        "smr",
+        "--no-backfill",
+        RACEBOT_CLIENT_ID=CLIENT_ID,
+        RACEBOT_CLIENT_SECRET=CLIENT_SECRET,
+    )
+    assert done.code == 0, done.err
     assert written(sandbox.folder)["RACEBOT_CLIENT_SECRET"] == CLIENT_SECRET
 
 
@@ -384,36 +389,36 @@ async def test_secret_from_the_environment_is_saved(sandbox: Bench) -> None:
     [
         (("--category", "smrr", "--client-id", CLIENT_ID), CLIENT_SECRET, "no category"),
         (("--client-id", CLIENT_ID), CLIENT_SECRET, "--category"),
-        (("--category", "smr", "--client-id", CLIENT_ID), "wrong", "refuses"),
-        (("--category", "smr", "--client-id", CLIENT_ID), "", "empty"),
-        (("--category", "smr", "--client-id", CLIENT_ID, "--model", "truskill"), CLIENT_SECRET, "trueskill"),
+        (SMR, "wrong", "refuses"),
+        (SMR, "", "empty"),
+        ((*SMR, "--model", "truskill"), CLIENT_SECRET, "trueskill"),
     ],
 )
 async def test_refused_answer_ends_a_script_and_saves_nothing(
-    sandbox: Bench, options: tuple[str, ...], secret: str, complaint: str
+    sandbox: Bench, script: Script, options: tuple[str, ...], secret: str, complaint: str
 ) -> None:
-    done = await asyncio.to_thread(sandbox.run, *options, "--secret-file", "-", given=secret)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    done = await script(*options, "--secret-file", "-", given=secret)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
     assert re.match("racebot: ", line)
     assert complaint in line
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench) -> None:
-    options = ("--category", "smr", "--client-id", CLIENT_ID, "--secret-file", "-")
-    done = await asyncio.to_thread(
-        sandbox.run, *options, "--team-races", "individual", given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore"
+async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench, script: Script) -> None:
+    options = (*SMR, "--secret-file", "-")
+    done = await script(
+        *options, "--team-races", "individual", given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore"
     )
-    assert done.returncode == 2
-    assert "RACEBOT_TEAM_RACES is set in the environment" in done.stderr
+    assert done.code == 2
+    assert "RACEBOT_TEAM_RACES is set in the environment" in done.err
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_setup_refuses_a_file_with_several_categories(sandbox: Bench) -> None:
+async def test_setup_refuses_a_file_with_several_categories(sandbox: Bench, script: Script) -> None:
     (sandbox.folder / "racebot.toml").write_text(
         '[[categories]]\nslug = "smr"\nclient_id = "a"\nclient_secret = "b"\n'
     )
-    done = await asyncio.to_thread(sandbox.run, "--category", "smr")
-    assert done.returncode == 2
-    assert "[[categories]]" in done.stderr
+    done = await script("--category", "smr")
+    assert done.code == 2
+    assert "[[categories]]" in done.err
