@@ -47,7 +47,10 @@ def sandbox(
         typer.Option(min=0, help="Seconds for which the list of open rooms is cached; racetime.gg's are 60."),
     ] = 60.0,
 ) -> None:
-    """Serve a local imitation of racetime.gg, to try the bot against.
+    """Serve a local imitation of racetime.gg, to try the bot on.
+
+    Its pages show the rooms and their chat. To open and run races, post JSON to /sandbox/control/COMMAND,
+    such as {} to /sandbox/control/open. /sandbox/control lists the commands.
 
     Example: racebot sandbox --port 8000 --races season-1.json
     """
