@@ -23,6 +23,7 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import CredentialsError
 from racebot.ledger.outbox import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
@@ -196,22 +197,28 @@ async def test_placeholder_names_never_appear_in_chat(sandbox: Bench) -> None:
         assert not any(alias in said(room)[0] for alias in aliases)
 
 
-async def test_a_team_race_gets_one_message(sandbox: Bench) -> None:
+def finished_team_race(sandbox: Bench) -> FakeRoom:
+    room = sandbox.site.open_race(team_race=True)
+    for number in range(4):
+        user = sandbox.site.add_user(f"{room.slug} mate {number}")
+        room.enter(user, team=f"Team {number % 2}")
+    room.start(ago=timedelta(hours=2))
+    finish(room, 60, 61, 62)
+    return room
+
+
+async def test_a_team_race_gets_one_message_and_no_withdrawal(sandbox: Bench) -> None:
     async with sandbox.worker():
-        room = sandbox.site.open_race(team_race=True)
-        for number in range(4):
-            user = sandbox.site.add_user(f"Mate {number}")
-            room.enter(user, team=f"Team {number % 2}")
-            room.ready(user)
-        room.count_down()
-        room.start(ago=timedelta(hours=2))
-        finish(room, 60, 61, 62)
-        await until(lambda: len(said(room)) == 1)
-        room.disqualify(room.entrants[0].user)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-    assert said(room) == ["Team races are not rated (Sandbox 100%)."]
-    assert not room.info_bot
+        recorded, unrecorded = finished_team_race(sandbox), finished_team_race(sandbox)
+        await until(lambda: len(said(recorded)) == len(said(unrecorded)) == 1)
+        recorded.disqualify(recorded.entrants[0].user)
+        recorded.record()
+        unrecorded.do_not_record()
+        await until(lambda: settled(sandbox, recorded))
+        await asyncio.sleep(0.7)
+    for room in (recorded, unrecorded):
+        assert said(room) == ["Team races are not rated (Sandbox 100%)."]
+        assert not room.info_bot
 
 
 @pytest.mark.parametrize(
@@ -462,22 +469,6 @@ async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> Non
     sandbox.misbehaviour.fail_http(1000, 403, path=f"/{rooms[0].name}/data")
     async with sandbox.worker():
         await until(lambda: settled(sandbox, rooms[1]))
-
-
-async def test_a_team_race_needs_no_withdrawal(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.site.open_race(team_race=True)
-        for number in range(4):
-            user = sandbox.site.add_user(f"Mate {number}")
-            room.enter(user, team=f"Team {number % 2}")
-            room.ready(user)
-        room.count_down()
-        room.start(ago=timedelta(hours=2))
-        finish(room, 60, 61, 62)
-        await until(lambda: len(said(room)) == 1)
-        room.do_not_record()
-        await asyncio.sleep(0.7)
-    assert len(said(room)) == 1
 
 
 async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> None:
