@@ -193,6 +193,7 @@ def player_on_boards(asked: Asked, player: str) -> Content:
         player_id=player,
         player_name=standings[0][1].name,
         profile=asked.view.ledger.profiles.get(player),
+        hidden=asked.view.ledger.orders.is_hidden(player),
         standings=standings,
     )
 
@@ -211,6 +212,7 @@ def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, A
     return {
         "standing": standing,
         "profile": asked.view.ledger.profiles.get(standing.id),
+        "hidden": asked.view.ledger.orders.is_hidden(standing.id),
         "as_of": None if asked.served else asked.view.report(board).last_race_at,
         "compare_link": partial(compare_link, asked, board),
     }

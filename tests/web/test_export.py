@@ -119,6 +119,8 @@ def test_the_name_of_a_hidden_player_is_on_no_page(ledger: Ledger, folder: Path)
     orders.hide(settler, player, "asked", NOON)
     run(ledger, folder)
     assert [path for path, content in contents(folder).items() if b"Zaphira" in content] == []
+    linking = [path for path, content in contents(folder).items() if b'/user/id-zaphira" rel' in content]
+    assert linking == []
     orders.unhide(settler, player, "", NOON)
     run(ledger, folder)
     assert b"Zaphira" in (folder / race).read_bytes()
