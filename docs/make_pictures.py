@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ("rooms", "readme", "pages", "sharing")
+SCRIPTS = ("rooms", "readme", "website", "sharing")
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ class Stage:
         for user in users:
             room.enter(user)
             room.ready(user)
-        await _until(lambda: room.listeners > 0)
+        await _until(lambda: bool(room.listeners))
         room.count_down()
         times = [timedelta(minutes=80, seconds=37 * n + 11) for n in range(len(users) - dnf)]
         room.start(ago=times[-1])

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/pages.md: `python docs/pictures/pages.py`.
+"""Make the pictures of docs/pages.md: `python docs/pictures/website.py`.
 
 A sandbox with simulated racers plays a season, as for README.md; nobody in the pictures exists. The script
 needs the extra `dev`, and Chromium.
@@ -57,14 +57,14 @@ def player(browser: Browser, address: str) -> Image.Image:
 def comparison(browser: Browser, address: str) -> Image.Image:
     page = opened(browser, DESKTOP, "light")
     page.goto(player_of(page, address, 0))
-    page.get_by_role("link", name="Compare with").nth(1).click()
+    page.locator("table a.button").nth(1).click()
     page.get_by_role("slider").wait_for()
     return shot(page)
 
 
 def phones(browser: Browser, address: str) -> Image.Image:
     """Return a leaderboard, a player and a race on phones, side by side."""
-    shots = []
+    shots: list[Image.Image] = []
     for scheme in ("light", "dark", "light"):
         page = opened(browser, PHONE, scheme)
         target = player_of(page, address, 2)
