@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result, seen
+from standings.seasons import board_of
 
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -16,7 +17,7 @@ from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.players import Player
-from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.rows import Carry
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders, queries
@@ -39,12 +40,6 @@ def settler(ledger: Ledger) -> Settler:
     settler = Settler(ledger, PLANS)
     settler.merge(RACES, "import")
     return settler
-
-
-def board_of(settler: Settler) -> Leaderboard:
-    board = settler.ledger.leaderboard(CATEGORY, GOAL)
-    assert board is not None
-    return board
 
 
 def player(settler: Settler, name: str) -> Player:

@@ -1,22 +1,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import CATEGORY, NOON, entrant, result
+from builders import result
 from hypothesis import given, settings, strategies as st
+from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import Carry, Leaderboard
-from racebot.ledger.store import Ledger
+from racebot.ledger.rows import Carry
 from racebot.races.change import State
 from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
@@ -25,10 +21,8 @@ from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-NOW = NOON + timedelta(days=30)
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]
 SEASONS = ("S1", "S2", "S3")
-PLAYERS = ("ann", "bo", "cy", "di", "ed")
 
 
 def chained(model: str) -> Plans:
@@ -37,30 +31,6 @@ def chained(model: str) -> Plans:
     second = LeaderboardPlan(model, name="S2", goals=("S2",), carry=Carry("S1", 0.8))
     first = LeaderboardPlan(model, name="S1", goals=("S1",))
     return Plans(LeaderboardPlan(model), (third, second, first))
-
-
-@contextmanager
-def fresh(plans: Plans) -> Iterator[Settler]:
-    """A settler with its own ledger."""
-    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-        yield Settler(ledger, plans)
-
-
-def settle(settler: Settler, race: RaceResult) -> None:
-    settler.settle(race, lambda _: (), NOW)
-
-
-def contents(settler: Settler) -> dict[str, tuple[str, str, str]]:
-    """Everything that is rated, to the last bit."""
-    ledger = settler.ledger
-    return {
-        b.name: (
-            repr(ledger.rated_rows(b)),
-            repr(ledger.standings(b)),
-            repr(sorted(ledger.carried(b).items())),
-        )
-        for b in ledger.leaderboards()
-    }
 
 
 def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
@@ -114,24 +84,7 @@ def assert_right(settler: Settler) -> None:
     assert settler.ledger.check() == []
 
 
-@st.composite
-def history(draw: st.DrawFn) -> list[RaceResult]:
-    """Races of three seasons, in any order of time."""
-    made = []
-    for index in range(draw(st.integers(2, 9))):
-        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=4, unique=True))
-        entrants = [
-            entrant(name, status, draw(st.integers(1, 4)) if status == "done" else None)
-            for name in names
-            for status in [draw(st.sampled_from(["done", "done", "dnf"]))]
-        ]
-        season = draw(st.sampled_from(SEASONS))
-        after = draw(st.integers(0, 8)) + 4 * SEASONS.index(season)
-        made.append(result(f"r{index}", entrants=tuple(entrants), after=after, goal=season))
-    return made
-
-
-@given(history(), st.data(), st.sampled_from(MODELS))
+@given(history(SEASONS), st.data(), st.sampled_from(MODELS))
 @settings(max_examples=40)
 def test_seasons_are_what_the_stored_results_make_them(
     races: list[RaceResult], data: st.DataObject, model: str
@@ -162,7 +115,7 @@ def test_seasons_are_what_the_stored_results_make_them(
         assert contents(settler) == before, "a rebuild changes nothing"
 
 
-@given(history(), st.permutations(SEASONS), st.sampled_from(MODELS))
+@given(history(SEASONS), st.permutations(SEASONS), st.sampled_from(MODELS))
 @settings(max_examples=25)
 def test_one_import_equals_imports_season_by_season(
     races: list[RaceResult], order: Sequence[str], model: str
@@ -186,29 +139,23 @@ def seasons() -> Iterator[Settler]:
         yield settler
 
 
-def board_of(settler: Settler, name: str) -> Leaderboard:
-    board = settler.ledger.leaderboard(CATEGORY, name)
-    assert board is not None
-    return board
-
-
 def test_later_races_of_the_old_season_change_nothing_in_the_new_one(
     seasons: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = contents(seasons)["S2"]
+    before = contents(seasons)["orb/S2"]
     settle(seasons, result("late", "bo ann", goal="S1", after=6))
     seasons.rebuild(board_of(seasons, "S1"))
     seasons.rebuild(board_of(seasons, "S2"))
-    assert contents(seasons)["S2"] == before
+    assert contents(seasons)["orb/S2"] == before
     assert "S2" not in caplog.text
 
 
 def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
     seasons: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = contents(seasons)["S2"]
+    before = contents(seasons)["orb/S2"]
     settle(seasons, replace(FIRST, entrants=result("x", "bo ann").entrants))
-    assert contents(seasons)["S2"] != before
+    assert contents(seasons)["orb/S2"] != before
     assert [r.message for r in caplog.records if "leaderboard S2" in r.message] == [
         "leaderboard S2: ratings carried over from S1 have changed; rebuilding"
     ]

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
 from hypothesis import given, settings, strategies as st
+from standings.seasons import NOW, board_of, contents, fresh, settle
 
 from racebot.errors import ModelError
 from racebot.ledger.outbox import ChatBody, Message
@@ -28,29 +26,11 @@ from racebot.standings.settle import MergeReport, Rated, Settler
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 PLANS = Plans(SIMPLE)
-NOW = NOON + timedelta(days=30)
 
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     return Settler(ledger, PLANS)
-
-
-@contextmanager
-def fresh(plans: Plans = PLANS) -> Iterator[Settler]:
-    """Return a settler with its own ledger."""
-    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-        yield Settler(ledger, plans)
-
-
-def settle(settler: Settler, race: RaceResult) -> list[Rated] | None:
-    return settler.settle(race, lambda _: (), NOW)
-
-
-def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:
-    board = settler.ledger.leaderboard(CATEGORY, name)
-    assert board is not None
-    return board
 
 
 def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
@@ -59,21 +39,6 @@ def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
 
 def changes(rated: Rated) -> dict[str, tuple[int | None, int, int]]:
     return {c.player: (c.place, c.points_before, c.points_after) for c in rated.changes}
-
-
-def contents(settler: Settler) -> dict[str, Any]:
-    """Return all ratings, to the last bit, without our ids and times."""
-    return {
-        f"{b.category}/{b.name}": (
-            b.goals,
-            b.model,
-            b.parameters,
-            b.teams,
-            repr(settler.ledger.rated_rows(b)),
-            repr(settler.ledger.standings(b)),
-        )
-        for b in settler.ledger.leaderboards()
-    }
 
 
 def dump(settler: Settler) -> list[str]:
@@ -376,7 +341,7 @@ def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.
         Plans(SIMPLE, (season, narrow)),
         Plans(LeaderboardPlan("plackett-luce"), (narrow,)),
     ]
-    with fresh() as first:
+    with fresh(PLANS) as first:
         settler = first
         for _ in range(data.draw(st.integers(1, 10))):
             race = data.draw(st.sampled_from(history))
@@ -501,7 +466,7 @@ def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settler.merge([result("old", "bo ann", after=1)], "backfill")
     assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/old", "orb/new"]
-    with fresh() as scratch:
+    with fresh(PLANS) as scratch:
         scratch.merge([result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import")
         assert contents(settler) == contents(scratch)
     assert_sound(settler)

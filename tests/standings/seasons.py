@@ -1,0 +1,74 @@
+"""Leaderboards in a ledger of their own, and everything rated in them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from builders import CATEGORY, GOAL, NOON, entrant, result
+from hypothesis import strategies as st
+
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings.counting import Plans
+from racebot.standings.settle import Rated, Settler
+
+NOW = NOON + timedelta(days=30)
+PLAYERS = ("ann", "bo", "cy", "di", "ed")
+
+
+@contextmanager
+def fresh(plans: Plans) -> Iterator[Settler]:
+    """Open a settler with its own ledger."""
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        yield Settler(ledger, plans)
+
+
+def settle(settler: Settler, race: RaceResult) -> list[Rated] | None:
+    return settler.settle(race, lambda _: (), NOW)
+
+
+def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:
+    board = settler.ledger.leaderboard(CATEGORY, name)
+    assert board is not None
+    return board
+
+
+def contents(settler: Settler) -> dict[str, tuple[Any, ...]]:
+    """Return all ratings of each leaderboard to the last bit, without database ids and times."""
+    ledger = settler.ledger
+    return {
+        f"{board.category}/{board.name}": (
+            board.goals,
+            board.model,
+            board.parameters,
+            board.teams,
+            repr(ledger.rated_rows(board)),
+            repr(ledger.standings(board)),
+            repr(sorted(ledger.carried(board).items())),
+            repr(ledger.platforms(board)),
+        )
+        for board in ledger.leaderboards()
+    }
+
+
+@st.composite
+def history(draw: st.DrawFn, seasons: Sequence[str]) -> list[RaceResult]:
+    """Draw races of several seasons, in any order of time."""
+    made = []
+    for index in range(draw(st.integers(3, 9))):
+        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=4, unique=True))
+        entrants = tuple(
+            entrant(name, status, draw(st.integers(1, 4)) if status == "done" else None)
+            for name in names
+            for status in [draw(st.sampled_from(["done", "done", "dnf"]))]
+        )
+        season = draw(st.sampled_from(seasons))
+        after = draw(st.integers(0, 8)) + 4 * seasons.index(season)
+        made.append(result(f"r{index}", entrants=entrants, after=after, goal=season))
+    return made
