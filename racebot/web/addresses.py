@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus
 
 from racebot.ledger.rows import Leaderboard
 
@@ -213,8 +213,7 @@ class BoardAddress:
 
     def comparison(self, player: str, other: str) -> str:
         """Return the address of the comparison of two players, which works on a server and in an export."""
-        query = urlencode({"a": player, "b": other, "on": self.stem}, safe="/")
-        return f"{COMPARE.path()}?{query}"
+        return f"{COMPARE.pattern}?a={quote_plus(player)}&b={quote_plus(other)}&on={self.stem}"
 
     @property
     def data(self) -> str:
