@@ -194,8 +194,12 @@ def _chat(
         ("!odds of 20", Command.ODDS, ""),
     ]
     for line, command, argument in lines:
-        asked = ParsedCommand(command, argument)
-        yield f"answering {line}", timed(partial(answers.answer, asked, room, asker, moderator=False), 100)
+        parsed = ParsedCommand(command, argument)
+
+        def answer(parsed: ParsedCommand = parsed) -> str:
+            return answers.draft(parsed, room, asker, moderator=False)()
+
+        yield f"answering {line}", timed(answer, 100)
 
 
 def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:

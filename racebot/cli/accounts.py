@@ -37,7 +37,7 @@ def owner_for_service(folder: Path) -> str:
     return SERVICE_ACCOUNT if owner == "root" else owner
 
 
-def create(account: str, home: Path) -> None:
+def create_account(account: str, home: Path) -> None:
     """Create a system account that nobody can log in to.
 
     Raises:

@@ -109,7 +109,7 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     except ModelError as error:
         tell(f"{board.name}: {error}", to=notices)
         return
-    tell(in_words(board.name, found))
+    tell(fit_in_words(board.name, found))
     if not found.kept:
         return
     usual = defaults(registry.MODELS[board.model])
@@ -131,7 +131,7 @@ def _rebuild(settler: Settler, proposal: Proposal) -> int:
         return settler.rebuild(settler.ledger.save_leaderboard(proposal.proposed))
 
 
-def in_words(name: str, found: Fit) -> str:
+def fit_in_words(name: str, found: Fit) -> str:
     """Describe the result of a fit in one or two sentences."""
     before, after = found.judged.start_pairs, found.judged.tuned_pairs
     if not found.kept:

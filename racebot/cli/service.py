@@ -101,7 +101,7 @@ def install(
     unit_file = _unit_file(name, user=user)
     do = _Steps(print_only)
     if account and not accounts.exists(account):
-        do(f"create the system account {account}", lambda: accounts.create(account, folder))
+        do(f"create the system account {account}", lambda: accounts.create_account(account, folder))
     if place.secret is not None and settings_have_secret(folder):
         do(f"move the client secret from .env to {place.secret}", lambda: move_secret(folder, settings))
     for path in place.writable:

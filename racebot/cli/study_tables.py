@@ -13,7 +13,7 @@ from rich.table import Table
 
 from racebot.cli.tables import with_columns
 from racebot.ratings.parameters import Parameters, ParameterValue
-from racebot.settings.write import as_text
+from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import Comparison, Report
 from racebot.study.iterated import Iterated
 from racebot.study.presets import Preset
@@ -125,7 +125,7 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
     console.print(verdict)
     inline = ", ".join(f"{name} = {_toml(value)}" for name, value in differing.items())
     for title, text in (
-        ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={as_text(differing)}"),
+        ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={parameters_as_text(differing)}"),
         ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
     ):
         console.print(title if result.recommended else f"{title[:-1]}, to use them anyway:")

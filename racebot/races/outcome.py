@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -67,15 +67,6 @@ class Outcome:
             last_unfinished=unfinished > 0,
             team=None if team is None else np.array(team, dtype=np.intp),
             day=day,
-        )
-
-    def of_rows(self, rows: IntArray) -> Outcome:
-        """Return the outcome restricted to these rows."""
-        return replace(
-            self,
-            group=self.group[rows],
-            unfinished=self.unfinished[rows],
-            team=None if self.team is None else self.team[rows],
         )
 
     @property

@@ -56,7 +56,7 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Parameters)
     if document is not None and _prefers_toml(env):
         _put(document, model, parameters)
         return _save(toml, document)
-    return write_env(env, {MODEL: model, PARAMETERS: as_text(parameters)})
+    return write_env(env, {MODEL: model, PARAMETERS: parameters_as_text(parameters)})
 
 
 def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
@@ -169,7 +169,7 @@ def write_leaderboard(
     return _save(toml, document)
 
 
-def as_text(parameters: Parameters) -> str:
+def parameters_as_text(parameters: Parameters) -> str:
     """Return parameters in the format of RACEBOT_PARAMETERS: `name=value; name=value`."""
     return "; ".join(f"{name}={_word(value)}" for name, value in parameters.items())
 

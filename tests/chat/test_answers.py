@@ -60,7 +60,7 @@ def asking(
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
     ) -> str:
-        answer = answers.answer(ParsedCommand(command, argument), race, by, moderator=moderator)
+        answer = answers.draft(ParsedCommand(command, argument), race, by, moderator=moderator)()
         return answer.replace("\N{NO-BREAK SPACE}", " ")
 
     return ask
@@ -113,7 +113,9 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
-    told = answers.answer(ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False)
+    told = answers.draft(
+        ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False
+    )()
     assert told == f"Ann is new and starts at {points(ledger, ANN)}"
     assert points(ledger, ANN) != 1000
 
@@ -466,7 +468,9 @@ def test_odds_in_a_team_room_whose_members_are_rated_one_by_one(ledger: Ledger) 
     answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
     alone = replace(OPEN, entrants=tuple(replace(each, team=None) for each in team.entrants))
-    odds = [answers.answer(ParsedCommand(Command.ODDS), room, ANN, moderator=False) for room in (team, alone)]
+    odds = [
+        answers.draft(ParsedCommand(Command.ODDS), room, ANN, moderator=False)() for room in (team, alone)
+    ]
     assert odds[0] == odds[1]
     assert odds[0].count("%") == 2
 
@@ -485,7 +489,7 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
         "import",
     )
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
-    told = answers.answer(ParsedCommand(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)
+    told = answers.draft(ParsedCommand(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)()
     assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
 
 
@@ -540,7 +544,7 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
 
     def ask(command: Command, race: Race = OPEN) -> str:
-        return answers.answer(ParsedCommand(command), race, ANN, moderator=False)
+        return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
 
     assert ask(Command.VERSUS) == "!vs name or !vs name name"
     assert ask(Command.ODDS, seen()) == Texts().odds_none
@@ -586,7 +590,7 @@ def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
 def test_a_goal_that_is_not_rated(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
     answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing(), lambda board: None)
-    assert answers.answer(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False) == ""
+    assert answers.draft(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False)() == ""
 
 
 def test_empty_texts_are_silent(ledger: Ledger) -> None:

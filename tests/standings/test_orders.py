@@ -71,7 +71,7 @@ def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") 
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
     room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
     asker = Person(f"id-{by}", by.title())
-    return answers.answer(ParsedCommand(command, argument), room, asker, moderator=False)
+    return answers.draft(ParsedCommand(command, argument), room, asker, moderator=False)()
 
 
 def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:

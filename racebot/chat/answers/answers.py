@@ -86,10 +86,6 @@ class Answers:
 
         return compose
 
-    def answer(self, command: ParsedCommand, race: Race, asker: Person, *, moderator: bool) -> str:
-        """Draft and compose an answer at once."""
-        return self.draft(command, race, asker, moderator=moderator)()
-
     def greeting(self, race: Race) -> str:
         """Return a line that greets the entrants: the odds, and a link to the leaderboard's page.
 
