@@ -6,9 +6,9 @@ words, ids are `id-` and the name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import httpx
 
@@ -22,6 +22,9 @@ GOAL = "Any Orb"
 HOUR = 3_600_000_000
 SECOND = 1_000_000
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class Clock:
     """A clock that only moves when a test advances it."""
@@ -34,6 +37,11 @@ class Clock:
 
     def advance(self, **length: float) -> None:
         self.now += timedelta(**length)
+
+
+async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+    """Run work for the ledger's thread in this one."""
+    return work(*arguments, **options)
 
 
 class Wire(httpx.MockTransport):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import httpx
 import pytest
-from builders import CATEGORY, NOON, Clock, Wire, entrant_document, listed_document, race_document
+from builders import CATEGORY, NOON, Clock, Wire, at_once, entrant_document, listed_document, race_document
 from pydantic import SecretStr
 
 from racebot.bot import category_watcher
@@ -24,9 +24,6 @@ from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),
@@ -73,10 +70,6 @@ class Scene:
 
     def list_races(self, *races: dict[str, Any]) -> None:
         self.pages[f"/{CATEGORY}/races/data"] = {"races": list(races), "num_pages": 1, "count": len(races)}
-
-
-async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-    return work(*arguments, **options)
 
 
 @pytest.fixture

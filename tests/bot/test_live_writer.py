@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import Clock, entrant, result, seen
+from builders import Clock, at_once, entrant, result, seen
 
 from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
@@ -23,10 +23,6 @@ from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))
-
-
-async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-    return work(*arguments, **options)
 
 
 class Writing:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from builders import CATEGORY, NOON, Clock, result, seen
+from builders import CATEGORY, NOON, Clock, at_once, result, seen
 
 from racebot.bot.outbox_echoes import HISTORY_LENGTH
 from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
@@ -53,10 +53,6 @@ BLOCK = info_block(result("r", "ann"), "Any Orb", [Change("id-ann", 1, (1.0,), (
 META = MetaBody((MetaEntry("Any Orb", "m", {"id-ann": (1000, 1100)}),))
 BOARDS = [{"leaderboard": "Any Orb", "model": "m", "changes": {"id-ann": [1000, 1100]}}]
 """`META` as the site has it."""
-
-
-async def at_once(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-    return work(*args, **options)
 
 
 class FakeRoom:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import NOON, Wire, chat_body, result, seen
+from builders import NOON, Wire, at_once, chat_body, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
@@ -354,10 +354,6 @@ class SilentSocket:
 
     async def send(self, action: Action) -> None:
         pass
-
-
-async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-    return work(*arguments, **options)
 
 
 def watching(
