@@ -72,7 +72,8 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
         mean, spread = model.performance(states)
         finishes = finish_chances(model, states)
         gap = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
-        faster = normal_cdfs(gap / np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :]))
+        noise = np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :])
+        faster = np.apply_along_axis(normal_cdfs, -1, gap / noise)
         own, other = finishes[..., :, np.newaxis], finishes[..., np.newaxis, :]
         before = own * (1.0 - other) + own * other * faster + 0.5 * (1.0 - own) * (1.0 - other)
     else:
@@ -95,7 +96,8 @@ def _best_of(mean: FloatArray, spread: FloatArray, finishes: FloatArray) -> Floa
     step = (high - low) / (points - 1)
     x = low + step * np.arange(points)
     z = (x[..., np.newaxis, :] - mean[..., np.newaxis]) / spread[..., np.newaxis]
-    behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * normal_cdfs(-z), 1e-300))
+    slower = np.apply_along_axis(normal_cdfs, -1, -z)
+    behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * slower, 1e-300))
     others = behind.sum(-2, keepdims=True) - behind
     density = np.exp(others - 0.5 * z * z) / (np.sqrt(2 * np.pi) * spread[..., np.newaxis])
     chances: FloatArray = finishes * step * density.sum(-1)

@@ -165,7 +165,7 @@ def explain(
         entrants: the n entrants with their changes.
     """
     states = np.array([change.before for _, change in entrants])
-    chance = model.win_probability(states[:, np.newaxis, :], states[np.newaxis, :, :])
+    chance = np.array([model.win_probability(state, states) for state in states])
     finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
     compared = np.ones(outcome.size, dtype=np.bool_) if finish is None else ~outcome.unfinished
     # An entrant that is not compared still gets a place among everyone.

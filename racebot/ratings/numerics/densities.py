@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from racebot.ratings.model import FloatArray
 
@@ -35,7 +34,9 @@ def _gaussian_log(z: FloatArray) -> FloatArray:
 
 
 def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = scipy.special.log_ndtr(z)
+    from scipy.special import log_ndtr  # noqa: PLC0415 - only shared places and great upsets need it
+
+    value: FloatArray = log_ndtr(z)
     return value
 
 
@@ -47,14 +48,14 @@ _SLOPE = np.pi / np.sqrt(3)
 
 
 def _logistic_log(z: FloatArray) -> FloatArray:
-    value: FloatArray = (
-        np.log(_SLOPE) + scipy.special.log_expit(_SLOPE * z) + scipy.special.log_expit(-_SLOPE * z)
-    )
+    value: FloatArray = np.log(_SLOPE) + _logistic_log_cumulative(z) + _logistic_log_cumulative(-z)
     return value
 
 
 def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = scipy.special.log_expit(_SLOPE * z)
+    from scipy.special import log_expit  # noqa: PLC0415 - see `_gaussian_log_cumulative`
+
+    value: FloatArray = log_expit(_SLOPE * z)
     return value
 
 

@@ -201,7 +201,7 @@ def _grid(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 def sine_integral(n: int) -> float:
     """Return Si(πn), the integral of sin(t)/t from 0 to πn, for n ≥ 0.
 
-    Same bits as `scipy.special.sici`, whose import would take 16 MiB of the bot's memory. The coefficients
+    Same bits as `scipy.special.sici`, whose import would take 17 MiB of the bot's memory. The coefficients
     are those of S. L. Moshier's Cephes library, https://www.netlib.org/cephes/, for arguments over 8.
     """
     if n < len(_FIRST_SINE_INTEGRALS):

@@ -15,7 +15,6 @@ from __future__ import annotations
 from math import copysign, erfc, exp, expm1, pi, sqrt
 
 import numpy as np
-import scipy
 
 from racebot.ratings.model import FloatArray
 
@@ -27,7 +26,7 @@ _TAIL = 35.0
 POINT = 1e-6
 """A draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12."""
 _FEW = 20_000
-"""Up to this many values, avoid importing `scipy.special`, which would take 16 MiB of the bot's memory."""
+"""Up to this many values of a single race avoid importing SciPy, which takes 17 MiB of memory."""
 
 
 def win(t: float, margin: float) -> tuple[float, float]:
@@ -66,12 +65,13 @@ def normal_cdf(x: float) -> float:
 
 
 def normal_cdfs(x: FloatArray) -> FloatArray:
-    """Return Φ of each value: shaped like `x`."""
-    if x.size <= _FEW:
-        tails = map(erfc, (-ROOT_HALF * x).ravel().tolist())
-        probabilities = 0.5 * np.fromiter(tails, float, x.size).reshape(x.shape)
+    """Return Φ of each value: shaped like `x`. Arrays with several axes, as in sweeps, use SciPy."""
+    if x.ndim < 2 and x.size <= _FEW:
+        probabilities = np.array([normal_cdf(value) for value in x.ravel().tolist()]).reshape(x.shape)
     else:
-        probabilities = scipy.special.ndtr(x)
+        from scipy import special  # noqa: PLC0415 - only sweeps and large races need it
+
+        probabilities = special.ndtr(x)
     return probabilities[()]  # a number for an array without axes, like NumPy's functions
 
 
