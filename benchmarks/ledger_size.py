@@ -11,6 +11,7 @@ processes, so their time includes Python's start; the second figure is their pea
 from __future__ import annotations
 
 import argparse
+import asyncio
 import math
 import os
 import random
@@ -24,7 +25,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from invented import CATEGORY, GOAL, people, race
 from process import peak_mib
 
 from racebot.bot.heartbeat import last_seen, utc_now
+from racebot.bot.ledger_calls import LedgerCalls
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -39,6 +41,7 @@ from racebot.chat.people import Person
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.ledger.thread import LedgerThread
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
@@ -136,6 +139,7 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         if world.races > 1000:
             yield from _corrections(settler, world)
+            yield from asyncio.run(_other_rooms(database, world))
         yield from _chat(settler, board, coming, world)
         yield from _reports(ledger, board, world, results[-1].name)
 
@@ -143,15 +147,8 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
 def _corrections(settler: Settler, world: World) -> Iterator[tuple[str, str]]:
     """Yield the processor time of results that change late, and how long each holds the ledger."""
     for back in (1000, 500):
-        stored = settler.ledger.race(world.result(world.races - back).name)
-        assert stored is not None
-        first, second, *others = sorted(stored.result.entrants, key=lambda e: e.finish_time or math.inf)
-        swapped = (
-            replace(first, finish_time=second.finish_time),
-            replace(second, finish_time=first.finish_time),
-            *others,
-        )
-        work = partial(settler.settle, replace(stored.result, entrants=swapped), lambda _: (), utc_now())
+        result = _with_winner_swapped(settler, world, back)
+        work = partial(settler.settle, result, lambda _: (), utc_now())
         with Preparation(settler) as preparation:
             begin = time.process_time()
             try:
@@ -163,6 +160,54 @@ def _corrections(settler: Settler, world: World) -> Iterator[tuple[str, str]]:
             end = time.process_time()
         yield f"changing a result {back} races back, processor time", _duration(end - begin)
         yield f"… holding the ledger, {back} races back", _duration(end - ready)
+
+
+def _with_winner_swapped(settler: Settler, world: World, back: int) -> RaceResult:
+    """Return a past race with the times of its first two entrants exchanged."""
+    stored = settler.ledger.race(world.result(world.races - back).name)
+    assert stored is not None
+    first, second, *others = sorted(stored.result.entrants, key=lambda e: e.finish_time or math.inf)
+    swapped = (
+        replace(first, finish_time=second.finish_time),
+        replace(second, finish_time=first.finish_time),
+        *others,
+    )
+    return replace(stored.result, entrants=swapped)
+
+
+async def _other_rooms(database: Path, world: World) -> list[tuple[str, str]]:
+    """Return how long settles in other rooms take: alone, and while an old result changes."""
+    thread = LedgerThread()
+    ledger = await thread.run(Ledger.open, database)
+    settler = Settler(ledger, plans())
+    calls = LedgerCalls(thread)
+    calls.prepare_for(settler)
+    (board,) = await thread.run(ledger.leaderboards)
+    numbers = count(await thread.run(ledger.rated_count, board))
+
+    async def settle(result: RaceResult) -> float:
+        begin = time.perf_counter()
+        await calls.run(settler.settle, result, lambda _: (), utc_now())
+        return time.perf_counter() - begin
+
+    alone = [await settle(world.result(next(numbers))) for _ in range(50)]
+    changed = await thread.run(_with_winner_swapped, settler, world, 1000)
+    changing = asyncio.create_task(settle(changed))
+    during = []
+    while not changing.done():
+        during.append(await settle(world.result(next(numbers))))
+        await asyncio.sleep(1.0)
+    await thread.run(ledger.close)
+    thread.close()
+
+    def told(taken: list[float]) -> str:
+        return f"median {_duration(statistics.median(taken))}, longest {_duration(max(taken))}"
+
+    return [
+        ("settling in other rooms, alone", told(alone)),
+        ("… while a result 1000 races back changes", told(during)),
+        ("… until that result is changed", _duration(await changing)),
+    ]
 
 
 def _chat(

@@ -16,8 +16,10 @@ from racebot.standings.settle import Settler
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INTERRUPTIONS = 5
+INTERRUPTIONS = 60
 """How often a long write lets other work go first before it is finished."""
+RETRY_AFTER = 0.5
+"""Seconds before an interrupted write is tried again."""
 LONGEST_PAUSE = 0.05
 """Seconds that a preparation waits for the ledger thread before it goes on."""
 
@@ -81,6 +83,7 @@ class LedgerCalls:
                         return await self._thread.run(work, *args, **kwargs)
                     except WriteInterrupted:
                         interruptions += 1
+                        await asyncio.sleep(RETRY_AFTER)
                     except RatingsDeferred as deferred:
                         attempts += 1
                         await asyncio.to_thread(preparation.prepare, deferred.rerating)

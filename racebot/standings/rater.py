@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
 from datetime import datetime
 from operator import attrgetter
 
@@ -85,12 +84,6 @@ class Rater:
         """Return current standings sorted by player: all of them, or those of the given players."""
         chosen = self._standings if players is None else self._standings.keys() & set(players)
         return [self._standings[player] for player in sorted(chosen)]
-
-    def copy(self) -> Rater:
-        """Return a copy that can go on independently."""
-        other = copy(self)
-        other._standings = dict(self._standings)
-        return other
 
     def _rate(self, result: RaceResult) -> tuple[list[Change], str | None]:
         """Return the changes of a race by player, or the reason for having none."""

@@ -212,9 +212,8 @@ class Replay:
 
     def _apply(self, prepared: Prepared, board: Leaderboard, wanted: str | None) -> RatedRow | None:
         """Write prepared ratings, and rate the races that were settled meanwhile."""
-        ledger, rerun = self._ledger, prepared.rerun.copy()
+        ledger, rerun, since = self._ledger, prepared.rerun, prepared.since
         players, target = set(prepared.players), prepared.shadow or board
-        since: list[RatedRow] = []
         while rows := rerun.rate(ledger):  # reads live rows, so before anything is written
             since += rows
         if prepared.difference is not None:

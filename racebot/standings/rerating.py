@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -101,13 +100,6 @@ class Rerun:
     def next_sequence(self) -> int:
         """The number of the next race in the leaderboard's sequence."""
         return self.sequence + self.races
-
-    def copy(self) -> Rerun:
-        """Return a copy that can go on independently."""
-        other = copy(self)
-        other._rater = self._rater.copy()
-        other._known = set(self._known)
-        return other
 
     @uncollected()
     def rate(
@@ -206,6 +198,7 @@ class Prepared:
         difference: what to write, if the ratings are in memory.
         shadow: the leaderboard that holds them otherwise.
         players: players whose standing differs from the stored one.
+        since: races that were settled meanwhile, rated by an attempt to write these ratings.
     """
 
     rerating: Rerating
@@ -214,6 +207,7 @@ class Prepared:
     difference: Difference | None = None
     shadow: Leaderboard | None = None
     players: set[str] = field(default_factory=set)
+    since: list[RatedRow] = field(default_factory=list)
 
 
 def _edited(

@@ -123,17 +123,17 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     past_races(sandbox, 300)
     assert await (await sandbox.start("backfill")).ended() == 0
     old = ratings(sandbox.database)
-    model = "elo-ffa"
     copy = tmp_path / "copy.db"
     with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
         ledger.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan(model))).apply_plans()  # at once, without a shadow
+        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).apply_plans()  # at once, without a shadow
     new = ratings(copy)
     assert old != new
-    sandbox.extra["RACEBOT_MODEL"] = model
     with closing(sqlite3.connect(sandbox.database)) as watching:
         for number in range(kills):
+            live = ratings(sandbox.database)
+            sandbox.extra["RACEBOT_MODEL"] = "elo-ffa" if live == old else "thurstone-hurdle"
             process = await sandbox.start("run" if number % 2 else "rebuild")
             known = shadows(watching)
             async with asyncio.timeout(PATIENCE):
@@ -142,6 +142,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
             await asyncio.sleep(rng.uniform(0.0, 0.2))
             await process.kill()
             assert ratings(sandbox.database) in (old, new)
+        sandbox.extra["RACEBOT_MODEL"] = "elo-ffa"
         assert (await sandbox.racebot("rebuild")).returncode == 0
         assert not shadows(watching)
     assert ratings(sandbox.database) == new
