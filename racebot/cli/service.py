@@ -31,7 +31,7 @@ CONTAINER_USER = 10001
 """User and group of the image."""
 
 
-class Action(StrEnum):
+class ServiceAction(StrEnum):
     """The actions of `racebot service`."""
 
     INSTALL = "install"
@@ -41,7 +41,7 @@ class Action(StrEnum):
 
 @app.command()
 def service(
-    action: Annotated[Action, typer.Argument(help="What to do.")],
+    action: Annotated[ServiceAction, typer.Argument(help="What to do.")],
     user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
     account: Annotated[
         str | None,
@@ -66,15 +66,15 @@ def service(
     Example: racebot service install
     """
     if docker:
-        if action is not Action.INSTALL:
+        if action is not ServiceAction.INSTALL:
             raise SettingsError("--compose only goes with install: use `docker compose` itself for the rest")
         write_compose(Path(), print_only=print_only)
         return
     _need_systemd()
     _check_name(name)
-    if action is Action.INSTALL:
+    if action is ServiceAction.INSTALL:
         install(Path(), name, user=user, account=account, print_only=print_only)
-    elif action is Action.UNINSTALL:
+    elif action is ServiceAction.UNINSTALL:
         _uninstall(name, user=user, print_only=print_only)
     else:
         done = _systemctl("status", "--no-pager", name, user=user, check=False)

@@ -14,7 +14,7 @@ from rich.table import Table
 from racebot.cli.tables import with_columns
 from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.write import parameters_as_text
-from racebot.study.evaluate import Comparison, Report
+from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
 from racebot.study.presets import Preset
 from racebot.study.tuning import Candidate, Tuned
@@ -217,7 +217,7 @@ def _figures(
     console.print(table, end="\n\n")
 
 
-def _comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:
+def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> None:
     if not comparisons:
         return
     headings = ("First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")

@@ -91,7 +91,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModelComparison:
     """Two models compared on the same races.
 
     Attributes:
@@ -134,7 +134,7 @@ class Report:
     players: int
     since: datetime | None
     evaluations: tuple[Evaluation, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ModelComparison, ...]
 
 
 @runtime_checkable
@@ -294,7 +294,7 @@ def _views(
     return {name: figures(field, predictions, scores, mask) for name, mask in counted.items()}
 
 
-def _compare(whole: Field, a: _Run, b: _Run, first: int) -> Comparison:
+def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
     race = whole.pair_race()
     judged = race >= first
 
@@ -305,7 +305,7 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> Comparison:
 
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
     first_right, second_right = split_predictions(chance_a, chance_b)
-    return Comparison(
+    return ModelComparison(
         first=a.entry.label,
         second=b.entry.label,
         betting=betting(chance_a, chance_b),

@@ -24,7 +24,7 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     """An entry of a feed: an event, the page about it, and the time of the event."""
 
     page: str
@@ -35,7 +35,9 @@ class Entry:
 def board_feed(asked: Asked, board: Board) -> Content:
     """Return the feed of a leaderboard's last races."""
     races = asked.view.ledger.pages.races(board.key, ENTRIES)
-    entries = [Entry(addresses.RACE.path(race=race.race), _race_title(race), race.ended_at) for race in races]
+    entries = [
+        FeedEntry(addresses.RACE.path(race=race.race), _race_title(race), race.ended_at) for race in races
+    ]
     return _feed(asked, shown_name(board.name), board.address.page(), entries)
 
 
@@ -46,7 +48,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
         return None
     name = shown_name(standing.name)
     entries = [
-        Entry(
+        FeedEntry(
             addresses.RACE.path(race=race.race),
             f"{name}: {race.before} → {race.after} ({signed(race.change)}), "
             f"{race.standing} of {race.entrants} in {slug(race.race)}",
@@ -64,7 +66,7 @@ def _race_title(race: RaceRow) -> str:
     return f"{winners} won {slug(race.race)}, {race.finishers} of {race.entrants} finished"
 
 
-def _feed(asked: Asked, title: str, page: str, entries: Sequence[Entry]) -> Document:
+def _feed(asked: Asked, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:
     feed = ET.Element("feed", xmlns=_NAMESPACE)
     _add(feed, "title", title)
     _add(feed, "id", _id(asked, asked.path))

@@ -38,8 +38,8 @@ class Month:
 
 
 @dataclass(frozen=True, slots=True)
-class Streak:
-    """A number of races in a row, now and at most."""
+class RunLengths:
+    """How many races in a row met a condition: in the current run, and in the longest one."""
 
     now: int
     longest: int
@@ -71,8 +71,8 @@ class PlayerFigures:
     months: Sequence[Month]
     form: Sequence[PlayedRace]
     form_change: int
-    wins: Streak
-    finishes: Streak
+    wins: RunLengths
+    finishes: RunLengths
     fastest: Sequence[PlayedRace]
 
 
@@ -119,9 +119,9 @@ def _first_of_month(race: PlayedRace) -> date:
     return race.ended_at.astimezone(UTC).date().replace(day=1)
 
 
-def _streak(reached: Sequence[bool]) -> Streak:
+def _streak(reached: Sequence[bool]) -> RunLengths:
     runs = [sum(1 for _ in group) for each, group in groupby(reached) if each]
-    return Streak(sum(1 for _ in takewhile(bool, reversed(reached))), max(runs, default=0))
+    return RunLengths(sum(1 for _ in takewhile(bool, reversed(reached))), max(runs, default=0))
 
 
 def _fastest(races: Sequence[PlayedRace]) -> list[PlayedRace]:
