@@ -118,6 +118,7 @@ def main() -> None:
                     f"/players/{BUSY}.html",
                     f"/races/{CATEGORY}/race-{races - 1:06d}.html",
                     f"/leaderboards/{stem}/races.html",
+                    f"/leaderboards/{stem}/fame.html",
                     f"/leaderboards/{stem}/explained.html",
                     f"/api/leaderboards/{stem}",
                     f"/api/leaderboards/{stem}/changes?after={races - 100}",
