@@ -87,7 +87,7 @@ class Worker:
         """
         settings = self._settings
         with locked(settings.database), self._monitor():
-            ledger = await self._call(Ledger.open, settings.database)
+            ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.plans())
             self._calls.prepare_for(settler)
             jobs = Jobs()

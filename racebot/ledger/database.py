@@ -17,20 +17,26 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
 from racebot.ledger.copying import copy_to, folder_of
+from racebot.ledger.lock import running
 from racebot.ledger.schema import migrations, unknown
 
 log = logging.getLogger(__name__)
 
 
-def connect(path: Path, *, create: bool) -> Database:
+def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
     """Open the database at `path` and bring its schema up to date. Only the owner can read a new file.
 
     An older ledger is backed up first.
 
+    Args:
+        path: the database.
+        create: whether to create a missing file.
+        holds_lock: whether the caller is the database's worker.
+
     Raises:
         LedgerUnavailable: the backup cannot be written.
-        LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
-            written by a newer version.
+        LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database,
+            written by a newer version, or written by an older version whose worker is still running.
     """
     try:
         path.stat()
@@ -53,6 +59,8 @@ def connect(path: Path, *, create: bool) -> Database:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if migrations.pending(db):
+                if migrations.applied(db) and not holds_lock and running(path):
+                    raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
                 # Lock first: another process may be about to create or migrate the same file.
                 connection.execute("BEGIN IMMEDIATE")
                 if migrations.applied(db) and migrations.pending(db):

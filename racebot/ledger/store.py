@@ -42,14 +42,19 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         self.orders = Orders(self, self.players)
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = True) -> Ledger:
+    def open(cls, path: Path, *, create: bool = True, holds_lock: bool = False) -> Ledger:
         """Open the ledger at `path` and bring its schema up to date. Only the owner can read a new file.
+
+        Args:
+            path: the database.
+            create: whether to create a missing file.
+            holds_lock: whether the caller is the database's worker.
 
         Raises:
             LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
                 written by a newer version.
         """
-        return cls(connect(path, create=create), path)
+        return cls(connect(path, create=create, holds_lock=holds_lock), path)
 
     @classmethod
     def open_for_shadows(cls, path: Path) -> Ledger:

@@ -13,6 +13,7 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.lock import locked
 from racebot.ledger.outbox import ChatBody, Delivery, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.profiles import CategoryProfile
@@ -409,6 +410,16 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
     (copy,) = backups(folder_of(path), "ledger")
     assert schema(copy) == before
     assert schema(path) != before
+
+
+def test_only_the_worker_itself_migrates_a_database_with_a_worker(tmp_path: Path) -> None:
+    path = loaded(tmp_path / "racebot.db", NAMES[-2])
+    with locked(path):
+        with pytest.raises(LedgerError, match="stop its worker first"):
+            Ledger.open(path)
+        with Ledger.open(path, holds_lock=True) as ledger:
+            assert migrations.pending(ledger.db) == []
+        Ledger.open(path).close()
 
 
 def test_ledger_that_cannot_be_backed_up_keeps_its_schema(tmp_path: Path) -> None:
