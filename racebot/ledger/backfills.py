@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.rows import moment_of, text_of
+from racebot.ledger.rows import moment_of
 from racebot.races.result import RaceResult
+from racebot.text.format import exact_time
 
 
 class Backfills:
@@ -21,7 +22,7 @@ class Backfills:
             self._connection.rows(
                 "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
                 category,
-                text_of(not_before),
+                exact_time(not_before),
             )
         )
         return rows[0]["next_page"] if rows else 1
@@ -35,7 +36,7 @@ class Backfills:
             " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page",
             category,
             page + 1,
-            text_of(now),
+            exact_time(now),
         )
         self._connection.write_many(
             "INSERT OR REPLACE INTO fetched (race, category, result) VALUES (?, ?, ?)",
@@ -59,7 +60,9 @@ class Backfills:
 
     def abandoned(self, before: datetime) -> list[str]:
         """Return the categories with an unfinished backfill begun before a given time."""
-        rows = self._connection.rows("SELECT category FROM backfills WHERE started_at < ?", text_of(before))
+        rows = self._connection.rows(
+            "SELECT category FROM backfills WHERE started_at < ?", exact_time(before)
+        )
         return [row["category"] for row in rows]
 
     def clear(self, category: str) -> None:
@@ -70,7 +73,7 @@ class Backfills:
     def fully_read_at(self, category: str, now: datetime) -> datetime:
         """Return when the whole list of past races was last read. Store `now` the first time."""
         self._connection.write(
-            "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, text_of(now)
+            "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, exact_time(now)
         )
         rows = self._connection.rows("SELECT read_at FROM full_reads WHERE category = ?", category)
         return moment_of(rows[0]["read_at"])
@@ -81,5 +84,5 @@ class Backfills:
             "INSERT INTO full_reads (category, read_at) VALUES (?, ?)"
             " ON CONFLICT (category) DO UPDATE SET read_at = excluded.read_at",
             category,
-            text_of(now),
+            exact_time(now),
         )

@@ -18,8 +18,9 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, start_of
-from racebot.ledger.rows import moment_of, state_of, states_of, text_of
+from racebot.ledger.rows import moment_of, state_of, states_of
 from racebot.races.result import result_label
+from racebot.text.format import exact_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class PageQueries:
             "SELECT max(sequence) FROM rated JOIN races ON races.name = race"
             " WHERE leaderboard = ? AND counted_at <= ?",
             leaderboard,
-            text_of(moment),
+            exact_time(moment),
         )
         return int(rows[0][0] or 0)
 

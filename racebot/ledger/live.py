@@ -17,9 +17,9 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.rows import moment_of, text_of
+from racebot.ledger.rows import moment_of
 from racebot.races.result import EntrantStatus
-from racebot.text.format import to_json
+from racebot.text.format import exact_time, to_json
 
 APPLICATION_ID = 0x52424C56
 """Marks the file as ours: https://www.sqlite.org/pragma.html#pragma_application_id."""
@@ -160,7 +160,7 @@ def _write(path: Path, seen_at: datetime, rows: list[tuple[str, str]]) -> None:
         with connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("DELETE FROM worker")
-            connection.execute("INSERT INTO worker VALUES (?)", (text_of(seen_at),))
+            connection.execute("INSERT INTO worker VALUES (?)", (exact_time(seen_at),))
             connection.execute("DELETE FROM rooms")
             connection.executemany("INSERT INTO rooms VALUES (?, ?)", rows)
 

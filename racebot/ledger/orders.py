@@ -14,8 +14,9 @@ from enum import StrEnum
 from racebot.ledger.connection import Connection
 from racebot.ledger.players import Player, Players
 from racebot.ledger.profiles import Profiles
-from racebot.ledger.rows import damaged_race, moment_of, text_of
+from racebot.ledger.rows import damaged_race, moment_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
+from racebot.text.format import exact_time
 
 EXCLUDED = "excluded by the operator"
 """The note of an excluded race."""
@@ -66,7 +67,7 @@ class Orders:
     def add(self, order: Order) -> None:
         self._connection.write(
             "INSERT INTO orders (given_at, kind, subject, target, reason) VALUES (?, ?, ?, ?, ?)",
-            text_of(order.given_at),
+            exact_time(order.given_at),
             order.kind.value,
             order.subject,
             order.target,

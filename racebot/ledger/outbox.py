@@ -18,7 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError
 from racebot.ledger.connection import Connection
-from racebot.ledger.rows import moment_of, text_of
+from racebot.ledger.rows import moment_of
+from racebot.text.format import exact_time
 
 Kind = Literal["chat", "info", "meta"]
 
@@ -142,8 +143,8 @@ class Outbox:
             message.kind,
             message.guid,
             _to_json(message.body),
-            text_of(now),
-            text_of(now),
+            exact_time(now),
+            exact_time(now),
         )
 
     def open_for(self, race: str) -> list[OutboxRow]:
@@ -174,7 +175,7 @@ class Outbox:
             "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
             state.value,
             detail,
-            text_of(now),
+            exact_time(now),
             row.id,
         )
 
@@ -183,7 +184,7 @@ class Outbox:
         changed = self._connection.write(
             "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
             " WHERE id = ? AND state IN ('waiting', 'sent')",
-            text_of(now),
+            exact_time(now),
             row.id,
         )
         return bool(changed)
@@ -194,7 +195,7 @@ class Outbox:
             "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
             " WHERE race = ? AND kind = ? AND state = 'waiting'",
             detail,
-            text_of(now),
+            exact_time(now),
             race,
             kind,
         )
@@ -212,7 +213,7 @@ class Outbox:
         return self._connection.write(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
             " AND race NOT IN (SELECT race FROM pending)",
-            text_of(before),
+            exact_time(before),
         )
 
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:

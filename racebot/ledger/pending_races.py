@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.rows import moment_of, text_of
+from racebot.ledger.rows import moment_of
+from racebot.text.format import exact_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Pending:
 
     def due(self, category: str, now: datetime) -> list[PendingRace]:
         """Return a category's pending races whose next look is due."""
-        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, text_of(now))
+        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, exact_time(now))
 
     def save(self, pending: PendingRace) -> None:
         """Add or update a pending race."""
@@ -54,8 +55,8 @@ class Pending:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             pending.race,
             pending.category,
-            text_of(pending.ended_at),
-            text_of(pending.next_look),
+            exact_time(pending.ended_at),
+            exact_time(pending.next_look),
             pending.announced_key,
             pending.corrections,
             pending.over,
@@ -97,7 +98,7 @@ class Pending:
     def unrecorded_since(self, race: str, now: datetime) -> datetime:
         """Return when a settled race was first seen without its record. Store `now` the first time."""
         self._connection.write(
-            "INSERT OR IGNORE INTO unrecorded (race, first_seen) VALUES (?, ?)", race, text_of(now)
+            "INSERT OR IGNORE INTO unrecorded (race, first_seen) VALUES (?, ?)", race, exact_time(now)
         )
         rows = self._connection.rows("SELECT first_seen FROM unrecorded WHERE race = ?", race)
         return moment_of(rows[0]["first_seen"])

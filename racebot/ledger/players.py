@@ -14,8 +14,9 @@ from typing import Any
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.profiles import Profiles
-from racebot.ledger.rows import as_text, text_of
+from racebot.ledger.rows import as_text
 from racebot.races.result import NO_NAME, RaceResult
+from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 
 _FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
@@ -136,7 +137,7 @@ class Players:
             current: whether the result comes from the site, which shows today's names even in old races.
                 Names in an archive are as old as the race.
         """
-        seen = text_of(result.ended_at)
+        seen = exact_time(result.ended_at)
         self._connection.write_many(
             "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?5)"

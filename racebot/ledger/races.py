@@ -17,9 +17,9 @@ from racebot.ledger.rows import (
     as_text,
     moment_of,
     race_of,
-    text_of,
 )
 from racebot.races.result import RaceResult
+from racebot.text.format import exact_time
 
 
 class Races(Connection):
@@ -58,7 +58,7 @@ class Races(Connection):
         At most `limit` races; -1 means no limit.
         """
         marks = ", ".join("?" for _ in board.goals)
-        moment = "" if after == START else text_of(after.counted_at)
+        moment = "" if after == START else exact_time(after.counted_at)
         rows = self.stream(
             f"SELECT * FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608 - only marks
             " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name LIMIT ?",
@@ -76,8 +76,8 @@ class Races(Connection):
     ) -> int:
         """Count the races of a leaderboard's goals after one position and up to another, at most `limit`."""
         marks = ", ".join("?" for _ in board.goals)
-        first = "" if after == START else text_of(after.counted_at)
-        last = ("9999", "") if until is None else (text_of(until.counted_at), until.race)
+        first = "" if after == START else exact_time(after.counted_at)
+        last = ("9999", "") if until is None else (exact_time(until.counted_at), until.race)
         rows = self.rows(
             f"SELECT count(*) FROM (SELECT 1 FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
             " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?) LIMIT ?)",
@@ -154,8 +154,8 @@ class Races(Connection):
                 result.name,
                 result.category,
                 result.goal,
-                text_of(result.ended_at),
-                text_of(counted_at),
+                exact_time(result.ended_at),
+                exact_time(counted_at),
                 source,
                 result.to_json(),
                 result.fingerprint(),

@@ -23,9 +23,9 @@ from racebot.ledger.rows import (
     race_of,
     state_text,
     states_of,
-    text_of,
 )
 from racebot.races.change import Change, State
+from racebot.text.format import exact_time
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
@@ -222,7 +222,7 @@ class Ratings(Connection):
             " CROSS JOIN changes USING (leaderboard, sequence)"
             " WHERE rated.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
             board.key,
-            text_of(moment),
+            exact_time(moment),
         )
         return changes_of(rows)
 

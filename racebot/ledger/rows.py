@@ -19,7 +19,6 @@ from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 from racebot.ratings.parameters import Parameters
-from racebot.text.format import exact_time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,14 +142,9 @@ REBUILD = "run `racebot rebuild`"
 RESTORE = "restore a backup"
 
 
-def text_of(moment: datetime) -> str:
-    """Return a time as the ledger stores it."""
-    return exact_time(moment)
-
-
 @readable("time", RESTORE)
 def moment_of(text: object) -> datetime:
-    """Return the time that `text_of` wrote."""
+    """Return a stored time. The ledger stores times as `exact_time` formats them."""
     moment = datetime.fromisoformat(as_text(text))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")

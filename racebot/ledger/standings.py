@@ -18,9 +18,9 @@ from racebot.ledger.rows import (
     standing_of,
     state_text,
     states_of,
-    text_of,
 )
 from racebot.races.change import State
+from racebot.text.format import exact_time
 
 
 class Standings(Connection):
@@ -61,7 +61,7 @@ class Standings(Connection):
             " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
             board.key,
             finishes,
-            text_of(since) if since else "",
+            exact_time(since) if since else "",
             limit,
         )
         return list(map(standing_of, rows))
@@ -82,7 +82,7 @@ class Standings(Connection):
             above,
             board.key,
             finishes,
-            text_of(since) if since else "",
+            exact_time(since) if since else "",
         )[0]
         return as_int(row["above"]), as_int(row["listed"])
 
@@ -93,7 +93,7 @@ class Standings(Connection):
             " AND player NOT IN (SELECT player FROM hidden_players)",
             board.key,
             finishes,
-            text_of(since) if since else "",
+            exact_time(since) if since else "",
         )
         return [as_int(row["points"]) for row in rows]
 
@@ -173,7 +173,7 @@ class Standings(Connection):
                         s.races,
                         s.finishes,
                         s.wins,
-                        text_of(s.last_race_at),
+                        exact_time(s.last_race_at),
                     )
                     for s in standings
                     if s.races
