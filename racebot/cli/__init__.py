@@ -7,9 +7,6 @@ import logging
 import os
 import sys
 
-# numpy reads this on import. The arrays of a race are too small to gain from threads.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import typer
 
 from racebot.cli.commands import app
@@ -31,6 +28,8 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Run the `racebot` command. Exit with 2 for bad input and 1 for a failure that may be temporary."""
+    # numpy reads this when a command loads it. The arrays of a race are too small to gain from threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "win32":  # a pipe there has an encoding that lacks many names and arrows
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
