@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from racebot.chat.wording import Texts
-from racebot.text.format import ordinal_ending
+from racebot.text.format import ordinal_ending, percentage
 
 
 def percent(chance: float, texts: Texts) -> str:
-    """Write a probability in percent, never claiming certainty: 7%, <1%, >99%."""
-    number = "<1" if chance < 0.01 else ">99" if chance > 0.99 else f"{100 * chance:.0f}"
-    return texts.percent.format(number=number)
+    """Write a probability in percent, as in 7%, <1% and >99%."""
+    return texts.percent.format(number=percentage(chance))
 
 
 def decimal(number: float, texts: Texts) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
-from racebot.sandbox.text import plain
+from racebot.sandbox.text import without_markup
 
 
 class RaceStatus(StrEnum):
@@ -78,7 +78,7 @@ class ChatLine:
 
     @property
     def plain(self) -> str:
-        return plain(self.text) if self.is_system else self.text
+        return without_markup(self.text) if self.is_system else self.text
 
 
 @dataclass(eq=False, kw_only=True)

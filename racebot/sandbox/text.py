@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from racebot.text.format import exact_time
+from racebot.text.format import exact_time, ordinal_ending
 from racebot.text.parse import parse_duration
 
 _SECOND = timedelta(seconds=1)
@@ -65,14 +65,10 @@ def _clock(seconds: int) -> str:
 
 def ordinal(place: int | None) -> str | None:
     """Format a place as an ordinal: 1st, 2nd, 3rd, 4th … 11th."""
-    if place is None:
-        return None
-    if place % 100 in (11, 12, 13):
-        return f"{place}th"
-    return f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th') }"
+    return None if place is None else f"{place}{ordinal_ending(place)}"
 
 
-def plain(text: str) -> str:
+def without_markup(text: str) -> str:
     """Strip the `##style##…##` markup from a system message."""
     return _MARKUP.sub(r"\1", text)
 

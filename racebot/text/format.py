@@ -30,6 +30,16 @@ def ordinal_ending(place: int) -> str:
     return "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
 
 
+def percentage(share: float, digits: int = 0) -> str:
+    """Format a share as a percentage, without the sign. Only exact shares become 0 and 100."""
+    shown, step = f"{100 * share:.{digits}f}", 10.0**-digits
+    if share > 0 and float(shown) == 0:
+        return f"<{step:.{digits}f}"
+    if share < 1 and float(shown) == 100:
+        return f">{100 - step:.{digits}f}"
+    return shown
+
+
 def exact_time(moment: datetime) -> str:
     """Format a time in UTC as ISO 8601 with microseconds and offset. The texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from racebot.text.format import ordinal_ending
+from racebot.text.format import ordinal_ending, percentage
 from racebot.text.safe import printable
 
 
@@ -44,20 +44,15 @@ def gap(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Format a share, as in 71%. Only exact ones are 0% and 100%; the nearest others are <1% and >99%."""
-    shown, step = f"{100 * share:.{digits}f}", 10.0**-digits
-    if share > 0 and float(shown) == 0:
-        return f"<{step:.{digits}f}%"
-    if share < 1 and float(shown) == 100:
-        return f">{100 - step:.{digits}f}%"
-    return f"{shown}%"
+    """Format a share, as in 71%, <1% and >99%."""
+    return f"{percentage(share, digits)}%"
 
 
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def decimal(number: float) -> str:
+def signed_decimal(number: float) -> str:
     """Format a number with its sign and one decimal, as in +1.5."""
     text = f"{number:+.1f}".replace("-", "−")
     return "±0" if text[1:] == "0.0" else text

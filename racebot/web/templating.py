@@ -105,7 +105,7 @@ def _environment() -> Environment:
         "counted": counted,
         "ordinal": formats.ordinal,
         "iso": formats.iso,
-        "decimal": formats.decimal,
+        "signed_decimal": formats.signed_decimal,
         "initials": initials,
         "slug": formats.slug,
         "host": formats.host,

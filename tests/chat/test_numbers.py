@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from racebot.chat.numbers import decimal, ordinal, percent
 from racebot.chat.wording import Texts
+from racebot.web import formats
 
 TEXTS = Texts()
 
@@ -17,3 +18,8 @@ def test_ordinals_decimals_and_percentages_follow_the_texts() -> None:
     assert [ordinal(place, french) for place in (1, 2, 21)] == ["1er", "2e", "21e"]
     assert decimal(3.46, french) == "3,5"
     assert [percent(chance, french) for chance in (0.003, 0.07, 0.999)] == ["<1 %", "7 %", ">99 %"]
+
+
+def test_chat_rounds_chances_as_pages_do() -> None:
+    for chance in (0.003, 0.007, 0.5, 0.993, 0.997):
+        assert percent(chance, TEXTS) == formats.percent(chance)

@@ -47,6 +47,8 @@ def test_ordinals_end_in_st_nd_rd_or_th() -> None:
 
 
 def test_markup_and_unsafe_characters_are_removed() -> None:
-    assert text.plain("A has ##good##finished##, ##bot##B## too ## x") == "A has finished, B too ## x"
+    assert (
+        text.without_markup("A has ##good##finished##, ##bot##B## too ## x") == "A has finished, B too ## x"
+    )
     assert text.slugify("The J. R. Reds!") == "the-j-r-reds"
     assert text.slugify("雪") == ""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from racebot.text.format import counted, ordinal_ending
+from racebot.text.format import counted, ordinal_ending, percentage
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,19 @@ def test_an_irregular_plural_is_given() -> None:
 def test_ordinals_have_english_endings() -> None:
     written = [f"{place}{ordinal_ending(place)}" for place in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111, 112)]
     assert " ".join(written) == "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th 112th"
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "expected"),
+    [
+        (0.0, 0, "0"),
+        (0.004, 0, "<1"),
+        (0.71, 0, "71"),
+        (0.996, 0, ">99"),
+        (1.0, 0, "100"),
+        (0.0004, 1, "<0.1"),
+        (0.032, 1, "3.2"),
+    ],
+)
+def test_only_a_certain_outcome_is_shown_as_certain(share: float, digits: int, expected: str) -> None:
+    assert percentage(share, digits) == expected

@@ -15,7 +15,7 @@ from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document
-from racebot.web.formats import gap, percent
+from racebot.web.formats import gap
 from racebot.web.pages import Pages
 from racebot.web.view import View
 
@@ -172,22 +172,6 @@ def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
 )
 def test_gaps_are_as_short_as_possible(seconds: int, expected: str) -> None:
     assert gap(seconds) == expected
-
-
-@pytest.mark.parametrize(
-    ("share", "digits", "expected"),
-    [
-        (0.0, 0, "0%"),
-        (0.004, 0, "<1%"),
-        (0.71, 0, "71%"),
-        (0.996, 0, ">99%"),
-        (1.0, 0, "100%"),
-        (0.0004, 1, "<0.1%"),
-        (0.032, 1, "3.2%"),
-    ],
-)
-def test_only_a_certain_outcome_is_shown_as_certain(share: float, digits: int, expected: str) -> None:
-    assert percent(share, digits) == expected
 
 
 def test_race_page_explains_why_nothing_changed(merge: Merge) -> None:
