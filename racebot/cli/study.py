@@ -34,7 +34,7 @@ from racebot.study import plots
 from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import History
 from racebot.study.iterated import iterate as rate, model_of
-from racebot.study.predictions import EntrantForecast, PairForecast, forecasts
+from racebot.study.predictions import EntrantForecast, PairForecast, forecast_rows
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.replay import Earlier
 from racebot.text.parse import did_you_mean
@@ -195,7 +195,7 @@ def _write_predictions(
         pair_rows, entrant_rows = csv.writer(pair_file), csv.writer(entrant_file)
         pair_rows.writerow(PairForecast._fields)
         entrant_rows.writerow(EntrantForecast._fields)
-        for of_pairs, of_entrants in forecasts(history, models, report.since, earlier):
+        for of_pairs, of_entrants in forecast_rows(history, models, report.since, earlier):
             pair_rows.writerows(of_pairs)
             entrant_rows.writerows(of_entrants)
     return pairs, entrants

@@ -47,7 +47,7 @@ class EntrantForecast(NamedTuple):
     """Match quality of the race, for models that define it."""
 
 
-def forecasts(
+def forecast_rows(
     history: History,
     models: Sequence[tuple[str, RatingModel]],
     since: datetime | None = None,

@@ -54,12 +54,12 @@ class Canvas:
             limit: widest text in pixels; a longer one is cut. 0 allows any.
         """
         shown = fonts.shortened(text, style, limit) if limit else text
-        return x + fonts.draw(self._draw, (x, y), shown, style, color)
+        return x + fonts.draw_text(self._draw, (x, y), shown, style, color)
 
     def text_to(self, x: float, y: float, text: str, style: Style, color: str = INK) -> float:
         """Write a text with its baseline's right end at a point, and return its left end."""
         left = x - fonts.width(text, style)
-        fonts.draw(self._draw, (left, y), text, style, color)
+        fonts.draw_text(self._draw, (left, y), text, style, color)
         return left
 
     def title(self, y: float, text: str, *, limit: float = WIDTH - 2 * MARGIN) -> None:

@@ -114,7 +114,7 @@ def front_card(asked: Asked) -> Content:
         if report.players:
             best = report.players[0]
             end = int(canvas.text_to(RIGHT, y, str(best.points), Style(34, 800)))
-            end = int(canvas.text_to(end - 20, y, shortened(best.name, 340), _ROW, SOFT))
+            end = int(canvas.text_to(end - 20, y, fonts.shortened(name(best.name), _ROW, 340), _ROW, SOFT))
         canvas.text(MARGIN, y, name(board.name), _ROW, limit=end - 40 - MARGIN)
         canvas.rule(y + 16)
     return _card(asked, canvas)
@@ -156,11 +156,6 @@ def _card(asked: Asked, canvas: Canvas) -> Document:
 def name(text: str, otherwise: str = "?") -> str:
     """Return a name from the site in one line, or something else if no font can draw it."""
     return " ".join(fonts.drawable(printable(text)).split()) or otherwise
-
-
-def shortened(text: str, limit: float) -> str:
-    """Cut a name to `limit` pixels, in the style of a row."""
-    return fonts.shortened(name(text), _ROW, limit)
 
 
 def tone(change: int) -> str:

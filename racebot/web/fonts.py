@@ -94,7 +94,9 @@ def drawable(text: str) -> str:
     return "".join(part for part, _ in _parts(text))
 
 
-def draw(canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str, style: Style, color: str) -> float:
+def draw_text(
+    canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str, style: Style, color: str
+) -> float:
     """Draw a text with its baseline's left end at a point, and return its width."""
     x, y = at
     for run in runs(text, style):

@@ -58,7 +58,7 @@ def opponent_pages(opponents: int) -> int:
     return max(1, -(-opponents // OPPONENTS_ON_A_PAGE))
 
 
-def player_on_board(asked: Asked, board: Board, player: str) -> Content:
+def on_board(asked: Asked, board: Board, player: str) -> Content:
     """Render a player's page on one leaderboard. Return None if the player has not raced there."""
     view = asked.view
     standing = view.standing(board, player)
@@ -183,7 +183,7 @@ def _opponent_links(asked: Asked, board: Board, player: str, total: int) -> list
     return [link(asked.path, board.address.opponents(player, number)) for number in numbers]
 
 
-def player_on_boards(asked: Asked, player: str) -> Content:
+def on_all_boards(asked: Asked, player: str) -> Content:
     """Render a player's page with the standing on every leaderboard."""
     standings = asked.view.standings(player)
     if not standings:
