@@ -112,7 +112,9 @@ class LiveWriter:
         if revision != self._revision:
             self._changed.update(self._races)  # another race changed ratings
         changed, self._changed = self._changed, set()
-        for name in changed & self._races.keys():
+        for name in changed:
+            if name not in self._races:  # `update` may have removed it meanwhile
+                continue
             try:
                 room = await self._room(*self._races[name])
             except Exception as error:
@@ -122,7 +124,7 @@ class LiveWriter:
             if room is None:
                 self._races.pop(name, None)
                 self._rooms.pop(name, None)
-            elif name in self._races:  # `update` may have removed it meanwhile
+            elif name in self._races:  # as above
                 self._rooms[name] = room
         self._revision = revision
         rooms = list(self._rooms.values())

@@ -142,6 +142,27 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
     assert set(done) == {"revision"}
 
 
+async def test_a_race_recorded_while_others_are_read_is_no_problem(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ("orb/r", "orb/s")
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        if work.__name__ != "revision":
+            for name in names:
+                writer.update(replace(finished(result("r", "ann bo")), name=name))
+        return work(*arguments, **options)
+
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock())
+    for name in names:
+        writer.update(replace(opened("ann", "bo"), name=name))
+    running = asyncio.create_task(writer.run())
+    await asyncio.sleep(0.2)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert caplog.messages == []
+
+
 async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing) -> None:
     writing.settler.merge([result("past", "ann bo")], "import")
     player = writing.settler.ledger.players.get("id-bo")
