@@ -1,13 +1,15 @@
-"""Reads one entrant of a stored result."""
+"""Reads the entrants of a stored result without reading all of it."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from racebot.races.result import EntrantStatus
 
 _DECODER = json.JSONDecoder()
+_PLAYER = re.compile(r'\{"user_id":("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,8 @@ def entrant_in(result: str, player: str) -> StoredEntrant:
 def start_of(player: str) -> str:
     """Return the JSON text with which a player's entry in a stored result begins."""
     return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'
+
+
+def players_in(result: str) -> list[str]:
+    """Return the user ids of a stored result's entrants."""
+    return [json.loads(player) for player in _PLAYER.findall(result)]

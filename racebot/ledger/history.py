@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import entrant_in, start_of
+from racebot.ledger.entrants import entrant_in, players_in, start_of
 from racebot.ledger.rows import moment_of, state_of, states_of
 from racebot.races.result import result_label
 from racebot.text.format import exact_time
@@ -349,10 +349,13 @@ class PageQueries:
             " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
             leaderboard,
         )
+        hidden = {row[0] for row in self._all("SELECT player FROM hidden_players")}
         digests = []
         for race, sequence, result, note, joined, changes in rows:
             players = tuple(joined.split("\x1f")) if joined else ()
-            parts = (result, note, changes or "", *(names.get(player, "") for player in players))
+            # The page of a race without changes shows the entrants of its result.
+            shown = (f"{player in hidden}{names.get(player, '')}" for player in players or players_in(result))
+            parts = (result, note, changes or "", *shown)
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests

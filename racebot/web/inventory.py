@@ -122,11 +122,12 @@ def files(view: View) -> Iterator[File]:
         addresses.API_DATA,
         addresses.OPENAPI,
         addresses.SEARCH,
-        addresses.COMPARE,
     )
     theme = (THEME,) if publication.look.accent else ()
     for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme):
         yield File(path, program)
+    boards = repr([(board.name, board.address) for board in view.boards])
+    yield File(addresses.COMPARE.path(), _token(program, boards))
     for name in view.pictures_shown:
         yield File(addresses.PICTURE.path(picture=name), program)
     for path in (

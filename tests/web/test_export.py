@@ -111,10 +111,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_name_of_a_hidden_player_is_on_no_page(ledger: Ledger, folder: Path) -> None:
     settler = Settler(ledger, Plans(SIMPLE))
-    settler.merge((*RACES, result("d", "zaphira ann", after=300)), "import")
+    alone = result("e", "zaphira", after=310)  # changes no rating
+    settler.merge((*RACES, result("d", "zaphira ann", after=300), alone), "import")
     run(ledger, folder)
-    race = Path("races/orb/d.html")
-    assert b"Zaphira" in (folder / race).read_bytes()
+    races = [folder / "races/orb/d.html", folder / "races/orb/e.html"]
+    assert all(b"Zaphira" in race.read_bytes() for race in races)
     (player,) = ledger.players.called("Zaphira")
     orders.hide(settler, player, "asked", NOON)
     run(ledger, folder)
@@ -123,7 +124,14 @@ def test_the_name_of_a_hidden_player_is_on_no_page(ledger: Ledger, folder: Path)
     assert linking == []
     orders.unhide(settler, player, "", NOON)
     run(ledger, folder)
-    assert b"Zaphira" in (folder / race).read_bytes()
+    assert all(b"Zaphira" in race.read_bytes() for race in races)
+
+
+def test_a_new_leaderboard_is_linked_where_players_are_compared(filled: Ledger, folder: Path) -> None:
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("z", "ann bo", after=500, goal="All Orbs")], "import")
+    run(filled, folder)
+    assert "All Orbs" in (folder / "compare.html").read_text(encoding="utf-8")
 
 
 def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
