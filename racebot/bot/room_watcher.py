@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import CommandHandler
+from racebot.bot.command_queue import CommandQueue
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle, is_time_to_greet
 from racebot.bot.retry import retry_pauses
-from racebot.chat.commands import Command, ParsedCommand
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import (
@@ -55,8 +55,6 @@ REFRESH_MISSED = 2.0
 """Seconds after an unreadable or missing frame until the bot asks the room for its race."""
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race."""
-QUESTION_EXPIRES = 60.0
-"""Seconds after which a command is no longer worth an answer."""
 
 
 class RoomWatch:
@@ -103,7 +101,6 @@ class RoomWatch:
         self._clock = clock
         self._room = Room(name, quiet=quiet)
         self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
-        self._command_handler = commands
         self._greet = greet
         self._on_race = on_race
         self._work = asyncio.Event()
@@ -115,7 +112,16 @@ class RoomWatch:
         self._read_wanted = asyncio.Event()
         self._deadline_moved = asyncio.Event()
         self._reading = asyncio.Lock()
-        self._questions: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
+        self._commands: CommandQueue | None = None
+        if commands is not None:
+            self._commands = CommandQueue(
+                self._room,
+                commands,
+                self._sender,
+                call,
+                is_up_to_date=self._is_up_to_date,
+                answered=self.nudge,
+            )
 
     def nudge(self) -> None:
         """Check the outbox, which may hold new messages for this room."""
@@ -186,8 +192,9 @@ class RoomWatch:
             asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),
             asyncio.create_task(self._follow_clock(), name=f"clock {self.name}"),
             asyncio.create_task(self._read_when_wanted(), name=f"read {self.name}"),
-            asyncio.create_task(self._answer_questions(), name=f"answer {self.name}"),
         ]
+        if self._commands is not None:
+            tasks.append(asyncio.create_task(self._commands.run(), name=f"answer {self.name}"))
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -225,8 +232,8 @@ class RoomWatch:
                 raise TokenRefused(f"{self.name}: the token is refused")
             if event is not None:
                 self._sender.on_event(event)
-            if isinstance(event, ChatMessage):
-                self._note_question(event)
+            if isinstance(event, ChatMessage) and self._commands is not None:
+                self._commands.add(event)
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.send(actions.GET_RACE)
@@ -264,23 +271,6 @@ class RoomWatch:
         self._room.on_read_failed(time.monotonic())
         self._deadline_moved.set()
 
-    def _note_question(self, message: ChatMessage) -> None:
-        """Queue a chat line that is a command to answer."""
-        race = self._room.race
-        if self._command_handler is None or race is None or self._room.closed:
-            return
-        asked = self._command_handler.parse(message, race)
-        if asked is not None:
-            self._questions.put_nowait((time.monotonic() + QUESTION_EXPIRES, asked, message))
-
-    async def _answer_questions(self) -> None:
-        while True:
-            expires, asked, message = await self._questions.get()
-            if _is_about_the_race(asked) and not await self._is_up_to_date():
-                log.warning("%s: the site does not show an edited race; no answer given", self.name)
-            elif time.monotonic() < expires:
-                await self._answer(asked, message)
-
     async def _is_up_to_date(self) -> bool:
         """Read the race again if it may have changed. Return False if it was edited and cannot be read."""
         if not self._room.needs_read(time.monotonic()):
@@ -291,26 +281,6 @@ class RoomWatch:
         except TimeoutError:
             self._on_read_failed()
         return not (self._room.unsure and self._room.needs_read(time.monotonic()))
-
-    async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
-        """Answer a command. If that fails, only this answer is lost."""
-        race = self._room.race
-        if self._command_handler is None or race is None or race.recorded:
-            return
-        try:
-            reply = await self._call(self._command_handler.reply, asked, message, race)
-            # Explaining a large race is slow, and must not block the ledger's thread.
-            text = "" if reply is None else await asyncio.to_thread(reply.draft)
-        except LedgerError as error:
-            # A damaged database stops the bot elsewhere; a question must not.
-            log.error("%s; no answer given", error)
-        except Exception:
-            log.exception("%s: unexpected error while answering %s", self.name, asked.command)
-        else:
-            if reply is not None and text and not self._command_handler.is_repeat(self.name, reply, text):
-                metrics.COMMANDS.labels(asked.command.value).inc()
-                self._sender.answer(text, reply.to)
-            self._work.set()
 
     async def _take(self, notices: Sequence[Notice]) -> None:
         if any(isinstance(notice, ReadRace) for notice in notices):
@@ -362,7 +332,8 @@ class RoomWatch:
 
     async def _may_leave(self) -> bool:
         # Read before the outbox: the notice that closes the room also queues its last messages.
-        handled = not self._notices and not self._taking.locked() and self._questions.empty()
+        answered = self._commands is None or self._commands.empty
+        handled = answered and not self._notices and not self._taking.locked()
         closed, race = self._room.closed and handled, self._room.race
         open_rows = await self._call(self._ledger.outbox.open_for, self.name)
         if open_rows or race is None:
@@ -388,10 +359,3 @@ class RoomWatch:
             except (SiteError, PayloadError):
                 pass
             return False
-
-
-def _is_about_the_race(asked: ParsedCommand) -> bool:
-    """Return whether the answer depends on the result of the room's race."""
-    return asked.command in {Command.RATING, Command.WHY} or (
-        asked.command is Command.HELP and bool(asked.argument)
-    )

@@ -1,0 +1,102 @@
+"""A room's commands, answered one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from racebot.bot.command_handler import CommandHandler
+from racebot.bot.outbox_sender import OutboxSender
+from racebot.chat.commands import Command, ParsedCommand
+from racebot.errors import LedgerError
+from racebot.ledger.thread import RunOnLedger
+from racebot.observe import metrics
+from racebot.racetime.payload import ChatMessage
+from racebot.racetime.room import Room
+
+log = logging.getLogger(__name__)
+
+EXPIRES = 60.0
+"""Seconds after which a command is no longer worth an answer."""
+
+
+class CommandQueue:
+    """Answers the commands of one room in the order in which players gave them.
+
+    Args:
+        room: the room's state.
+        handler: parses commands and composes replies.
+        sender: sends the answers.
+        call: runs ledger work.
+        is_up_to_date: reads the race again if it may have changed; returns False if an edit cannot be read.
+        answered: called after each answer.
+    """
+
+    def __init__(
+        self,
+        room: Room,
+        handler: CommandHandler,
+        sender: OutboxSender,
+        call: RunOnLedger,
+        *,
+        is_up_to_date: Callable[[], Awaitable[bool]],
+        answered: Callable[[], None],
+    ) -> None:
+        self._room = room
+        self._handler = handler
+        self._sender = sender
+        self._call = call
+        self._is_up_to_date = is_up_to_date
+        self._answered = answered
+        self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
+
+    @property
+    def empty(self) -> bool:
+        """True if no command waits for an answer."""
+        return self._commands.empty()
+
+    def add(self, message: ChatMessage) -> None:
+        """Queue a chat line if it is a command to answer."""
+        if self._room.race is None or self._room.closed:
+            return
+        asked = self._handler.parse(message, self._room.race)
+        if asked is not None:
+            self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
+
+    async def run(self) -> None:
+        """Answer commands until cancelled."""
+        while True:
+            expires, asked, message = await self._commands.get()
+            if _is_about_the_race(asked) and not await self._is_up_to_date():
+                log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
+            elif time.monotonic() < expires:
+                await self._answer(asked, message)
+
+    async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
+        """Answer a command. If that fails, only this answer is lost."""
+        race = self._room.race
+        if race is None or race.recorded:
+            return
+        try:
+            reply = await self._call(self._handler.reply, asked, message, race)
+            # Explaining a large race is slow, and must not block the ledger's thread.
+            text = "" if reply is None else await asyncio.to_thread(reply.draft)
+        except LedgerError as error:
+            # A damaged database stops the bot elsewhere; a command must not.
+            log.error("%s; no answer given", error)
+        except Exception:
+            log.exception("%s: unexpected error while answering %s", race.name, asked.command)
+        else:
+            if reply is not None and text and not self._handler.is_repeat(race.name, reply, text):
+                metrics.COMMANDS.labels(asked.command.value).inc()
+                self._sender.answer(text, reply.to)
+            self._answered()
+
+
+def _is_about_the_race(asked: ParsedCommand) -> bool:
+    """Return whether the answer depends on the result of the room's race."""
+    return asked.command in {Command.RATING, Command.WHY} or (
+        asked.command is Command.HELP and bool(asked.argument)
+    )
