@@ -96,7 +96,7 @@ async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.Monke
         await job.until(2)
 
 
-async def test_a_clock_step_of_years_replays_no_missed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = Jobs(), Counted()
     work.every(0.5, job, "often")

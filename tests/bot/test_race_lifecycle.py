@@ -543,7 +543,7 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
 CANCELLED = seen(status="cancelled", recordable=False, ended_at=NOON, cancelled_at=NOON)
 
 
-def test_do_not_record_undone_is_announced_again(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_undoing_do_not_record_announces_the_race_again(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     (announced,) = deliver(ledger)
     lifecycle.observe(seen(NEVER), in_room=True)

@@ -148,7 +148,7 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
         await until(lambda: joined.qsize() == 2)
 
 
-async def test_an_unusable_answer_about_the_race_costs_no_connection(
+async def test_unusable_answer_about_the_race_keeps_the_connection(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A system message in a finished room triggers an HTTP read, which fails here."""

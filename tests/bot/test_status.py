@@ -23,7 +23,7 @@ def shown(report: Status) -> str:
     return console.export_text()
 
 
-def test_status_of_a_bot_that_never_ran(ledger: Ledger) -> None:
+def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
     report = status(ledger, [CATEGORY], rooms_every=30, now=NOON)
     assert report.worker == WorkerState(running=False, last_seen=None, seconds_since=None, healthy=False)
     assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
@@ -33,7 +33,7 @@ def test_status_of_a_bot_that_never_ran(ledger: Ledger) -> None:
     assert "Messages to deliver: none" in text
 
 
-def test_status_of_a_running_bot(ledger: Ledger, clock: Clock) -> None:
+def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill")))
     settler.merge([result("a", "ann bo", dnf="cy")], "import")
     lifecycle = Lifecycle(settler, clock)
@@ -72,7 +72,7 @@ def test_status_of_a_running_bot(ledger: Ledger, clock: Clock) -> None:
     assert "orb/b: chat, waiting since 0 seconds ago" in text
 
 
-def test_status_of_an_unhealthy_bot(ledger: Ledger) -> None:
+def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> None:
     heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3))
     assert "category 1 second ago" in shown(
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))

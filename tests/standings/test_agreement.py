@@ -56,7 +56,7 @@ def board_of(ledger: Ledger) -> Leaderboard:
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 100])
-def test_a_right_ledger_agrees_in_ranges_of_any_size(ledger: Ledger, size: int) -> None:
+def test_an_intact_ledger_agrees_in_ranges_of_any_size(ledger: Ledger, size: int) -> None:
     seen: list[int] = []
     assert agrees(ledger, board_of(ledger), seen.append, size=size, jobs=1)
     assert seen[-1] == 11

@@ -201,7 +201,9 @@ async def test_races_that_do_not_count_are_skipped(
     assert rated(settler) == ["orb/r1"]
 
 
-async def test_only_the_chosen_goals(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
+async def test_only_the_chosen_goals_are_rated(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
     fake.races.append(listed(7, goal={"name": "All Orbs", "custom": False}))
     report = await fill(site, settler, clock, goals=["All Orbs"])
     assert report.new == 1
@@ -231,13 +233,15 @@ async def test_the_same_races_asked_for_in_parts(site: Site, settler: Settler, c
     assert settler.verify(board) == []
 
 
-async def test_a_category_without_races(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
+async def test_a_category_without_races_is_asked_for_one_page(
+    site: Site, settler: Settler, clock: Clock, fake: FakeList
+) -> None:
     fake.races = []
     assert await fill(site, settler, clock) == MergeReport()
     assert fake.asked == [1]
 
 
-def test_selection_by_goal_and_date() -> None:
+def test_races_are_selected_by_goal_and_date() -> None:
     race = result("r", "ann", after=1)
     moment: datetime = race.ended_at
     assert Selection().wants(race)
@@ -270,7 +274,7 @@ def names(path: Path, category: str = CATEGORY, goal: str | None = None) -> list
     return [result.name for result in read_races(path, category=category, goal=goal)]
 
 
-def test_an_archive_of_races(tmp_path: Path) -> None:
+def test_races_of_an_archive_are_read(tmp_path: Path) -> None:
     path = file(tmp_path, ARCHIVED)
     assert names(path) == ["orb/a1", "orb/a2"]
     assert {r.goal for r in read_races(path, category="", goal=None)} == {"season one"}
@@ -290,11 +294,11 @@ def test_an_archive_of_races(tmp_path: Path) -> None:
     ],
     ids=["a page", "pages", "races", "both"],
 )
-def test_json_saved_from_the_site(tmp_path: Path, document: object) -> None:
+def test_json_saved_from_the_site_is_read(tmp_path: Path, document: object) -> None:
     assert names(file(tmp_path, document)) == ["orb/r1", "orb/r2"]
 
 
-def test_one_race_saved_from_the_site(tmp_path: Path) -> None:
+def test_one_race_saved_from_the_site_is_read(tmp_path: Path) -> None:
     assert names(file(tmp_path, race_document("solo", TWO))) == ["orb/solo"]
 
 
@@ -302,7 +306,7 @@ def test_races_that_have_not_ended_are_left_out(tmp_path: Path) -> None:
     assert names(file(tmp_path, [race_document("open-1", status="open"), listed(1)])) == ["orb/r1"]
 
 
-def test_one_goal_of_a_file_of_the_site(tmp_path: Path) -> None:
+def test_one_goal_of_a_saved_file_is_read(tmp_path: Path) -> None:
     other = listed(2, goal={"name": "All Orbs", "custom": False})
     path = file(tmp_path, [listed(1), other])
     assert names(path, goal="All Orbs") == ["orb/r2"]

@@ -66,7 +66,7 @@ def shown(print_: Any, *args: Any, width: int = 120) -> str:
 # Leaderboards
 
 
-def test_a_leaderboard_by_place(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_leaderboard_lists_players_by_place(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.leaderboard_report(ledger, board, Listing())
     assert rows(report) == [
         (1, "Cy", 1200),
@@ -157,7 +157,7 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
     assert "id-cy" not in ranked, "one finish is too few to be listed"
 
 
-def test_an_empty_leaderboard(ledger: Ledger) -> None:
+def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
     report = queries.leaderboard_report(ledger, board, Listing(5, 5))
     assert (report.players, report.races) == ([], 1)
@@ -165,7 +165,7 @@ def test_an_empty_leaderboard(ledger: Ledger) -> None:
     assert queries.biggest_movers(ledger, board) == []
 
 
-def test_a_leaderboard_as_a_table(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.leaderboard_report(ledger, board, Listing())
     first = queries.leaderboard_report(ledger, board, Listing(), limit=2)
     text = shown(tables.print_leaderboard, first, queries.listed_count(ledger, board, Listing()))
@@ -210,7 +210,7 @@ def test_the_window_of_the_movers_ends_with_the_last_race(ledger: Ledger) -> Non
 # Players
 
 
-def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.player_report(ledger, "ANN", everybody)
     assert (report.id, report.name) == ("id-ann", "Ann")
     (on,) = report.leaderboards
@@ -252,13 +252,13 @@ def test_a_player(ledger: Ledger, board: Leaderboard) -> None:
     assert "1 of 2" in text
 
 
-def test_a_player_who_did_not_finish(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_player_who_did_not_finish_has_no_place(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.player_report(ledger, "id-ed", everybody)
     assert report.leaderboards[0].history[0].place is None
     assert "DNF of 3" in shown(tables.print_player, report)
 
 
-def test_a_player_who_is_not_listed(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_player_who_is_not_listed_has_points_but_no_place(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
     (on,) = report.leaderboards
     assert (on.place, on.listed, on.points) == (None, 2, 1200)
@@ -278,7 +278,7 @@ def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes:
         assert (on.place, on.listed) == (places.get(standing.player), len(places))
 
 
-def test_a_player_whose_races_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_player_whose_races_changed_nothing_has_no_standing(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.player_report(ledger, "Fay", everybody)
     assert report == PlayerReport("id-fay", "Fay", [])
     assert "none of this player's races has been rated yet" in shown(tables.print_player, report)
@@ -333,14 +333,14 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
     assert "gained: Di (50% to beat), Ed (50%)" in text
 
 
-def test_a_race_that_changed_nothing(ledger: Ledger, board: Leaderboard) -> None:
+def test_a_race_that_changed_nothing_says_why(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.race_report(ledger, "orb/d")
     (on,) = report.leaderboards
     assert (on.note, on.entrants) == ("fewer than two rated entrants to compare", [])
     assert "no rating changed: fewer than two rated entrants" in shown(tables.print_race, report)
 
 
-def test_a_race_of_teams(ledger: Ledger) -> None:
+def test_a_race_of_teams_has_team_places(ledger: Ledger) -> None:
     teams = result(
         "t",
         entrants=(

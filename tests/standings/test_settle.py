@@ -54,7 +54,7 @@ def assert_sound(settler: Settler) -> None:
 # Settling, by hand
 
 
-def test_a_first_race(settler: Settler) -> None:
+def test_a_first_race_changes_equal_ratings_and_is_stored(settler: Settler) -> None:
     rated = settle(settler, result("r", "ann bo"))
     assert rated is not None
     assert len(rated) == 1
@@ -101,7 +101,7 @@ def test_what_a_standing_counts(settler: Settler) -> None:
     assert {s.last_race_at for s in standings.values()} == {NOON + timedelta(hours=5)}
 
 
-def test_places_are_those_of_the_race_not_of_the_rated(settler: Settler) -> None:
+def test_places_count_entrants_without_a_rating(settler: Settler) -> None:
     race = result(
         "r",
         entrants=(
@@ -681,7 +681,7 @@ def test_team_races_rated_by_team(ledger: Ledger) -> None:
     assert_sound(settler)
 
 
-def test_the_place_of_a_team_after_two_that_tied(ledger: Ledger) -> None:
+def test_the_team_after_two_that_tied_takes_the_third_place(ledger: Ledger) -> None:
     """As with single racers: after two in first place comes third."""
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM)))
     race = result(
@@ -719,7 +719,7 @@ def test_preview_equals_settling_and_writes_nothing(settler: Settler) -> None:
     assert [c.races_before for c in preview.changes] == [1, 1, 0]
 
 
-def test_a_preview_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
+def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})}))
     assert settler.preview(result("a", "ann bo")) == []
 

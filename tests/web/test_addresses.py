@@ -26,7 +26,7 @@ def test_any_text_is_one_harmless_part_of_a_path_and_comes_back(text: str) -> No
 
 
 @pytest.mark.parametrize("part", ["~é", "~a", "~!!!!"])
-def test_parts_that_nothing_makes_are_no_text(part: str) -> None:
+def test_segments_that_encode_no_text_are_refused(part: str) -> None:
     with pytest.raises(ValueError, match=r"base64|ASCII|padding|decode"):
         text_of(part)
 

@@ -171,7 +171,7 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     )
 
 
-def test_odds_of_any_players_add_up(merge: Merge) -> None:
+def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     view = merge(RACES, LeaderboardPlan("thurstone-hurdle"))
     found = ask(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
     assert [(each["id"], each["name"], each["new"]) for each in found] == [
@@ -202,7 +202,7 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> Non
     assert Pages(view, served=True).document(f"{BOARD}/head-to-head", nobody) is None
 
 
-def test_reasons_are_data_too(merge: Merge) -> None:
+def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan("thurstone-hurdle"))
     (part,) = ask(view, "api/races/orb/a")["leaderboards"]
     for entry in part["entrants"]:
@@ -249,7 +249,7 @@ def test_expected_places_are_among_the_racers_the_model_compares(
     assert sum(finishers) == pytest.approx(sum_of_expected)
 
 
-def test_sheets(view: View) -> None:
+def test_sheets_hold_players_and_changes_as_csv(view: View) -> None:
     heading, *players = sheet(view, f"{BOARD}.csv")
     assert heading[:4] == ["place", "id", "name", "points"]
     assert players[0][:4] == ["1", "id-cy", "Cy", "1200"]

@@ -32,7 +32,7 @@ def of(view: View) -> RaceFigures:
 
 
 @pytest.mark.usefixtures("few")
-def test_how_far_a_race_moves_a_rating(view: View) -> None:
+def test_sizes_of_changes_are_grouped_by_races_before(view: View) -> None:
     # Before a and b nobody had raced: 100, 100, 200, 0, 200. In c, 90 each.
     assert of(view).changes == [
         ChangeSizes(first=1, last=1, cases=5, median=100, large=200),
@@ -41,7 +41,7 @@ def test_how_far_a_race_moves_a_rating(view: View) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_how_often_the_higher_rated_was_ahead(merge: Merge) -> None:
+def test_higher_rated_player_counts_as_ahead_and_a_tie_as_half(merge: Merge) -> None:
     # Four pairs of level newcomers, and Ann, with 1,100, who beat Bo, with 900.
     found = of(merge(provisional_races=1))
     assert found.pairs == 5
@@ -111,7 +111,7 @@ def test_leaderboard_without_rated_races_has_no_figures(merge: Merge) -> None:
     assert (found.races, found.distribution) == (None, None)
 
 
-def test_only_the_last_races_are_looked_at(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_use_only_the_last_races(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RACES", 1)
     assert of(view).entries == len(RACES[-1].entrants)
 

@@ -46,7 +46,7 @@ def test_newcomer_has_no_movement(merge: Merge) -> None:
     assert bo is not None and bo.points == 0
 
 
-def test_unlisted_before_means_points_but_no_places(merge: Merge) -> None:
+def test_player_not_listed_before_moves_in_points_only(merge: Merge) -> None:
     view = merge(listing=Listing(minimum_finishes=2))
     # Only Ann and Bo have finished twice, and not before c.
     assert moved(view) == {"Ann": Movement(90, None), "Bo": Movement(-90, None)}

@@ -29,7 +29,7 @@ def body(view: View, path: str) -> str:
     return document.body.decode()
 
 
-def test_contrast_is_that_of_the_standard() -> None:
+def test_contrast_is_computed_as_wcag_defines_it() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
@@ -70,7 +70,7 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None
 
 
-def test_category_has_its_name(merge: Merge) -> None:
+def test_page_shows_the_name_of_its_category(merge: Merge) -> None:
     view = merge()
     view.ledger.profiles.see_category("orb", CategoryProfile("Orb Racing"))
     assert "Orb Racing" in body(merge([]), "leaderboards/orb/any-orb.html")
@@ -90,5 +90,5 @@ def test_category_has_its_name(merge: Merge) -> None:
         ("<b>x</b>", "BX"),
     ],
 )
-def test_initials(name: str, shown: str) -> None:
+def test_initials_stand_for_a_missing_avatar(name: str, shown: str) -> None:
     assert initials(name) == shown

@@ -74,7 +74,7 @@ def test_the_front_page_lists_leaderboards_by_category(merge: Merge) -> None:
     )
 
 
-def test_front_page_of_an_empty_ledger(merge: Merge) -> None:
+def test_front_page_of_an_empty_ledger_says_so(merge: Merge) -> None:
     assert "No races have been rated yet." in text(merge([]), "index.html")
 
 

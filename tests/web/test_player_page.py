@@ -57,7 +57,7 @@ def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -
     ]
 
 
-def test_places_taken_and_races_not_finished(merge: Merge) -> None:
+def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
     field = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
     races = [
         result("a", "ann b"),
@@ -113,7 +113,7 @@ def test_months_sum_up_the_races_newest_first(merge: Merge) -> None:
     assert sum(month.change for month in months) == now - 1000
 
 
-def test_standings_on_every_leaderboard_the_last_raced_first(merge: Merge) -> None:
+def test_standings_begin_with_the_leaderboard_last_raced_on(merge: Merge) -> None:
     view = merge([result("a", "ann bo", goal="First"), result("b", "ann cy", goal="Second", after=1)])
     assert [found.leaderboard for _, found in view.standings("id-ann")] == [
         "Second",

@@ -49,7 +49,7 @@ def test_comparison_has_the_record_times_and_chance(merge: Merge) -> None:
     assert compared(view.ledger, board.stored, "id-ann", "id-nobody") is None
 
 
-def test_places_against_expected_sum_results_less_chances(merge: Merge) -> None:
+def test_gain_over_an_opponent_sums_results_less_chances(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "ann bo", after=1)])
     (board,) = view.boards
     (rival,) = rivals(view.ledger, board.stored, "id-ann", view.opponents(board, "id-ann"))

@@ -139,7 +139,7 @@ def test_pages_after_the_last_do_not_exist(get: Get, path: str) -> None:
     assert get(path).status_code == 404
 
 
-def test_known_page_is_not_sent_again(get: Get) -> None:
+def test_unchanged_page_is_not_sent_again(get: Get) -> None:
     first = get(BOARD)
     again = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
