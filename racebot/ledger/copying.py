@@ -20,14 +20,14 @@ def folder_of(database: Path) -> Path:
 
 
 def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: datetime) -> Path:
-    """Copy a database, under a name with the current time.
+    """Copy a database to a file named after the current time.
 
     The copy gets its final name only once it is complete and passes SQLite's integrity check.
 
     Args:
         folder: the folder for the copy; created if missing.
         connection: an open connection to the database.
-        stem: what the copy's name begins with.
+        stem: the first part of the copy's name.
         now: the current time.
 
     Returns:

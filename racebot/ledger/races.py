@@ -120,7 +120,7 @@ class Races(Connection):
         return renamed
 
     def stored_goal(self, name: str) -> str | None:
-        """Return the goal of a stored race, None if the race is not stored."""
+        """Return the goal of a stored race; None if the race is not stored."""
         row = self.row("SELECT goal FROM races WHERE name = ?", name)
         return None if row is None else as_text(row["goal"])
 

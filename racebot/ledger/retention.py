@@ -14,7 +14,7 @@ from racebot.ledger.store import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """Numbers of deleted messages and backfills."""
+    """The numbers of messages and backfills deleted."""
 
     messages: int
     backfills: int

@@ -220,7 +220,7 @@ def _points(change: Change) -> tuple[int | None, int, int]:
 
 
 def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], list[list[int]]]:
-    """Choose the opponents to name in each row: those that pushed like the place part, and one that opposed.
+    """Choose the opponents to name in each row: those that explain the place part, and one that opposed it.
 
     Args:
         terms: shape [n, n], the places that each row's player gained or lost against each opponent.

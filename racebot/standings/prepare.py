@@ -137,7 +137,7 @@ class Preparation:
         """Rate races into a shadow leaderboard. Return None if the leaderboard changed meanwhile."""
         self._lock.acquire()
         board = rerating.board
-        self._tell("leaderboard %s: rating %d races again beside it", board.name, total)
+        self._log("leaderboard %s: rating %d races again beside it", board.name, total)
         stored = 0 if board.id is None else ledger.rated_count(board)
         shadow = ledger.add_shadow(board)
         if rerating.carried:
@@ -152,24 +152,24 @@ class Preparation:
                 self._pause()
             self._advance(rerun, total)
             if board.id is not None and ledger.revision_of(board) != rerating.revision:
-                self._tell("leaderboard %s: an earlier race changed; starting again", board.name)
+                self._log("leaderboard %s: an earlier race changed; starting again", board.name)
                 return None
         standings = rerun.standings(ledger)
         for first in range(0, len(standings), STANDINGS_PIECE):
             with ledger.transaction(lasting=False):
                 ledger.replace_standings(shadow, standings[first : first + STANDINGS_PIECE])
             self._pause()
-        self._tell("leaderboard %s: %d races rated again", board.name, rerun.races)
+        self._log("leaderboard %s: %d races rated again", board.name, rerun.races)
         return Prepared(rerating, rerun, stored, shadow=shadow)
 
     def _advance(self, rerun: Rerun, total: int = 0) -> None:
         if self._progress is not None:
             self._progress(rerun.races)
         if total and time.monotonic() - self._told_at > LOG_EVERY:
-            self._tell("leaderboard %s: %d of %d races rated again", rerun.board.name, rerun.races, total)
+            self._log("leaderboard %s: %d of %d races rated again", rerun.board.name, rerun.races, total)
 
-    def _tell(self, text: str, *values: object) -> None:
-        """Log the progress, unless it is shown in another way."""
+    def _log(self, text: str, *values: object) -> None:
+        """Log the progress, unless a callback shows it."""
         self._told_at = time.monotonic()
         if self._progress is None:
             log.info(text, *values)

@@ -137,7 +137,7 @@ class Replay:
         return rater.standings()
 
     def _start(self, board: Leaderboard, starts: Mapping[tuple[str, str], Position]) -> Position | None:
-        """Return where to start rating a leaderboard, None if nothing that it depends on has changed."""
+        """Return where to start rating a leaderboard; None if nothing it depends on has changed."""
         start = starts.get(_name(board))
         if board.carry is None:
             return start

@@ -144,7 +144,7 @@ class Rerun:
 
         Args:
             ledger: holds the earlier races.
-            players: limits the result to these players. Default: all who may have another standing now.
+            players: limits the result to these players. Default: all players whose standing may have changed.
                 Players without any race have zero races.
         """
         moved = []

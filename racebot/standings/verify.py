@@ -205,7 +205,7 @@ def _standing_difference(expected: Standing, stored: Standing) -> float:
 
 
 def _difference(a: State, b: State) -> float:
-    """Return the largest difference of two states, relative to their largest number or 1."""
+    """Return the largest difference of two states: relative for numbers above 1, absolute below."""
     if len(a) != len(b):
         return math.inf
     return max((abs(x - y) / max(1.0, abs(x), abs(y)) for x, y in zip(a, b, strict=True)), default=0.0)

@@ -102,7 +102,7 @@ class Asked:
 
 
 def _tabs_of(board: Board) -> dict[str, str]:
-    """Return the addresses of a leaderboard's tabs, by their titles."""
+    """Return the addresses of a leaderboard's tabs, by title."""
     address = board.address
     return {
         "Leaderboard": address.page(),

@@ -27,7 +27,7 @@ class Streamed:
     """Content that may be too large to hold in memory.
 
     Attributes:
-        pieces: return an iterator over the body; each call starts from the beginning.
+        pieces: returns an iterator over the body; each call starts from the beginning.
         media_type: the media type of the body.
     """
 
