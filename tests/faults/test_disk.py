@@ -80,8 +80,8 @@ async def test_settle_survives_a_database_that_turns_read_only(
     opened: list[Ledger] = []
     open_ledger = Ledger.open
 
-    def remembering(path: Path) -> Ledger:
-        opened.append(open_ledger(path))
+    def remembering(path: Path, **options: bool) -> Ledger:
+        opened.append(open_ledger(path, **options))
         return opened[-1]
 
     monkeypatch.setattr(Ledger, "open", remembering)
