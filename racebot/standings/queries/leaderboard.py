@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -32,10 +32,10 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedPlayer:
-    """A player on a leaderboard. Equal ratings share a place."""
+class RatedPlayer:
+    """A player with a rating on a leaderboard."""
 
-    place: int
+    place: Annotated[int | None, Field(description="null if the player is not listed")]
     id: str
     name: str
     points: int
@@ -46,6 +46,38 @@ class ListedPlayer:
     wins: int
     last_race_at: datetime
     provisional: bool
+
+    @classmethod
+    def of(cls, standing: Standing, place: int | None, provisional_races: int, **more: Any) -> Self:
+        """Return a player with the given standing.
+
+        Args:
+            standing: the stored standing.
+            place: the player's place; None if the player is not listed.
+            provisional_races: a rating after fewer races is provisional.
+            more: the other fields.
+        """
+        return cls(
+            place=place,
+            id=standing.player,
+            name=standing.name,
+            points=standing.points,
+            rating=standing.rating,
+            state=standing.state,
+            races=standing.races,
+            finishes=standing.finishes,
+            wins=standing.wins,
+            last_race_at=standing.last_race_at,
+            provisional=standing.races < provisional_races,
+            **more,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlayer(RatedPlayer):
+    """A player on a leaderboard. Equal ratings share a place."""
+
+    place: int
     moved: Annotated[
         Movement | None, Field(description="Change since `since`; null if the player had not raced by then")
     ]
@@ -128,18 +160,10 @@ def leaderboard_report(
         tied = index > 0 and standings[index - 1].rating == standing.rating
         place = players[-1].place if tied else index + 1
         players.append(
-            ListedPlayer(
-                place=place,
-                id=standing.player,
-                name=standing.name,
-                points=standing.points,
-                rating=standing.rating,
-                state=standing.state,
-                races=standing.races,
-                finishes=standing.finishes,
-                wins=standing.wins,
-                last_race_at=standing.last_race_at,
-                provisional=standing.races < provisional_races,
+            ListedPlayer.of(
+                standing,
+                place,
+                provisional_races,
                 moved=_movement(standing.points, place, then.get(standing.player)),
             )
         )

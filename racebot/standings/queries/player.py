@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -12,29 +11,18 @@ from pydantic import Field
 from racebot.ledger.history import PlayedRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.queries.leaderboard import placing_of
+from racebot.standings.queries.leaderboard import RatedPlayer, placing_of
 from racebot.standings.queries.listing import Listing
 from racebot.standings.queries.records import extended
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerStanding:
+class PlayerStanding(RatedPlayer):
     """A player's standing on one leaderboard."""
 
-    id: str
-    name: str
     category: str
     leaderboard: str
-    place: Annotated[int | None, Field(description="null if the player is not listed")]
     listed: Annotated[int, Field(description="Number of listed players")]
-    points: int
-    rating: Annotated[float, Field(description="The number that ranks, before rounding to points")]
-    state: Annotated[tuple[float, ...], Field(description="Everything the model stores about the player")]
-    races: int
-    finishes: int
-    wins: int
-    last_race_at: datetime
-    provisional: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +57,13 @@ def player_standing(
     if standing is None:
         return None
     placing = placing_of(ledger, board, standing, listing)
-    return PlayerStanding(
-        id=standing.player,
-        name=standing.name,
+    return PlayerStanding.of(
+        standing,
+        placing.place,
+        provisional_races,
         category=board.category,
         leaderboard=board.name,
-        place=placing.place,
         listed=placing.listed,
-        points=standing.points,
-        rating=standing.rating,
-        state=standing.state,
-        races=standing.races,
-        finishes=standing.finishes,
-        wins=standing.wins,
-        last_race_at=standing.last_race_at,
-        provisional=standing.races < provisional_races,
     )
 
 
