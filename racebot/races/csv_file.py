@@ -11,7 +11,7 @@ import difflib
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,20 +80,31 @@ def read_csv(path: Path, *, category: str, goal: str) -> CsvRaces:
 
 
 def _races(path: Path, text: Iterable[str], category: str, goal: str) -> CsvRaces:
+    reader = csv.reader(text, strict=True)
+    columns: list[str] = []
     lines: dict[str, list[_Line]] = {}
     factors: dict[tuple[str, str], str] = {}
     problems: list[str] = []
-    for number, line in _lines(path, text, problems):
-        name = f"{category}/{line.race}" if category else line.race
-        others = lines.setdefault(name, [])
-        try:
-            _check_against(others, line)
-        except _BadCellError as error:
-            problems.append(f"{path}, line {number}, column {error.column}: {error}")
-            continue
-        others.append(line)
-        if line.factor:
-            factors[name, line.entrant.name] = line.factor
+    try:
+        for row in reader:
+            if not any(cell.strip() for cell in row):
+                continue
+            if not columns:
+                columns = _columns(path, reader.line_num, row)
+                continue
+            try:
+                line = _line(columns, row)
+                name = f"{category}/{line.race}" if category else line.race
+                others = lines.setdefault(name, [])
+                _check_against(others, line)
+            except _BadCellError as error:
+                problems.append(f"{path}, line {reader.line_num}, column {error.column}: {error}")
+                continue
+            others.append(line)
+            if line.factor:
+                factors[name, line.entrant.name] = line.factor
+    except csv.Error as error:
+        problems.append(f"{path}, line {reader.line_num}: {error}: correct the quotation marks")
     if problems:
         more = len(problems) - 1
         raise PayloadError(problems[0] + (f" ({more} more lines have problems)" if more else ""))
@@ -111,25 +122,6 @@ def _races(path: Path, text: Iterable[str], category: str, goal: str) -> CsvRace
         for name, entries in lines.items()
     )
     return CsvRaces(tuple(results), factors)
-
-
-def _lines(path: Path, text: Iterable[str], problems: list[str]) -> Iterator[tuple[int, _Line]]:
-    """Yield the readable lines with their numbers, and add problems to the list."""
-    reader = csv.reader(text, strict=True)
-    columns: list[str] = []
-    try:
-        for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if not columns:
-                columns = _columns(path, reader.line_num, row)
-                continue
-            try:
-                yield reader.line_num, _line(columns, row)
-            except _BadCellError as error:
-                problems.append(f"{path}, line {reader.line_num}, column {error.column}: {error}")
-    except csv.Error as error:
-        problems.append(f"{path}, line {reader.line_num}: {error}: correct the quotation marks")
 
 
 def _columns(path: Path, number: int, row: list[str]) -> list[str]:
