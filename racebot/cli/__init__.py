@@ -1,4 +1,8 @@
-"""The command line. Commands are thin wrappers, and expected errors print a single line."""
+"""The command line. Commands are thin wrappers around the other packages.
+
+May import: everything.
+Invariant: an expected error prints a single line and sets the exit code.
+"""
 
 from __future__ import annotations
 

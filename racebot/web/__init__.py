@@ -3,6 +3,9 @@
 Needs the extra `web`. Every document has a path, such as `races/smr/curious-midfast-0534.html`: `addresses`
 builds and parses paths, `pages` renders the document at a path, `server` serves it, and `export` writes every
 document to a folder.
+
+May import: chat and everything below it.
+Invariant: pages read the ledger and the live file, and write neither.
 """
 
 from importlib.util import find_spec
