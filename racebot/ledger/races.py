@@ -167,6 +167,11 @@ class Races(Connection):
         self.races_written.add(name)
         self.write("PRAGMA defer_foreign_keys = ON")
         self.write(
+            "UPDATE leaderboards SET revision = revision + 1 WHERE shadow_of NOT NULL AND EXISTS"
+            " (SELECT 1 FROM rated WHERE rated.leaderboard = leaderboards.id AND race = ?)",
+            name,
+        )
+        self.write(
             "DELETE FROM rated WHERE race = ? AND leaderboard IN"
             " (SELECT id FROM leaderboards WHERE shadow_of NOT NULL)",
             name,

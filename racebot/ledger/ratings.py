@@ -168,7 +168,7 @@ class Ratings(Connection):
                 self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
 
     def revision_of(self, board: Leaderboard) -> int:
-        """Return a number that changes when rated races of a leaderboard are changed or deleted."""
+        """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
         row = self.row("SELECT revision FROM leaderboards WHERE id = ?", board.key)
         return -1 if row is None else as_int(row["revision"])
 

@@ -109,6 +109,8 @@ class Rewriting(Ratings):
             )
             if difference.notes or difference.cleared or difference.updated:
                 self.ratings_written += 1
+            if not difference.appended or difference.appended[0].sequence > difference.first:
+                # A changed result can change when a race ended and no rating.
                 self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
             self.append(board, difference.appended, platform)
 

@@ -100,7 +100,9 @@ class Preparation:
         # A race that was settled meanwhile may count before the last one prepared, or be one of the edits.
         complete = ledger.count_between(board, rerating.after, rerun.last) == rerun.races
         settled = [] if board.id is None else ledger.races_after(board, prepared.stored)
-        return prepared if complete and rerating.edits.keys().isdisjoint(settled) else None
+        # A race that was deleted meanwhile is missing from a shadow, even if it is stored again.
+        whole = prepared.shadow is None or ledger.revision_of(prepared.shadow) == 0
+        return prepared if complete and whole and rerating.edits.keys().isdisjoint(settled) else None
 
     def prepare(self, rerating: Rerating) -> None:
         """Rate races, and keep the result for the transaction that needs it."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -223,4 +224,39 @@ def test_only_one_process_rebuilds_a_database_at_a_time(settler: Settler) -> Non
         assert settler.ledger.leftovers(), "another process must not delete a shadow that is still needed"
         rebuild_all(settler)
     prepare.sweep(settler.ledger.path)
+    assert_right(settler)
+
+
+def after_preparing(
+    settler: Settler, work: Callable[[], Any], meanwhile: Callable[[Settler], Any]
+) -> Callable[[], Any]:
+    """The work, preceded from its second attempt on by what another process does in between."""
+    attempts: list[object] = []
+
+    def attempt() -> None:
+        if attempts:
+            with Ledger.open(settler.ledger.path) as other:
+                meanwhile(Settler(other, settler.plans))
+        attempts.append(work)
+        work()
+
+    return attempt
+
+
+@pytest.mark.parametrize("memory", list(MEMORY.values()), ids=list(MEMORY))
+def test_a_race_deleted_and_stored_again_meanwhile_is_rated(settler: Settler, memory: int) -> None:
+    moving = result("x", "ann cy", after=2, goal="S2")
+    settler.merge([moving], "import")
+    work = partial(settler.merge, [replace(moving, goal="S1")], "import")
+    prepared(
+        settler, after_preparing(settler, work, lambda other: other.withdraw(moving.name)), memory=memory
+    )
+    assert_right(settler)
+
+
+@pytest.mark.parametrize("memory", list(MEMORY.values()), ids=list(MEMORY))
+def test_a_new_end_of_a_later_race_meanwhile_is_kept(settler: Settler, memory: int) -> None:
+    later = replace(RACES[-1], ended_at=RACES[-1].ended_at + timedelta(hours=1))
+    work = partial(settle, settler, CHANGED)
+    prepared(settler, after_preparing(settler, work, lambda other: settle(other, later)), memory=memory)
     assert_right(settler)
