@@ -218,7 +218,10 @@ class Careers:
         races = self._races(leaderboard, [sequence for _, _, sequence, _ in found])
         return [
             Streak(
-                self._named(player), length, races[sequence][1], ongoing=self._ends(leaderboard, player, last)
+                self._named(player),
+                length,
+                races[sequence][1],
+                ongoing=self._has_races(leaderboard, player, last),
             )
             for player, length, sequence, last in found
         ]
@@ -240,8 +243,8 @@ class Careers:
         row = self._connection.row("SELECT id, name FROM shown_players WHERE id = ?", player)
         return NamedPlayer(player, "") if row is None else NamedPlayer(*row)
 
-    def _ends(self, leaderboard: int, player: str, races: int) -> bool:
-        """Return True if a player has raced this many races."""
+    def _has_races(self, leaderboard: int, player: str, races: int) -> bool:
+        """Return True if a player has exactly this many races."""
         return bool(
             self._connection.rows(
                 "SELECT 1 FROM standings WHERE leaderboard = ? AND player = ? AND races = ?",

@@ -54,7 +54,7 @@ def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
         connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
         try:
             db = Database(connection, execute_plugins=False)
-            _refuse_what_is_not_ours(db, path)
+            _refuse_unknown_schema(db, path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -94,7 +94,7 @@ def connect_to_read(path: Path) -> Database:
         connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
         db = Database(connection, execute_plugins=False)
         try:
-            _refuse_what_is_not_ours(db, path)
+            _refuse_unknown_schema(db, path)
             if migrations.pending(db):
                 raise LedgerError(
                     f"{path} was written by an older racebot: run `racebot verify`, which brings it "
@@ -113,7 +113,7 @@ def _missing(path: Path) -> LedgerError:
     )
 
 
-def _refuse_what_is_not_ours(db: Database, path: Path) -> None:
+def _refuse_unknown_schema(db: Database, path: Path) -> None:
     """Raise `LedgerError` for another program's database or a newer version's ledger."""
     others = "SELECT 1 FROM sqlite_master WHERE tbl_name <> '_sqlite_migrations'"
     if db.execute(others).fetchone() and not migrations.applied(db):

@@ -41,7 +41,7 @@ class Pictures:
             return frozenset()
 
     def read(self, name: str) -> bytes | None:
-        """Return a picture as WebP, or None if there is none of that name."""
+        """Return a picture as WebP, or None if no picture has that name."""
         try:
             return (self._folder / f"{name}{ENDING}").read_bytes()
         except OSError:

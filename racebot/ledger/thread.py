@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RunOnLedger(Protocol):
-    """Runs a function on the ledger's thread and returns what it returns."""
+    """Runs a function on the ledger's thread and returns its result."""
 
     async def __call__(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 

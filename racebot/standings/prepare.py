@@ -92,7 +92,7 @@ class Preparation:
         self._lock.release(force=True)
 
     def find(self, ledger: Ledger, rerating: Rerating) -> Prepared | None:
-        """Return the prepared ratings for exactly this re-rating, None if there are none."""
+        """Return the prepared ratings for exactly this re-rating; None if there are none."""
         prepared = self._prepared.get((rerating.board.category, rerating.board.name))
         if prepared is None or prepared.rerating != rerating:
             return None

@@ -381,7 +381,7 @@ def _addresses_of(view: View, race: str) -> dict[str, str]:
 
 
 def page_of(view: View, path: str) -> str:
-    """Return the address of a page, relative to the front page if that of the pages is unknown."""
+    """Return the address of a page, relative to the front page if the pages' address is unknown."""
     return "/".join(filter(None, [view.publication.url, quote(path)]))
 
 

@@ -84,7 +84,7 @@ class Asked:
         return pieces.face(face, face.picture and link(self.path, face.picture), kind)
 
     def player_link(self, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
-        """Return a link to a player's page on the leaderboard at `stem`, or on all of them without one."""
+        """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards."""
         to = (
             addresses.PLAYER.path(player=player.id)
             if stem is None

@@ -95,7 +95,7 @@ def _alone(folder: Path) -> Generator[None]:
 
 @contextmanager
 def _without_garbage_collection() -> Generator[None]:
-    """Pause the collector of reference cycles, which pages hardly make. It takes a sixth of an export."""
+    """Pause garbage collection, which takes a sixth of an export. Pages make hardly any reference cycles."""
     gc.disable()
     try:
         yield
