@@ -82,7 +82,7 @@ async def test_races_are_settled_while_ratings_are_prepared(
     await bot.assert_right()
 
 
-async def test_a_write_that_other_races_always_interrupt_is_finished_in_the_end(
+async def test_a_write_that_is_always_interrupted_finishes_in_the_end(
     bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_calls, "RETRY_AFTER", 0.0)

@@ -443,7 +443,7 @@ async def test_the_same_text_from_a_user_is_no_echo(
     assert states(ledger) == ["delivered"]
 
 
-async def test_an_earlier_message_with_the_same_text_is_not_this_one(
+async def test_an_earlier_message_with_the_same_text_is_no_echo(
     ledger: Ledger, sender: OutboxSender, room: FakeRoom
 ) -> None:
     put(ledger, "g1", ChatBody("the same"))

@@ -144,7 +144,7 @@ async def test_pages_fetched_long_ago_are_requested_again(
     assert fake.asked == [1, 2, 3]
 
 
-async def test_a_backfill_that_ended_between_the_last_page_and_the_rating(
+async def test_a_backfill_killed_before_the_rating_rates_without_new_requests(
     site: Site, settler: Settler, clock: Clock, fake: FakeList, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> MergeReport:
@@ -224,7 +224,7 @@ async def test_until_a_day(site: Site, settler: Settler, clock: Clock) -> None:
     assert rated(settler) == ["orb/r0", "orb/r1"], "the day itself is not wanted"
 
 
-async def test_the_same_races_asked_for_in_parts(site: Site, settler: Settler, clock: Clock) -> None:
+async def test_races_backfilled_in_parts_verify(site: Site, settler: Settler, clock: Clock) -> None:
     await fill(site, settler, clock, since=NOON + timedelta(days=3))
     await fill(site, settler, clock, until=NOON + timedelta(days=3))
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
@@ -342,7 +342,7 @@ def test_a_file_that_cannot_be_read_says_what_and_where(tmp_path: Path, text: st
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(PayloadError, match=r"bad\.json: not JSON"):

@@ -395,7 +395,7 @@ def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger)
     ]
 
 
-def test_a_race_that_counts_on_two_leaderboards(ledger: Ledger) -> None:
+def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None:
     wide = LeaderboardPlan("plackett-luce", name="Wide", goals=(GOAL,))
     narrow = LeaderboardPlan("trueskill", name="Narrow", goals=(GOAL,))
     Settler(ledger, Plans(SIMPLE, (wide, narrow))).merge([result("a", "ann bo")], "import")

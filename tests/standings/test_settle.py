@@ -89,7 +89,7 @@ def test_the_unfinished_lose_to_every_finisher_and_not_to_each_other(settler: Se
     }
 
 
-def test_what_a_standing_counts(settler: Settler) -> None:
+def test_a_standing_counts_races_finishes_and_wins(settler: Settler) -> None:
     settle(settler, result("a", "ann=bo cy", after=5))
     settle(settler, result("b", "bo ann", dnf="cy", after=2))
     standings = {s.name: s for s in settler.ledger.standings(board_of(settler))}
@@ -401,7 +401,7 @@ def test_withdrawn_race_no_longer_counts(settler: Settler, caplog: pytest.LogCap
     assert_sound(settler)
 
 
-def test_a_race_is_withdrawn_also_from_a_leaderboard_that_is_not_rated_any_more(settler: Settler) -> None:
+def test_a_race_is_withdrawn_from_leaderboards_no_longer_rated(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     settle(settler, result("s", "bo ann", after=1))
     narrowed = Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
@@ -890,7 +890,7 @@ def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Se
     assert contents(settler) == before
 
 
-def test_a_goal_called_like_a_leaderboard_of_others_gets_one_of_its_own(settler: Settler) -> None:
+def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
     joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
     both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
     both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")

@@ -64,7 +64,7 @@ def test_cards_have_the_size_that_sites_expect(view: View, path: str) -> None:
         "cards/other.png",
     ],
 )
-def test_nothing_unknown_has_a_card(pages: Pages, path: str) -> None:
+def test_unknown_pages_have_no_card(pages: Pages, path: str) -> None:
     assert pages.document(path, {}) is None
 
 

@@ -165,7 +165,7 @@ def test_front_page_links_to_open_rooms_only_while_there_are_any(live: Live) -> 
     assert "live.html" not in live.get("/").text
 
 
-def test_live_rooms_are_data_too(live: Live) -> None:
+def test_api_lists_live_rooms(live: Live) -> None:
     live.write(OPEN, replace(FINISHED, race="orb/live-2"))
     found = live.get("/api/live").json()
     described = description(served=True)

@@ -109,7 +109,7 @@ def test_api_index_is_a_page_for_browsers_and_json_for_programs(get: Get, accept
     assert "leaderboards/{category}/{board}" in answer.text
 
 
-def test_browser_is_led_to_the_page_of_the_api(get: Get) -> None:
+def test_browsers_are_redirected_to_the_page_about_the_api(get: Get) -> None:
     assert get("/api", headers={"Accept": BROWSER}).headers["location"] == "api/"
     assert "addresses" in get("/api").json()
 

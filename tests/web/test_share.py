@@ -64,7 +64,7 @@ def test_every_page_names_a_card_that_exists(merge: Merge, path: str, served: bo
     assert isinstance(card, Document) and card.media_type == PNG
 
 
-def test_cards_are_of_the_page_itself_where_there_are_all(merge: Merge) -> None:
+def test_pages_use_their_leaderboards_card_unless_all_cards_exist(merge: Merge) -> None:
     own = {PLAYER: "cards/players/id-ann/orb/any-orb.png", RACE: "cards/races/orb/c.png"}
     for path, card in own.items():
         assert meta(merge(url=URL), path)["og:image"] == f"{URL}/{card}"
