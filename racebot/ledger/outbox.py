@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError
 from racebot.ledger.connection import Connection
-from racebot.ledger.rows import moment_of
+from racebot.ledger.rows import RESTORE, moment_of
 from racebot.text.format import exact_time
 
 Kind = Literal["chat", "info", "meta"]
@@ -246,7 +246,8 @@ def _from_json(kind: Kind, text: str) -> Body:
     try:
         return _reader(kind).validate_json(text)
     except ValidationError as error:
-        raise LedgerError(f"a stored {kind} message cannot be read: {error}") from None
+        problem = error.errors()[0]["msg"]
+        raise LedgerError(f"a stored {kind} message cannot be read ({problem}): {RESTORE}") from None
 
 
 @cache

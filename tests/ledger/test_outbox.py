@@ -66,10 +66,10 @@ def test_a_guid_is_queued_once(ledger: Ledger) -> None:
     assert [row.message.body for row in ledger.outbox.of("orb/r")] == [ChatBody("one")]
 
 
-def test_a_damaged_message_is_named(ledger: Ledger) -> None:
+def test_the_error_for_a_damaged_message_names_the_fix_in_one_line(ledger: Ledger) -> None:
     ledger.outbox.put(message("g"), NOON)
     ledger.db.execute("UPDATE outbox SET body = '{}'")
-    with pytest.raises(LedgerError, match="stored chat message"):
+    with pytest.raises(LedgerError, match=r"\Aa stored chat message .*: restore a backup\Z"):
         ledger.outbox.of("orb/r")
 
 
