@@ -144,7 +144,7 @@ async def test_pages_fetched_long_ago_are_requested_again(
     assert fake.asked == [1, 2, 3]
 
 
-async def test_a_backfill_killed_before_the_rating_rates_without_new_requests(
+async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
     site: Site, settler: Settler, clock: Clock, fake: FakeList, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> MergeReport:
