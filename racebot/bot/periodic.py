@@ -84,11 +84,13 @@ class Jobs:
         self._scheduler.start()
         self._clock_task = asyncio.create_task(self._watch_clock(), name="clock")
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Cancel running jobs and start no more."""
         self._stopped = True
         if self._clock_task is not None:
             self._clock_task.cancel()
+            self._scheduler.pause()
+            await asyncio.sleep(0)  # a job that is cancelled before its first step cannot catch it
             self._scheduler.shutdown(wait=False)
 
     def _add(self, job: Job, trigger: BaseTrigger, name: str) -> None:

@@ -246,7 +246,7 @@ class Worker:
             log.info("deleted %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
-        jobs.stop()
+        await jobs.stop()
         self._calls.stop()
         if self._applying is not None:
             self._applying.cancel()

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
@@ -33,19 +33,19 @@ class Counted:
                 await asyncio.sleep(0.01)
 
 
-@contextmanager
-def started(work: Jobs) -> Iterator[None]:
+@asynccontextmanager
+async def started(work: Jobs) -> AsyncIterator[None]:
     work.start()
     try:
         yield
     finally:
-        work.stop()
+        await work.stop()
 
 
 async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itself() -> None:
     work, job = Jobs(), Counted()
     work.every(0.02, job, "often")
-    with started(work):
+    async with started(work):
         await job.until(4)
     assert job.most_at_once == 1
 
@@ -53,21 +53,32 @@ async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itse
 async def test_no_job_runs_after_stop() -> None:
     work, job = Jobs(), Counted()
     work.every(0.02, job, "often")
-    with started(work):
+    async with started(work):
         await job.until(1)
     runs = job.runs
     await asyncio.sleep(0.1)
     assert job.runs == runs
 
 
+@pytest.mark.parametrize("steps", range(4))
+async def test_stop_as_a_job_starts_is_no_error(steps: int, caplog: pytest.LogCaptureFixture) -> None:
+    work = Jobs()
+    work.every(60, Counted(), "often")
+    async with started(work):
+        for _ in range(steps):
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 async def test_stop_without_start_is_allowed() -> None:
-    Jobs().stop()
+    await Jobs().stop()
 
 
 async def test_a_nightly_job_waits_for_its_hour() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
-    with started(work):
+    async with started(work):
         await asyncio.sleep(0.1)
     assert job.runs == 0
 
@@ -75,7 +86,7 @@ async def test_a_nightly_job_waits_for_its_hour() -> None:
 async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
-    with started(work):
+    async with started(work):
         await job.until(1)
         await asyncio.sleep(0.1)
     assert job.runs == 1
@@ -87,7 +98,7 @@ async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.Monke
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = Jobs(), Counted()
     work.every(1800, job, "seldom")
-    with started(work):
+    async with started(work):
         await job.until(1)
         await asyncio.sleep(0.1)
         assert job.runs == 1
@@ -108,7 +119,7 @@ async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.Monk
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return right(tz) + step
 
-    with started(work):
+    async with started(work):
         await job.until(1)
         monkeypatch.setattr("apscheduler.schedulers.base.datetime", Later)
         start = time.monotonic()
@@ -120,7 +131,7 @@ async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.Monk
 async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     work, job = Jobs(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
-    with started(work):
+    async with started(work):
         # The scheduler's state when the jump is noticed.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
         work._reschedule_all()
