@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from racebot.chat import rating_message
 from racebot.chat.wording import Texts
-from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, Message, Outbox, OutboxRow
+from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, Message, Outbox, OutboxRow, chat_messages
 from racebot.ledger.rows import Leaderboard
 from racebot.races.result import RaceResult
 from racebot.standings.settle import Rated
@@ -98,7 +98,7 @@ class Announcer:
         Returns:
             Whether the greeting is queued, now or before.
         """
-        if any(body.greets for _, body in _chat(self._outbox.of(race))):
+        if any(body.greets for _, body in chat_messages(self._outbox.of(race))):
             return True
         text = compose()
         if text:
@@ -122,7 +122,7 @@ class Announcer:
         """
         announced = self._announced(race)
         begun = {body.correction for _, body in announced}
-        for row, body in _chat(self._outbox.open_for(race)):
+        for row, body in chat_messages(self._outbox.open_for(race)):
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
                 self._outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
@@ -136,7 +136,7 @@ class Announcer:
         last, last_body = announced[-1]
         return not any(
             row.id > last.id and body.result == key and body.correction == last_body.correction
-            for row, body in _chat(self._outbox.of(race))
+            for row, body in chat_messages(self._outbox.of(race))
         )
 
     def last_key(self, race: str) -> str | None:
@@ -148,7 +148,7 @@ class Announcer:
         """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
             (row, body)
-            for row, body in _chat(self._outbox.of(race))
+            for row, body in chat_messages(self._outbox.of(race))
             if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
@@ -177,11 +177,6 @@ class Announcer:
         sent = self.sent(race)
         withdrawn = [n for n, (_, body) in enumerate(sent, start=1) if body.withdraws]
         return sent[withdrawn[-1] :] if withdrawn else sent
-
-
-def _chat(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBody]]:
-    """Yield the chat messages with their bodies."""
-    return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
 def announcement_key(rated: Sequence[Rated]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.outbox_commands import (
@@ -34,7 +34,7 @@ from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
-from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow
+from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Race, RaceUpdate, Refusal
@@ -221,7 +221,7 @@ class OutboxProtocol:
 
     def _unpin_replaced(self, row: OutboxRow, body: ChatBody) -> Generator[Command]:
         """Unpin our rating messages that a new one replaces or withdraws."""
-        ours = [earlier.text for each, earlier in self._chat() if earlier.pin and each.id < row.id]
+        ours = [chat.text for each, chat in chat_messages(self._outbox) if chat.pin and each.id < row.id]
         if not ours or not (body.pin or body.withdraws):
             return
         history = yield from self._history()
@@ -237,17 +237,13 @@ class OutboxProtocol:
     def _pinned_texts(self) -> list[str]:
         """Return the rating messages that were sent to be pinned since the last withdrawal, oldest first."""
         texts: list[str] = []
-        for row, body in self._chat():
+        for row, body in chat_messages(self._outbox):
             if row.state is Delivery.DELIVERED:
                 if body.withdraws:
                     texts.clear()
                 elif body.pin:
                     texts.append(body.text)
         return texts
-
-    def _chat(self) -> Iterator[tuple[OutboxRow, ChatBody]]:
-        """Yield the room's chat messages with their bodies, in order."""
-        return ((row, row.message.body) for row in self._outbox if isinstance(row.message.body, ChatBody))
 
     def _send_meta(self, row: OutboxRow, body: MetaBody) -> Generator[Command]:
         race = yield from self._current_race()
@@ -346,7 +342,7 @@ class OutboxProtocol:
         """
         earlier = [
             each
-            for each, body in self._chat()
+            for each, body in chat_messages(self._outbox)
             if each.id < row.id and each.state is Delivery.DELIVERED and body.text == text
         ]
         return sum(map(echo_of(text), history)) > len(earlier)

@@ -7,7 +7,7 @@ the ratings that cause a message.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -125,6 +125,11 @@ class OutboxRow:
     created_at: datetime
     updated_at: datetime
     """When the state last changed."""
+
+
+def chat_messages(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBody]]:
+    """Yield the chat messages among some messages, with their bodies, in the same order."""
+    return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
 class Outbox:
