@@ -63,7 +63,7 @@ class RatingsDeferred(Exception):  # noqa: N818 - not an error: the caller prepa
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Pause the garbage collector, which would look for cycles in millions of small tuples."""
+    """Pause the garbage collector, which would look for cycles in many small objects that form hardly any."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
