@@ -116,11 +116,18 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rated(tmp_path_factory.mktemp("served") / "ledger.db", season())
 
 
+@contextmanager
+def serving(database: Path) -> Iterator[str]:
+    """Serve a ledger's pages as `racebot web` does, and yield their address."""
+    app = application(database, Publication())
+    with running(uvicorn.Server(uvicorn.Config(app, log_level="warning"))) as address:
+        yield address
+
+
 @pytest.fixture(scope="module")
 def served(database: Path) -> Iterator[str]:
     """Return the address of the pages as `racebot web` serves them."""
-    app = application(database, Publication())
-    with running(uvicorn.Server(uvicorn.Config(app, log_level="warning"))) as address:
+    with serving(database) as address:
         yield address
 
 

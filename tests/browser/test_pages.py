@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from builders import result
+from builders import entrant, result
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, written
+from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, Open, hosted, rated, serving, written
 
 
 def column(page: Page, number: int) -> list[str]:
@@ -210,6 +210,19 @@ def test_exported_comparison_shows_what_the_server_shows(
         assert page.evaluate(MISPLACED) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert Axe().run(page).response["violations"] == []
+
+
+def test_comparisons_show_a_place_without_a_time_once(opened: Open, tmp_path: Path) -> None:
+    entrants = tuple(entrant(name, place=place) for place, name in enumerate(["ann", "bo"], start=1))
+    database = rated(tmp_path / "ledger.db", [result("untimed", entrants=entrants)])
+    page = opened().new_page()
+    with serving(database) as served, hosted(written(database, tmp_path / "pages")) as exported:
+        for address in (
+            f"{served}compare/id-ann/id-bo.html",
+            f"{exported}compare.html?a=id-ann&b=id-bo&on=orb/any-orb",
+        ):
+            page.goto(address)
+            expect(page.locator("table tbody td").first).to_have_text("1st")
 
 
 def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:

@@ -56,7 +56,7 @@
 
   const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${each.points} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
   const result = (mine, yours, index) => {
-    const words = html`${mine.finish_time === null ? mine.standing : timer(mine.finish_time)}${mine.place ? html`<span class="of"> ${ordinal(mine.place)}</span>` : ""}`;
+    const words = mine.finish_time === null ? html`${mine.place ? ordinal(mine.place) : mine.standing}` : html`${timer(mine.finish_time)}${mine.place ? html`<span class="of"> ${ordinal(mine.place)}</span>` : ""}`;
     return html`<td role="cell" class="${index ? "e" : "c"}"><span class="narrow key${index ? " second" : ""}"></span>${place(mine) < place(yours) ? html`<b>${words}</b>` : words}</td>`;
   };
   const row = ([a, b]) => html`<tr role="row"><th scope="row" role="rowheader" class="b"><a href="${raceLink(a.race)}">${a.race.split("/").at(-1)}</a></th>${result(a, b, 0)}${result(b, a, 1)}<td role="cell" class="date d">${day(a.ended_at)}</td></tr>`;
