@@ -167,7 +167,7 @@ class LiveWriter:
     def _read(self, race: Race) -> tuple[list[_BoardDraft], set[str]]:
         """Read what the room's leaderboards know about its entrants. Empty if the race is settled."""
         plans, result = self._settler.plans, race.result
-        if self._ledger.race(race.name) is not None:
+        if self._ledger.has_race(race.name):
             return [], set()
         entrants = tuple(
             entrant

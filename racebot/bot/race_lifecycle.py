@@ -114,7 +114,7 @@ class Lifecycle:
             self.over(race, in_room=in_room)
         elif race.recorded:
             self.recorded(result, in_room=in_room)
-        elif self._ledger.race(race.name) is not None:
+        elif self._ledger.has_race(race.name):
             self._withdraw(race)
         else:
             self.finished(result)
@@ -143,7 +143,7 @@ class Lifecycle:
         """
         if not self.settler.plans.counts(result) or not self._announce:
             return
-        if self._ledger.race(result.name) is not None:
+        if self._ledger.has_race(result.name):
             return  # another source showed the record first
         self.finished(result)
         with self._ledger.transaction():
@@ -191,7 +191,7 @@ class Lifecycle:
         if result is None or not result.final or not self.settler.plans.counts(result):
             return False
         with self._ledger.transaction():
-            if self._ledger.race(result.name) is not None:
+            if self._ledger.has_race(result.name):
                 return False
             named = [self._named(each) for each in self.settler.preview(result)]
             return self._announcer.announce(named, marks=self._marks(named))
@@ -342,7 +342,7 @@ class Lifecycle:
 
     def _withdraw(self, race: Race) -> None:
         """Remove a settled race from the ratings once its record has been missing for long enough."""
-        if self._ledger.race(race.name) is None:
+        if not self._ledger.has_race(race.name):
             return
         with self._ledger.transaction():
             now = self._clock()

@@ -30,6 +30,10 @@ class Races(Connection):
         row = self.row("SELECT * FROM races WHERE name = ?", name)
         return None if row is None else race_of(row)
 
+    def has_race(self, name: str) -> bool:
+        """Return whether a race is recorded, without reading its result."""
+        return self.position(name) is not None
+
     def find_race(self, name: str) -> StoredRace:
         """Return a recorded race by its name or by its slug alone.
 

@@ -78,7 +78,7 @@ class Context:
         result = race.result
         if result is None or not result.final or not self.settler.plans.counts(result):
             return None
-        if self.ledger.race(result.name) is not None:
+        if self.ledger.has_race(result.name):
             return None
         for preview in self.settler.previews(result):
             if preview.leaderboard.name == self.board.name and person.id in {
