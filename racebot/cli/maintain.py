@@ -44,7 +44,7 @@ def verify(database: Database = None) -> None:
     problems: list[Problem] = []
     with open_ledger(database) as (_, ledger), ThreadPoolExecutor(max_workers=1) as thread:
         # SQLite reads the whole file, so it does that while other processes replay the races.
-        check = thread.submit(_check_file, ledger.path)
+        check = thread.submit(ledger.check)
         for board in ledger.leaderboards():
             with _progress(ledger, board) as advance:
                 found = verification.verify(ledger, board, advance)
@@ -102,12 +102,6 @@ def back_up(
         where = folder or backup.folder_of(settings.database)
         made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
     tell(str(made))
-
-
-def _check_file(path: Path) -> list[str]:
-    # On a read-only connection, SQLite does not check the constraints of rows.
-    with Ledger.open(path, create=False) as ledger:
-        return ledger.check()
 
 
 @contextmanager

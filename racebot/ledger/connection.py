@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from sqlite_utils.db import Database
 
 from racebot.ledger.database import translated
+from racebot.ledger.integrity import problems_of
 
 SLICE = 1000
 """Number of rows to write before checking for an interruption again: a few milliseconds of work."""
@@ -129,10 +130,13 @@ class Connection:
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def check(self) -> list[str]:
-        """Return one line for each problem that SQLite finds in the file; empty if it is intact."""
-        problems = [row[0] for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
-        broken = self.rows("PRAGMA foreign_key_check")
-        return problems + [f"a row of {row[0]} refers to a {row[2]} that does not exist" for row in broken]
+        """Return one line for each problem that SQLite finds in the file; empty if it is intact.
+
+        Runs on a connection of its own, so any thread may call it, on a read-only ledger too.
+        """
+        address = f"{self.path.absolute().as_uri()}?mode=rw"
+        with translated(self.path), closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection:
+            return problems_of(connection)
 
     def close(self) -> None:
         self.db.close()

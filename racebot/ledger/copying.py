@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
+from racebot.ledger.integrity import problems_of
 
 STAMP = "%Y%m%dT%H%M%SZ"
 """Format of the time in a copy's name."""
@@ -44,9 +45,9 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
         with closing(sqlite3.connect(partial)) as copy:
             connection.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")
-            (found,) = copy.execute("PRAGMA integrity_check").fetchone()
-        if found != "ok":
-            raise LedgerUnavailable(f"backup {target}: not intact ({found}): run `racebot verify`")
+            problems = problems_of(copy)
+        if problems:
+            raise LedgerUnavailable(f"backup {target}: not intact ({problems[0]}): run `racebot verify`")
         partial.replace(target)
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnavailable(f"backup {target}: {error}: free space, or let racebot write there") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,13 @@ def test_verify_runs_the_integrity_check(inconsistent: Path) -> None:
 async def test_doctor_runs_the_integrity_check(inconsistent: Path) -> None:
     wrong = [f.text async for f in examine(Settings(database=inconsistent)) if not f.good]
     assert any("outbox" in text for text in wrong)
+
+
+@pytest.mark.usefixtures("inconsistent")
+def test_report_runs_the_integrity_check() -> None:
+    CliRunner().invoke(app, ["report", "--offline", "--output", "report.zip"], catch_exceptions=False)
+    with zipfile.ZipFile("report.zip") as bundle:
+        assert "outbox" in bundle.read("integrity.txt").decode()
 
 
 def test_backup_runs_the_integrity_check(inconsistent: Path) -> None:

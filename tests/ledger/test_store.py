@@ -240,6 +240,12 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) 
     assert "malformed" in str(damaged)
 
 
+def test_a_race_with_a_damaged_result_is_known(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann"))
+    ledger.db.execute("UPDATE races SET result = '[]'")
+    assert [ledger.has_race(name) for name in ("orb/r", "orb/s")] == [True, False]
+
+
 def test_intact_ledger_has_no_problems(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann bo"))
     assert ledger.check() == []
@@ -251,7 +257,7 @@ def test_a_row_that_refers_to_nothing_is_found(ledger: Ledger) -> None:
     write(ledger, board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
     ledger.db.execute("PRAGMA foreign_keys = OFF")
     ledger.db.execute("DELETE FROM races")
-    assert ledger.check() == ["a row of rated refers to a races that does not exist"]
+    assert ledger.check() == ["a row of rated refers to a missing row of races"]
 
 
 # Transactions
