@@ -234,6 +234,10 @@ class Texts(BaseModel):
         "command",
     )
     unhidden: str = _text("Your name is shown again.", "answers !ratings show me", "command")
+    hidden_by_operator: str = _text(
+        "This bot's operator hid your name. Only they can show it again.",
+        "answers both of a player whom the operator hid",
+    )
     hide_unknown: str = _text("You have no rating yet.", "answers both of a player without a race")
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 

@@ -35,13 +35,23 @@ class OrderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order. `subject` is a player's id or a race's name; `target` is the account that a merge keeps."""
+    """One order.
+
+    Attributes:
+        given_at: when it was given.
+        kind: what it does.
+        subject: a player's id or a race's name.
+        target: the account that a merge keeps.
+        reason: the reason given for it.
+        by_player: whether players gave it about themselves, in chat.
+    """
 
     given_at: datetime
     kind: OrderKind
     subject: str
     target: str | None
     reason: str
+    by_player: bool = False
 
 
 class Orders:
@@ -54,9 +64,9 @@ class Orders:
     def all(self) -> list[Order]:
         """Return all orders ever given, oldest first."""
         return [
-            Order(moment_of(row[0]), OrderKind(row[1]), *row[2:])
+            Order(moment_of(row[0]), OrderKind(row[1]), row[2], row[3], row[4], bool(row[5]))
             for row in self._connection.rows(
-                "SELECT given_at, kind, subject, target, reason FROM orders ORDER BY id"
+                "SELECT given_at, kind, subject, target, reason, by_player FROM orders ORDER BY id"
             )
         ]
 
@@ -66,17 +76,30 @@ class Orders:
 
     def add(self, order: Order) -> None:
         self._connection.write(
-            "INSERT INTO orders (given_at, kind, subject, target, reason) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO orders (given_at, kind, subject, target, reason, by_player)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             exact_time(order.given_at),
             order.kind.value,
             order.subject,
             order.target,
             order.reason,
+            order.by_player,
         )
 
     def is_hidden(self, player: str) -> bool:
         """Return whether a player is left out of lists. Forgotten players always are."""
         return bool(self._connection.rows("SELECT 1 FROM hidden_players WHERE player = ?", player))
+
+    def is_hidden_by_operator(self, player: str) -> bool:
+        """Return whether an order of the operator hides a player. Forgetting a player is one."""
+        return bool(
+            self._connection.rows(
+                "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'forget') AND NOT by_player"
+                " AND NOT EXISTS (SELECT 1 FROM orders AS later WHERE later.subject = orders.subject"
+                " AND later.kind = 'unhide' AND later.id > orders.id) LIMIT 1",
+                player,
+            )
+        )
 
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""
@@ -169,7 +192,7 @@ class Orders:
             )
         if self.is_forgotten(player):
             self._connection.write(
-                "UPDATE players SET name = ?, folded = ?, discriminator = '' WHERE id = ?",
+                "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?",
                 NO_NAME,
                 NO_NAME.casefold(),
                 player,

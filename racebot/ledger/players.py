@@ -71,12 +71,10 @@ class Players:
     def called_roughly(self, text: str) -> list[Player]:
         """Return the players named `text`, ignoring case and accents, with or without a discriminator."""
         full = split_full_name(text)
-        wanted = fold_name(text)
-        found = self._all([key for key, name in self._compared_names().items() if name == wanted])
+        found = self._spelled(text)
         if found or full is None:
             return found
-        wanted = fold_name(full[0])
-        alike = self._all([key for key, name in self._compared_names().items() if name == wanted])
+        alike = self._spelled(full[0])
         return [player for player in alike if player.discriminator in {full[1], ""}]
 
     def like(self, text: str, limit: int) -> list[Player]:
@@ -84,15 +82,12 @@ class Players:
 
         Leaves out forgotten players.
         """
-        wanted, names = fold_name(text), self._compared_names()
+        wanted = fold_name(text)
         if not wanted:
             return []
-        found = [key for key, name in names.items() if wanted in name]
-        others = {key: name for key, name in names.items() if wanted not in name}
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
-
-        near = process.extract(wanted, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
-        return self._all([*found, *(key for _, _, key in near)][:limit])
+        containing = "SELECT id FROM players WHERE instr(letters, ?) ORDER BY letters, id LIMIT ?"
+        found = [as_text(key) for (key,) in self._connection.rows(containing, wanted, limit)]
+        return self._all(found + self._near(wanted, limit - len(found)))
 
     def find(self, text: str) -> Player:
         """Return the one player with an id or a name, ignoring case and, if no name matches, accents.
@@ -139,21 +134,24 @@ class Players:
         """
         seen = exact_time(result.ended_at)
         self._connection.write_many(
-            "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
+            "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
+            " VALUES (?1, ?2, ?3, ?7, ?4, ?5, ?5)"
             " ON CONFLICT (id) DO UPDATE SET"
             # An archive may hold the id in place of a name; prefer any name to it.
             " name = CASE WHEN excluded.name = id THEN name"
             "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
             " folded = CASE WHEN excluded.name = id THEN folded"
             "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
+            " letters = CASE WHEN excluded.name = id THEN letters"
+            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen"
+            "  THEN excluded.letters ELSE letters END,"
             " discriminator = CASE WHEN excluded.discriminator = '' THEN discriminator"
             "  WHEN discriminator = '' OR ?6 OR excluded.last_seen >= last_seen"
             "  THEN excluded.discriminator ELSE discriminator END,"
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
             [
-                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current)
+                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current, _letters(e.name))
                 for e in result.entrants
                 if e.user_id is not None
             ],
@@ -165,12 +163,30 @@ class Players:
         where = "folded = ? AND players.name <> ? ORDER BY players.id"
         return self._select(where, name.casefold(), NO_NAME)
 
-    def _compared_names(self) -> dict[str, str]:
-        """Return the name of every player, as `fold_name` writes it, by id, ordered by name."""
-        rows = self._connection.rows(
-            "SELECT id, name FROM players WHERE name <> ? ORDER BY name, id", NO_NAME
+    def _spelled(self, name: str) -> list[Player]:
+        """Return the players with a name in plain letters, except forgotten ones."""
+        return self._select(
+            "letters = ? AND letters <> '' ORDER BY players.name, players.id", fold_name(name)
         )
-        return {as_text(key): fold_name(as_text(name)) for key, name in rows}
+
+    def _near(self, letters: str, limit: int) -> list[str]:
+        """Return the ids of players whose names differ from `letters` by a typo, but do not contain it."""
+        if not limit:
+            return []
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
+
+        # `fuzz.ratio` is at most 200 times the shorter length over the sum of both.
+        ratio = (200 - LEAST_LIKENESS) / LEAST_LIKENESS
+        rows = self._connection.rows(
+            "SELECT id, letters FROM players"
+            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY letters, id",
+            len(letters) / ratio,
+            len(letters) * ratio,
+            letters,
+        )
+        names = {as_text(key): as_text(name) for key, name in rows}
+        near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
+        return [key for _, _, key in near]
 
     def _all(self, ids: Iterable[str]) -> list[Player]:
         return [player for each in ids if (player := self.get(each)) is not None]
@@ -186,6 +202,11 @@ class Players:
             *values,
         )
         return [Player(*map(as_text, row)) for row in rows]
+
+
+def _letters(name: str) -> str:
+    """Return a name in plain letters, empty for a forgotten player."""
+    return "" if name == NO_NAME else fold_name(name)
 
 
 def _choices(players: Iterable[Player]) -> str:

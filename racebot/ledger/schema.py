@@ -10,6 +10,9 @@ from __future__ import annotations
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
+from racebot.races.result import NO_NAME
+from racebot.text.parse import fold_name
+
 
 def m001_ledger(db: Database) -> None:
     """Players, races, leaderboards, and what each race did to each rating."""
@@ -319,6 +322,29 @@ def m011_parameters(db: Database) -> None:
     )
 
 
+def m012_letters(db: Database) -> None:
+    """Names in plain letters, as `fold_name` writes them, for look-ups. Empty for forgotten players."""
+    _run(
+        db,
+        "ALTER TABLE players ADD COLUMN letters TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX players_by_letters ON players (letters)",
+    )
+    named = db.query("SELECT id, name FROM players WHERE name <> ?", (NO_NAME,))
+    db.conn.executemany(
+        "UPDATE players SET letters = ? WHERE id = ?",
+        [(fold_name(row["name"]), row["id"]) for row in named],
+    )
+
+
+def m013_order_givers(db: Database) -> None:
+    """Whether players gave an order about themselves. Until now, only its reason showed that."""
+    _run(
+        db,
+        "ALTER TABLE orders ADD COLUMN by_player INTEGER NOT NULL DEFAULT 0",
+        "UPDATE orders SET by_player = 1 WHERE kind IN ('hide', 'unhide') AND reason = 'asked in chat'",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -331,6 +357,8 @@ _STEPS = (
     m009_profiles,
     m010_rebuilds,
     m011_parameters,
+    m012_letters,
+    m013_order_givers,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

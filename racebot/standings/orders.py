@@ -68,24 +68,33 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
         ledger.orders.amend_stored(player.id)
 
 
-def hide(settler: Settler, player: Player, reason: str, now: datetime) -> None:
+def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
     """Leave a player out of leaderboards and other lists. Ratings do not change.
+
+    The operator can hide a player who is already hidden by their own order, so that they stay hidden.
+
+    Args:
+        settler: carries out the order.
+        player: the player.
+        reason: the reason for the order.
+        now: the date of the order.
+        by_player: whether the player asked for it in chat.
 
     Raises:
         OrderError: the player is already hidden.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
-        if orders.is_hidden(player.id):
+        if orders.is_hidden_by_operator(player.id) or (by_player and orders.is_hidden(player.id)):
             raise OrderError(f"{player.shown} is already hidden")
-        orders.add(_order(OrderKind.HIDE, player.id, reason, now))
+        orders.add(_order(OrderKind.HIDE, player.id, reason, now, by_player=by_player))
 
 
-def unhide(settler: Settler, player: Player, reason: str, now: datetime) -> None:
-    """List a hidden player again.
+def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
+    """List a hidden player again. Takes the arguments of `hide`.
 
     Raises:
-        OrderError: the player is not hidden, or is forgotten.
+        OrderError: the player is not hidden, is forgotten, or asks for it after the operator hid them.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
@@ -93,7 +102,9 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime) -> None
             raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be listed again")
         if not orders.is_hidden(player.id):
             raise OrderError(f"{player.shown} is not hidden")
-        orders.add(_order(OrderKind.UNHIDE, player.id, reason, now))
+        if by_player and orders.is_hidden_by_operator(player.id):
+            raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
+        orders.add(_order(OrderKind.UNHIDE, player.id, reason, now, by_player=by_player))
 
 
 def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
@@ -165,11 +176,19 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
         return rated
 
 
-def _order(kind: OrderKind, subject: str, reason: str, now: datetime, target: str | None = None) -> Order:
+def _order(
+    kind: OrderKind,
+    subject: str,
+    reason: str,
+    now: datetime,
+    target: str | None = None,
+    *,
+    by_player: bool = False,
+) -> Order:
     text = " ".join(reason.split())
     if len(text) > LONGEST_REASON:
         raise OrderError(f"the reason has {len(text)} characters: shorten it to {LONGEST_REASON}")
-    return Order(now, kind, subject, target, text)
+    return Order(now, kind, subject, target, text, by_player)
 
 
 def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetime) -> list[str]:

@@ -16,6 +16,7 @@ from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import ChatMessage, Race
+from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
@@ -352,6 +353,20 @@ def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:
     found = talk.say("!rating anne")
     assert found is not None
     assert "Ann" not in found.text
+
+
+def test_players_cannot_show_a_name_that_the_operator_hid(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.say("!ratings hide me")
+    settler = talk.lifecycle.settler
+    ann = talk.ledger.players.find("Ann")
+    orders.hide(settler, ann, "offensive", NOON)
+    refused = Said(Texts().hidden_by_operator, "id-ann")
+    assert [talk.say(f"!ratings {order} me") for order in ("show", "hide")] == [refused, refused]
+    assert talk.ledger.orders.is_hidden("id-ann")
+    orders.unhide(settler, ann, "", NOON)
+    assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
 
 
 def test_a_player_without_a_race_has_nothing_to_hide(talk: Talk) -> None:

@@ -129,6 +129,12 @@ def test_players_are_found_without_their_accents(ledger: Ledger) -> None:
     assert ledger.players.find("ÉLAN").id == "id-élan"
 
 
+def test_a_renamed_player_is_found_without_the_new_accents(ledger: Ledger) -> None:
+    keep(ledger, named("a", 1, "Ann"), named("b", 2, "Änne"))
+    assert ledger.players.find("anne").id == "id-ann"
+    assert ledger.players.called_roughly("ann") == []
+
+
 def test_a_typo_is_answered_with_similar_names(ledger: Ledger) -> None:
     keep(ledger, result("r", "zaphkiel ólöf bo"))
     assert [player.id for player in ledger.players.like("zapkiel", 3)] == ["id-zaphkiel"]

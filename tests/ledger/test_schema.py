@@ -181,7 +181,8 @@ def fill_m005(database: Database) -> None:
 
 def read_m005(ledger: Ledger) -> None:
     assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
-    assert ledger.db.execute("SELECT player FROM hidden_players").fetchall() == [("gone",), ("shy",)]
+    assert {"gone", "shy"} <= ledger.orders.hidden()
+    assert not ledger.orders.is_hidden("bold")
     assert ledger.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
 
 
@@ -278,6 +279,60 @@ def read_m011(ledger: Ledger) -> None:
     assert parameters_of(ledger, "Duels")["spare_finishers"] is False
 
 
+def fill_m012(database: Database) -> None:
+    """Insert data of the twelfth migration: a name with an accent, and a forgotten player."""
+    database.execute(
+        "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
+        " VALUES ('id-ólöf', 'Ólöf', 'ólöf', 'olof', '', '2026-03-01', '2026-03-01'),"
+        " ('id-gone', 'deleted account', 'deleted account', '', '', '2026-03-01', '2026-03-01')"
+    )
+
+
+def read_m012(ledger: Ledger) -> None:
+    assert [player.id for player in ledger.players.called_roughly("olof")] == ["id-ólöf"]
+    assert ledger.players.called_roughly("deleted account") == []
+
+
+def test_names_from_before_plain_letters_are_found_by_them(tmp_path: Path) -> None:
+    database = Database(tmp_path / "old.db")
+    migrations.apply(database, stop_before="m012_letters")
+    database.execute(
+        "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
+        " VALUES ('id-ólöf', 'Ólöf', 'ólöf', '', '2026-03-01', '2026-03-01'),"
+        " ('id-gone', 'deleted account', 'deleted account', '', '2026-03-01', '2026-03-01')"
+    )
+    database.close()
+    with Ledger.open(tmp_path / "old.db") as ledger:
+        read_m012(ledger)
+
+
+def fill_m013(database: Database) -> None:
+    """Insert data of the thirteenth migration: hide orders of a player and of the operator."""
+    database.execute(
+        "INSERT INTO orders (given_at, kind, subject, target, reason, by_player)"
+        " VALUES ('2026-03-01', 'hide', 'id-own', NULL, 'asked in chat', 1),"
+        " ('2026-03-01', 'hide', 'id-other', NULL, 'offensive', 0)"
+    )
+
+
+def read_m013(ledger: Ledger) -> None:
+    hidden = [ledger.orders.is_hidden_by_operator(player) for player in ("id-own", "id-other")]
+    assert hidden == [False, True]
+
+
+def test_orders_from_before_their_givers_are_told_apart_by_reason(tmp_path: Path) -> None:
+    database = Database(tmp_path / "old.db")
+    migrations.apply(database, stop_before="m013_order_givers")
+    database.execute(
+        "INSERT INTO orders (given_at, kind, subject, target, reason)"
+        " VALUES ('2026-03-01', 'hide', 'id-own', NULL, 'asked in chat'),"
+        " ('2026-03-01', 'hide', 'id-other', NULL, 'offensive')"
+    )
+    database.close()
+    with Ledger.open(tmp_path / "old.db") as ledger:
+        read_m013(ledger)
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -321,6 +376,8 @@ DATA = {
     "m009_profiles": (fill_m009, read_m009),
     "m010_rebuilds": (fill_m010, read_m010),
     "m011_parameters": (fill_m011, read_m011),
+    "m012_letters": (fill_m012, read_m012),
+    "m013_order_givers": (fill_m013, read_m013),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

@@ -333,6 +333,7 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
         lambda: orders.hide(settler, ann, "", LATER),
         lambda: orders.exclude(settler, race, "x", LATER),
         lambda: orders.forget(settler, player(settler, "cy"), "", LATER),
+        lambda: orders.unhide(settler, ann, "", LATER, by_player=True),
         lambda: orders.unhide(settler, player(settler, "cy"), "", LATER),
         lambda: orders.merge(settler, player(settler, "old"), player(settler, "cy"), "", LATER),
     ]
