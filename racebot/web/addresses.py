@@ -15,11 +15,17 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from racebot.ledger.rows import Leaderboard
+from racebot.web.query import BadQueryError
 
 NO_JEKYLL = ".nojekyll"
 """Stops GitHub Pages from processing the files with Jekyll."""
 PAGE_SIZE = 80
 """Players on one page of a leaderboard."""
+
+LONGEST_PATH = 1000
+"""Longer paths match no route."""
+LONGEST_VALUE = 8000
+"""Most characters of a query parameter: 200 ids of players fit."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
@@ -97,7 +103,7 @@ class Route:
 
     def match(self, path: str) -> dict[str, Any] | None:
         """Parse the fields of a path. Return None if the path does not match this route."""
-        found = self._expression.fullmatch(path)
+        found = self._expression.fullmatch(path) if len(path) <= LONGEST_PATH else None
         if found is None:
             return None
         try:
@@ -106,8 +112,16 @@ class Route:
             return None
 
     def known(self, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the query parameters that the page accepts, in a fixed order."""
-        return {name: query[name] for name in sorted(self.query) if name in query}
+        """Return the query parameters that the page accepts, in a fixed order.
+
+        Raises:
+            BadQueryError: one of them is too long.
+        """
+        found = {name: query[name] for name in sorted(self.query) if name in query}
+        for name, value in found.items():
+            if len(value) > LONGEST_VALUE:
+                raise BadQueryError(f"{name}: must have at most {LONGEST_VALUE} characters")
+        return found
 
 
 _PARTS = frozenset({"page", "per_page"})

@@ -23,6 +23,8 @@ from racebot.web.view import Publication, View
 CACHE_BYTES = 32 * 2**20
 LARGEST_SHARE = 8
 """A document larger than the cache size divided by this is not cached."""
+ENTRY_BYTES = 1000
+"""Memory of a cached document besides its content and its query."""
 COMPRESSED_FROM = 1000
 """Smaller documents are sent uncompressed."""
 _LEVEL = 6
@@ -42,13 +44,9 @@ class Rendered:
     compressed: bytes | None
     tag: str
 
-    @property
-    def size(self) -> int:
-        return len(self.document.body) + len(self.compressed or b"")
-
 
 class Cache:
-    """A thread-safe LRU cache of documents, bounded by their total size.
+    """A thread-safe LRU cache of documents, bounded by the memory that they and their keys take.
 
     Args:
         limit: total size in bytes.
@@ -70,20 +68,26 @@ class Cache:
     def put(self, key: Key, rendered: Rendered, generation: int) -> None:
         """Cache a document, unless it is from an older generation or too large."""
         with self._lock:
-            if generation != self._generation or rendered.size > self._limit // LARGEST_SHARE:
+            size = _size(key, rendered)
+            if generation != self._generation or size > self._limit // LARGEST_SHARE:
                 return
             previous = self._documents.pop(key, None)
-            self.size += rendered.size - (previous.size if previous else 0)
+            self.size += size - (_size(key, previous) if previous else 0)
             self._documents[key] = rendered
             while self.size > self._limit:
-                _, oldest = self._documents.popitem(last=False)
-                self.size -= oldest.size
+                self.size -= _size(*self._documents.popitem(last=False))
 
     def clear(self, generation: int) -> None:
         """Drop all documents. From now on, only documents of this generation are cached."""
         with self._lock:
             self._documents.clear()
             self._generation, self.size = generation, 0
+
+
+def _size(key: Key, rendered: Rendered) -> int:
+    texts = sum(len(name) + len(value) for name, value in key[1])
+    content = len(rendered.document.body) + len(rendered.compressed or b"")
+    return ENTRY_BYTES + len(key[0]) + texts + content
 
 
 class Library:

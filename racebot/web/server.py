@@ -24,6 +24,7 @@ from starlette.routing import Route
 from racebot.errors import LedgerError
 from racebot.text.format import to_json
 from racebot.web import addresses, api, templating
+from racebot.web.data import missing
 from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
@@ -40,6 +41,11 @@ CONNECTIONS = 200
 """Most concurrent connections and requests. Any more get a 503 response."""
 KEEP_ALIVE = 5
 """Seconds to keep an idle connection open after a response."""
+CARDS = "cards/"
+CARD_MAX_AGE = 300
+"""Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
+UNAVAILABLE = "The ratings are not available right now."
+TRY_AGAIN = "Try again in a minute."
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
 
@@ -62,11 +68,15 @@ Found = Rendered | Streamed | None
 
 
 class Desk:
-    """Renders documents in threads. Concurrent requests for the same document share one rendering."""
+    """Renders documents in threads. Concurrent requests for the same document share one rendering.
+
+    Cards have a thread of their own: crawlers ask for many at once, and readers must not wait for those.
+    """
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
+        self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
         self._under_way: dict[Key, asyncio.Future[Found]] = {}
 
     async def document(self, path: str, query: Mapping[str, str]) -> Found:
@@ -79,7 +89,8 @@ class Desk:
         key = cache_key(path, query)
         if key in self._under_way:
             return await asyncio.shield(self._under_way[key])
-        work = asyncio.get_running_loop().run_in_executor(self._threads, self._library.document, path, query)
+        threads = self._card_thread if path.startswith(CARDS) else self._threads
+        work = asyncio.get_running_loop().run_in_executor(threads, self._library.document, path, query)
         if key is not None:
             self._under_way[key] = work
             work.add_done_callback(lambda _: self._under_way.pop(key))
@@ -94,7 +105,8 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+        for threads in (self._threads, self._card_thread):
+            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
         self._library.close()
 
 
@@ -118,10 +130,10 @@ def application(
     async def follow(request: Request) -> Response:
         path = f"events/{request.path_params['path']}"
         try:
-            return await events.response(request) or problem(path, 404, NOT_FOUND)
+            return await events.response(request) or problem(path, 404, NOT_FOUND, _missing(path))
         except LedgerError as error:
             log.error("%s", error)
-            return problem(path, 503, "The ratings are not available right now.")
+            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
 
@@ -133,22 +145,21 @@ def application(
                 return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
             path = addresses.API.path()
         elif path.endswith("/") and route_of(path) is None and route_of(path[:-1]) is not None:
-            return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}", 308, headers=HEADERS)
+            rest = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
         try:
             found = await desk.document(path, query)
         except LedgerError as error:
             log.error("%s", error)
-            return problem(path, 503, "The ratings are not available right now.")
+            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            matched = route_of(path)
-            missing_race = matched is not None and matched[0] is addresses.RACE
-            return problem(path, 404, NOT_FOUND, NO_RACE if missing_race else "")
+            return problem(path, 404, NOT_FOUND, _missing(path))
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found.media_type)
         headers = framed if path.startswith("embed/") else HEADERS
-        return _response(request, found, headers, lasting=_is_lasting(path, query))
+        return _response(request, found, headers | {"Cache-Control": _cache_control(path, query)})
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -169,7 +180,7 @@ def application(
         CORSMiddleware,
         allow_origins=["*"],
         allow_methods=["GET"],
-        allow_headers=["If-None-Match"],
+        allow_headers=["*"],
         expose_headers=["ETag"],
     )
     return app
@@ -215,15 +226,8 @@ def serve(
         server.run(sockets=[bound])
 
 
-def _response(request: Request, found: Rendered, always: Mapping[str, str], *, lasting: bool) -> Response:
-    headers = {
-        **always,
-        "ETag": found.tag,
-        "Vary": "Accept, Accept-Encoding",
-        "Cache-Control": "public, max-age=31536000, immutable"
-        if lasting
-        else "public, max-age=0, must-revalidate",
-    }
+def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> Response:
+    headers = {**always, "ETag": found.tag, "Vary": "Accept, Accept-Encoding"}
     if _known(request.headers.get("if-none-match", ""), found.tag):
         return Response(status_code=304, headers=headers)
     body = found.document.body
@@ -234,11 +238,9 @@ def _response(request: Request, found: Rendered, always: Mapping[str, str], *, l
 
 def _streaming_response(request: Request, library: Library, path: str, media_type: str) -> Response:
     headers = {**HEADERS, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
-    pieces = library.pieces(path)
+    pieces = library.pieces(path) if request.method != "HEAD" else iter(())
     if _takes_gzip(request):
         pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
-    if request.method == "HEAD":
-        return Response(media_type=media_type, headers=headers)
     return StreamingResponse(pieces, media_type=media_type, headers=headers)
 
 
@@ -257,9 +259,25 @@ def prefers_html(accept: str) -> bool:
     return html > ranks.get("application/json", ranks.get("application/*", rest))
 
 
-def _is_lasting(path: str, query: Mapping[str, str]) -> bool:
-    """Return True if the content at an address never changes."""
-    return (path in templating.ASSETS and "v" in query) or addresses.PICTURE.match(path) is not None
+def _cache_control(path: str, query: Mapping[str, str]) -> str:
+    """Return how long browsers and proxies may keep the content at an address without asking again."""
+    if (path in templating.ASSETS and "v" in query) or addresses.PICTURE.match(path) is not None:
+        return "public, max-age=31536000, immutable"
+    if path.startswith(CARDS):
+        return f"public, max-age={CARD_MAX_AGE}"
+    return "public, max-age=0, must-revalidate"
+
+
+def _missing(path: str) -> str:
+    """Return a hint for the reader of an address without content."""
+    found = route_of(path)
+    if _is_api(path):
+        return missing(found and found[0])
+    return NO_RACE if found is not None and found[0] is addresses.RACE else ""
+
+
+def _is_api(path: str) -> bool:
+    return re.match(r"(events/)?api(/|$)", path) is not None
 
 
 def _takes_gzip(request: Request) -> bool:
@@ -277,26 +295,29 @@ def _known(tags: str, tag: str) -> bool:
 def _refused(request: Request, error: Exception) -> Response:
     """Return the response for an unknown path or method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
-    answer = _error(
-        request.url.path.lstrip("/"), error.status_code, f"{error.detail}.", look=request.app.state.look
-    )
-    answer.headers.update(error.headers or {})
+    headers = error.headers or {}
+    path = request.url.path.lstrip("/")
+    detail = f"Use {headers['Allow']}." if "Allow" in headers else _missing(path)
+    answer = _error(path, error.status_code, f"{error.detail}.", detail, look=request.app.state.look)
+    answer.headers.update(headers)
     return answer
 
 
 def _failed(request: Request, error: Exception) -> Response:
     """Return the response for an unexpected error. Only the log has its details."""
     del error
-    return _error(request.url.path.lstrip("/"), 500, "Internal error.", look=request.app.state.look)
+    path = request.url.path.lstrip("/")
+    return _error(path, 500, "Internal error.", "The server's log says more.", look=request.app.state.look)
 
 
 def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -> Response:
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
-    if path.startswith("api/"):
+    if _is_api(path):
         body, media_type = (
             to_json(api.ProblemDetails(text, status, detail)).encode(),
             "application/problem+json",
         )
     else:
-        body, media_type = templating.render("error.html", path, look=look, text=text, detail=detail), HTML
-    return Response(body, status, media_type=media_type, headers=HEADERS)
+        at = path if len(path) <= addresses.LONGEST_PATH else ""
+        body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
+    return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})

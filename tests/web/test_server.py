@@ -19,9 +19,9 @@ from uvicorn.server import ServerState
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
-from racebot.web import protocol, server as server_module, sheets
+from racebot.web import addresses, protocol, server as server_module, sheets
 from racebot.web.document import Content, Document, Streamed
-from racebot.web.library import Cache, Library, Rendered, cache_key
+from racebot.web.library import Cache, Key, Library, Rendered, cache_key
 from racebot.web.pages import NO_RACE, Pages
 from racebot.web.server import Desk, application, configuration
 from racebot.web.view import Publication
@@ -84,6 +84,8 @@ def test_addresses_work_with_and_without_their_ending(get: Get, path: str) -> No
     slash = get(f"{path}/")
     assert slash.status_code == 308
     assert str(slash.url.join(slash.headers["location"])) == f"http://pages{path}"
+    asked = get(f"{path}/?page=2&q=a%26b")
+    assert str(asked.url.join(asked.headers["location"])) == f"http://pages{path}?page=2&q=a%26b"
 
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -231,26 +233,53 @@ def test_any_site_may_read_data(get: Get) -> None:
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.json()["leaderboards"][0]["id"] == "orb/any-orb"
     asked = {"Origin": "https://community.example", "Access-Control-Request-Method": "GET"}
+    asked["Access-Control-Request-Headers"] = "Cache-Control, X-Requested-With"
     preflight = get("/api/leaderboards", method="OPTIONS", headers=asked)
     assert preflight.status_code == 200
     assert "GET" in preflight.headers["access-control-allow-methods"]
 
 
-def test_api_errors_are_problem_details(get: Get) -> None:
-    for path, status in (
-        ("/api/players/nobody", 404),
-        ("/api/leaderboards/orb/%0A", 404),
-        ("/api/leaderboards/orb/any-orb?page=x", 400),
-    ):
-        answer = get(path)
-        assert answer.status_code == status
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert answer.json()["status"] == status
+@pytest.mark.parametrize(
+    ("path", "status", "named"),
+    [
+        ("/api/players/nobody", 404, "player"),
+        ("/api/leaderboards/%0A/orb", 404, "address"),
+        ("/api/leaderboards/orb/any-orb/players/nobody", 404, "leaderboard or player"),
+        ("/api/leaderboards/orb/any-orb/head-to-head?a=id-ann&b=nobody", 404, "leaderboard or player"),
+        ("/api/races/orb/nothing", 404, "race"),
+        ("/api/nothing", 404, "address"),
+        ("/events/api/nothing", 404, "address"),
+        ("/api/leaderboards/orb/any-orb?page=x", 400, "page"),
+        (f"/api/players?name={'x' * 8001}", 400, "name"),
+        (f"/api/players/{'x' * 1001}", 404, "address"),
+    ],
+)
+def test_api_errors_are_problem_details_that_name_the_problem(
+    get: Get, path: str, status: int, named: str
+) -> None:
+    answer = get(path)
+    assert answer.status_code == answer.json()["status"] == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    what, _, fix = answer.json()["detail"].partition(":")
+    assert what.removeprefix("Unknown ") == named and fix
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_long_addresses_are_not_remembered(get: Get) -> None:
+    known = [addresses.segment.cache_info().currsize, len(get(f"/players/{'x' * 5000}").text)]
+    assert get(f"/players/{'y' * 5000}").status_code == 404
+    assert [addresses.segment.cache_info().currsize, known[1]] == known
+
+
+def test_cards_may_be_cached_for_some_minutes_and_pages_only_if_unchanged(get: Get) -> None:
+    assert get("/cards/index.png").headers["cache-control"] == "public, max-age=300"
+    for path in ("/", "/badges/id-ann.svg", "/api/leaderboards"):
+        assert get(path).headers["cache-control"] == "public, max-age=0, must-revalidate"
 
 
 def test_nothing_can_be_written(get: Get) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        answer = get("/api/leaderboards", method=method)
+        answer = get("/api", method=method)
         assert answer.status_code == answer.json()["status"] == 405
         assert "GET" in answer.headers["allow"]
 
@@ -270,14 +299,23 @@ def test_internal_errors_hide_their_details(get: Get, monkeypatch: pytest.Monkey
 
 
 def test_cache_is_bounded_in_bytes() -> None:
-    cache = Cache(limit=1000)
+    cache = Cache(limit=100_000)
     for number in range(50):
-        cache.put((str(number), ()), rendered(b"x" * 100), generation=0)
-        assert cache.size <= 1000
+        cache.put((str(number), ()), rendered(b"x" * 10_000), generation=0)
+        assert cache.size <= 100_000
     assert cache.get(("49", ())) is not None
     assert cache.get(("0", ())) is None
-    cache.put(("large", ()), rendered(b"x" * 500), generation=0)
+    cache.put(("large", ()), rendered(b"x" * 50_000), generation=0)
     assert cache.get(("large", ())) is None
+
+
+@pytest.mark.parametrize(("length", "most"), [(5000, 20), (0, 100)])
+def test_cache_counts_the_memory_of_queries_and_small_documents(length: int, most: int) -> None:
+    cache = Cache(limit=100_000)
+    keys: list[Key] = [("api/players.json", (("name", f"{n:{length}}"),)) for n in range(150)]
+    for key in keys:
+        cache.put(key, rendered(b"{}"), generation=0)
+    assert 0 < sum(cache.get(key) is not None for key in keys) <= most
 
 
 def test_cache_keeps_nothing_rendered_before_the_last_change() -> None:
@@ -334,15 +372,21 @@ def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.Monke
     monkeypatch.setattr(sheets, "changes_sheet", MagicMock(side_effect=AssertionError))
     answer = get("/api/leaderboards/orb/any-orb/changes.csv", method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert "content-length" not in answer.headers  # of the file, which is unknown
 
 
-def test_slow_page_does_not_delay_others(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "slow_paths", [["index.html"], [f"cards/races/orb/r{n}.png" for n in range(server_module.THREADS + 1)]]
+)
+def test_slow_page_and_many_cards_do_not_delay_other_pages(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, slow_paths: list[str]
+) -> None:
     Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
     release = threading.Event()
     render = Pages.document
 
     def slow(self: Pages, path: str, query: Mapping[str, str]) -> Content:
-        if path == "index.html":
+        if path in slow_paths:
             assert release.wait(10)
         return render(self, path, query)
 
@@ -350,12 +394,12 @@ def test_slow_page_does_not_delay_others(ledger: Ledger, monkeypatch: pytest.Mon
 
     async def ask() -> None:
         desk = Desk(Library(ledger.path, Publication()))
-        waiting = asyncio.create_task(desk.document("index.html", {}))
+        waiting = asyncio.gather(*(desk.document(path, {}) for path in slow_paths))
         async with asyncio.timeout(10):
             assert await desk.document(BOARD[1:], {}) is not None
             assert not waiting.done()
             release.set()
-            assert await waiting is not None
+            await waiting
         await desk.close()
 
     asyncio.run(ask())
