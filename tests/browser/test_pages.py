@@ -64,6 +64,25 @@ def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str
     assert column(page, 2) == sorted(found, reverse=True)
 
 
+def test_phones_show_first_place_at_once_and_filters_on_request(opened: Open, served: str) -> None:
+    page = opened(width=390, scripts=False).new_page()
+    page.goto(f"{served}{BOARD}.html")
+    box = page.locator("table.board tbody tr").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 450
+    least = page.get_by_label("Minimum races")
+    expect(least).to_be_hidden()
+    page.get_by_text("Filter and sort").click()
+    page.get_by_role("link", name="Week").click()
+    expect(page.locator("th[aria-sort]")).to_have_text("Week")
+    page.get_by_text("Filter and sort").click()
+    least.fill("14")
+    page.get_by_role("button", name="Show").click()
+    expect(least).to_be_visible()
+    assert 0 < len(column(page, 2)) < 30
+    expect(page.locator("th[aria-sort]")).to_have_text("Week")
+
+
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of exported pages with 301 players. `hub` has met all others, ten in each race."""

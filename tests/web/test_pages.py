@@ -81,7 +81,7 @@ def test_front_page_of_an_empty_ledger_says_so(merge: Merge) -> None:
 def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "di ann", after=241)]
     shown = text(merge(races, provisional_races=2), f"{BOARD}.html")
-    assert "3 players listed 3 races rated last race 11 Mar 2026, 13:00 UTC" in shown
+    assert "3 players 3 races last race 11 Mar 2026, 13:00 UTC" in shown
     assert "Arrows show movement since 4 Mar 2026." in shown
     assert re.search(r"1 new D Di 1\d\d\d \? 1 1 1 11 Mar 2026", shown)
     assert "▼ 2 down A Ann" in shown
@@ -101,7 +101,7 @@ def test_exported_pages_link_to_no_search(view: View) -> None:
         document = Pages(view, served=served).document(f"{BOARD}.html", {})
         assert isinstance(document, Document)
         assert ("?sort=" in document.body.decode()) is served
-        assert ("hidden>\n<label" in document.body.decode()) is not served
+        assert ('class="filters narrow-filters scripted"' in document.body.decode()) is not served
 
 
 def test_player_page_shows_places_opponents_and_races(view: View) -> None:

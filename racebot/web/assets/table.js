@@ -6,7 +6,7 @@
   if (!form || !table) return;
   const isBoard = table.classList.contains("board");
   if (isBoard && table.dataset.live !== "yes") return;
-  if (!isBoard && !form.hidden) return;
+  if (!isBoard && !form.classList.contains("scripted")) return;
   const {plain, key, sortable} = window.racebot;
   const found = document.querySelector(".found");
   const body = table.tBodies[0];
@@ -78,8 +78,6 @@
   };
 
   if (isBoard) sortable(table, everything);
-  form.hidden = false;
-  if (!form.at) form.querySelector("button").remove();
   form.addEventListener("submit", event => { if (!form.at?.value) event.preventDefault(); });
   form.addEventListener("input", event => { if (event.target.name !== "at") everything().then(filter); });
   if (isBoard && (form.q.value || form.min.value || form.active.value)) everything().then(filter);
