@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
-from racebot.ratings.parameters import Parameters, from_mapping
+from racebot.ratings.parameters import Parameters, ParameterValue, from_mapping
 from racebot.text.parse import did_you_mean
 
 _PLACES = {
@@ -57,6 +58,8 @@ OFFLINE = {
 def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     """Create a model from its key and the parameters that differ from its defaults.
 
+    Models are immutable, so equal arguments return the same model.
+
     Raises:
         ModelError: a key, parameter or value is invalid. The message lists the valid ones.
     """
@@ -66,6 +69,12 @@ def create(key: str, parameters: Parameters | None = None) -> RatingModel:
         raise ModelError(
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
         )
+    given = (parameters or {}).items()
+    return _create(key, tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in given))
+
+
+@lru_cache(maxsize=64)
+def _create(key: str, parameters: tuple[tuple[str, ParameterValue], ...]) -> RatingModel:
     model = MODELS[key]
-    made: RatingModel = model(**from_mapping(model, parameters or {}))
+    made: RatingModel = model(**from_mapping(model, dict(parameters)))
     return made

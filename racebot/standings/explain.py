@@ -165,9 +165,10 @@ def explain(
         entrants: the n entrants with their changes.
     """
     states = np.array([change.before for _, change in entrants])
-    chance = np.array([model.win_probability(state, states) for state in states])
+    n = outcome.size
+    chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)
     finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
-    compared = np.ones(outcome.size, dtype=np.bool_) if finish is None else ~outcome.unfinished
+    compared = np.ones(n, dtype=np.bool_) if finish is None else ~outcome.unfinished
     # An entrant that is not compared still gets a place among everyone.
     among = np.where(compared[:, np.newaxis], compared, True)
     np.fill_diagonal(among, val=False)
@@ -203,7 +204,7 @@ def explain(
                 expected=float(expected[i]),
                 actual=1.0 + float(ahead[i] + level[i] / 2),
                 compared=1 + int(among[i].sum()),
-                field=outcome.size,
+                field=n,
                 pushed=tuple(opponents[: len(pushed[i])]),
                 opposed=opponents[-1] if opposed[i] else None,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -72,14 +72,14 @@ def reasons(explanation: Explanation) -> list[Reason]:
     return found
 
 
-def in_words(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """Put an explanation into short English phrases: the parts, then the opponents.
+def in_words(found: Iterable[Reason], names: Mapping[str, str]) -> list[str]:
+    """Put each reason into a short English phrase.
 
     Args:
-        explanation: the explanation of one entrant's change.
+        found: the reasons for one entrant's change.
         names: the names of the race's entrants, by user id.
     """
-    return [_phrase(reason, names) for reason in reasons(explanation)]
+    return [_phrase(reason, names) for reason in found]
 
 
 def _phrase(reason: Reason, names: Mapping[str, str]) -> str:

@@ -277,7 +277,8 @@ class View:
 
     def _read_race(self, name: str) -> RaceReport | None:
         try:
-            report = queries.race_report(self.ledger, name, mask=True)
+            boards = [board.stored for board in self.boards]
+            report = queries.race_report(self.ledger, name, boards=boards, mask=True)
         except NoSuchEntryError:
             return None
         # The ledger also finds a race by its slug alone, which is not the race's address.

@@ -53,3 +53,9 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
 def test_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(ModelError, match=r"plackett-luce has no parameter 'rate'.*rates"):
         create("plackett-luce", {"rate": 0.3})
+
+
+def test_equal_parameters_share_one_model() -> None:
+    one, same, other = (create("thurstone-hurdle", {"level": level}) for level in (1.5, 1.5, 2.5))
+    assert one is same
+    assert other != one

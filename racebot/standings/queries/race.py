@@ -99,12 +99,15 @@ class RaceReport:
     leaderboards: Sequence[RaceOnBoard]
 
 
-def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
+def race_report(
+    ledger: Ledger, name: str, *, boards: Sequence[Leaderboard] | None = None, mask: bool = False
+) -> RaceReport:
     """Read a race and explain each change of a rating.
 
     Args:
         ledger: the ledger to read.
         name: the race's name, with or without its category.
+        boards: all leaderboards, if they are known; else they are read.
         mask: whether to leave out the names of hidden players.
 
     Raises:
@@ -113,7 +116,8 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     stored = ledger.find_race(name)
     if mask:
         stored = replace(stored, result=ledger.orders.masked(stored.result))
-    on_boards = [_on_board(ledger, board, stored) for board in ledger.leaderboards()]
+    boards = ledger.leaderboards() if boards is None else boards
+    on_boards = [_on_board(ledger, board, stored) for board in boards]
     found = [each for each in on_boards if each is not None]
     return RaceReport(
         race=stored.result.name,
@@ -175,6 +179,7 @@ def _rated_entrant(
     names: Mapping[str, str],
     win_chance: float,
 ) -> RatedEntrant:
+    why = reasons(explanation)
     return RatedEntrant(
         standing=result_label(entrant.status, change.place),
         id=change.player,
@@ -190,6 +195,6 @@ def _rated_entrant(
         finish_chance=explanation.finish_chance,
         pushed=explanation.pushed,
         opposed=explanation.opposed,
-        reasons=in_words(explanation, names),
-        why=reasons(explanation),
+        reasons=in_words(why, names),
+        why=why,
     )
