@@ -17,8 +17,7 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
     """Make a user's text harmless in a room: no mention, link, markup, control character or line break.
 
     The site turns `@everyone` and addresses into notifications and links, even in a bot's message, so their
-    characters are replaced by look-alikes. Right-to-left text is isolated, so that it does not reorder the
-    numbers after it.
+    characters are replaced by look-alikes. Right-to-left text is isolated.
 
     Args:
         text: a name.
@@ -28,8 +27,13 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
     visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
     visible = " ".join(visible.split()) or "?"
     visible = without_domains(visible) if bare_domains else visible
-    turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in visible)
-    return f"{_ISOLATE}{visible}{_END_ISOLATE}" if turned else visible
+    return isolated(visible)
+
+
+def isolated(text: str) -> str:
+    """Isolate right-to-left text, so that it does not reorder the numbers after it."""
+    turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
+    return f"{_ISOLATE}{text}{_END_ISOLATE}" if turned else text
 
 
 def without_domains(text: str) -> str:

@@ -60,7 +60,7 @@ class Asked:
                 race_link=self.race_link,
                 who=self.who,
                 served=self.served,
-                share=Share(publication.url, self.path, self.served or publication.export_cards),
+                share=Share(publication.url, self.path, self.query, self.served or publication.export_cards),
                 site=publication.site,
                 provisional_races=publication.provisional_races,
                 **context,

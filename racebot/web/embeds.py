@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree as ET
 
+from racebot.text.safe import isolated
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
@@ -45,15 +46,16 @@ def badge_svg(label: str, value: str) -> bytes:
     """
     widths = [round(fonts.width(text, _TEXT)) or 8 for text in (label, value)]
     left, right = (width + 2 * _PADDING for width in widths)
+    spoken = f"{isolated(label)}: {value}"
     svg = ET.Element(
         "svg",
         xmlns="http://www.w3.org/2000/svg",
         width=str(left + right),
         height=str(_HEIGHT),
         role="img",
-        attrib={"aria-label": f"{label}: {value}"},
+        attrib={"aria-label": spoken},
     )
-    ET.SubElement(svg, "title").text = f"{label}: {value}"
+    ET.SubElement(svg, "title").text = spoken
     clip = ET.SubElement(svg, "clipPath", id="r")
     ET.SubElement(clip, "rect", width=str(left + right), height=str(_HEIGHT), rx="4", fill="#fff")
     boxes = ET.SubElement(svg, "g", attrib={"clip-path": "url(#r)"})

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as ET
 
-from racebot.ledger.history import RaceRow
 from racebot.text.format import signed
 from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
-from racebot.web.formats import shown_name, slug
+from racebot.web.formats import plain_name, race_title, slug
 from racebot.web.view import Board
 
 ENTRIES = 30
@@ -36,9 +35,9 @@ def board_feed(asked: Asked, board: Board) -> Content:
     """Return the feed of a leaderboard's last races."""
     races = asked.view.ledger.pages.races(board.key, ENTRIES)
     entries = [
-        FeedEntry(addresses.RACE.path(race=race.race), _race_title(race), race.ended_at) for race in races
+        FeedEntry(addresses.RACE.path(race=race.race), race_title(race), race.ended_at) for race in races
     ]
-    return _feed(asked, shown_name(board.name), board.address.page(), entries)
+    return _feed(asked, plain_name(board.name), board.address.page(), entries)
 
 
 def player_feed(asked: Asked, board: Board, player: str) -> Content:
@@ -46,7 +45,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
     standing = asked.view.standing(board, player)
     if standing is None:
         return None
-    name = shown_name(standing.name)
+    name = plain_name(standing.name)
     entries = [
         FeedEntry(
             addresses.RACE.path(race=race.race),
@@ -56,14 +55,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
         )
         for race in asked.view.history(board, player)[: -ENTRIES - 1 : -1]
     ]
-    return _feed(asked, f"{name} on {shown_name(board.name)}", board.address.player(player), entries)
-
-
-def _race_title(race: RaceRow) -> str:
-    winners = ", ".join(shown_name(winner.name) for winner in race.winners)
-    if race.note or not winners:
-        return f"{slug(race.race)}: {race.note or 'nobody finished'}"
-    return f"{winners} won {slug(race.race)}, {race.finishers} of {race.entrants} finished"
+    return _feed(asked, f"{name} on {plain_name(board.name)}", board.address.player(player), entries)
 
 
 def _feed(asked: Asked, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+from racebot.ledger.history import RaceRow
 from racebot.text.format import ordinal_ending, percentage
-from racebot.text.safe import printable
+from racebot.text.safe import isolated, printable
 
 
 def shown_name(name: str, limit: int = 60) -> str:
     """Return a name from the site without invisible characters, cut to `limit` characters."""
     visible = printable(name).strip() or "?"
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
+
+
+def plain_name(name: str, limit: int = 60) -> str:
+    """Return a name as `shown_name` does, for text without markup: titles, descriptions, feeds and badges."""
+    return isolated(shown_name(name, limit))
 
 
 def day(moment: date) -> str:
@@ -61,6 +67,14 @@ def signed_decimal(number: float) -> str:
 def slug(race: str) -> str:
     """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
+
+
+def race_title(race: RaceRow) -> str:
+    """Describe the result of a race, as in "Ann won clever-kraid-1234, 3 of 5 finished"."""
+    winners = ", ".join(plain_name(winner.name) for winner in race.winners)
+    if race.note or not winners:
+        return f"{slug(race.race)}: {race.note or 'nobody finished'}"
+    return f"{winners} won {slug(race.race)}, {race.finishers} of {race.entrants} finished"
 
 
 def host(address: str) -> str:

@@ -60,6 +60,7 @@ class Pages:
         if found is None:
             return None
         route, fields = found
+        path = route.path(**fields)  # an address has several spellings, and links and ids must be the same
         if "board" in fields:
             fields["board"] = self.view.board(fields["board"])
             if fields["board"] is None:

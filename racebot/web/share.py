@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from racebot.web import addresses
 from racebot.web.view import Board
@@ -16,16 +17,19 @@ class Share:
     Attributes:
         url: public address of the pages; empty if unknown, and then there are no such tags.
         path: address of the page.
+        query: its query parameters.
         every_card: whether players and races have cards, and not only leaderboards.
     """
 
     url: str
     path: str
+    query: Mapping[str, str]
     every_card: bool
 
     @property
     def page(self) -> str:
-        return self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
+        page = self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
+        return f"{page}?{urlencode(self.query)}" if self.query else page
 
     def front(self) -> str:
         """Return the address of the card of the front page."""

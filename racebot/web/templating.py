@@ -95,6 +95,8 @@ def _environment() -> Environment:
     )
     filters: Mapping[str, Any] = {
         "name": formats.shown_name,
+        "plain_name": formats.plain_name,
+        "race_title": formats.race_title,
         "signed": signed,
         "sign": formats.sign,
         "day": formats.day,

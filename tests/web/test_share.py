@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -33,8 +34,8 @@ class Meta(HTMLParser):
                 self.found[name] = facts.get("content") or ""
 
 
-def meta(view: View, path: str, *, served: bool = True) -> dict[str, str]:
-    document = Pages(view, served=served).document(path, {})
+def meta(view: View, path: str, *, served: bool = True, **query: str) -> dict[str, str]:
+    document = Pages(view, served=served).document(path, query)
     assert isinstance(document, Document), path
     return Meta(document.body).found
 
@@ -47,6 +48,44 @@ def test_titles_and_descriptions_say_what_happened(merge: Merge) -> None:
     assert race["og:description"].endswith("2 entrants · 1 Ann +90 · 2 Bo −90")
     assert meta(view, PLAYER)["og:title"] == "Ann: 1190 points, 2nd of 5 on Any Orb"
     assert meta(view, BOARD)["og:title"] == "Any Orb: Cy leads with 1200 points"
+    assert meta(view, BOARD, at="2026-03-01")["og:title"] == "Any Orb on 1 Mar 2026: Ann led with 1100 points"
+    assert meta(view, "players/id-ann.html")["og:title"] == "Ann: 1190 points on Any Orb"
+    assert meta(view, "compare/id-bo/id-ann.html")["og:title"] == "Bo 0–2 Ann on Any Orb"
+
+
+@pytest.mark.parametrize(
+    ("path", "description"),
+    [
+        ("index.html", "Any Orb: Cy leads with 1200 points"),
+        (BOARD, "1 Cy 1200 · 2 Ann 1190 · 3 Di 1000"),
+        ("leaderboards/orb/any-orb/races.html", "3 races · Ann won c, 2 of 2 finished · Cy won b, 2 of 3"),
+        ("leaderboards/orb/any-orb/fame.html", "Highest rating: Cy 1200 · Most wins in a row: Ann 2"),
+        ("players/id-ann.html", "Any Orb: 1190 points, place 2 of 5"),
+        ("players/id-ann/orb/any-orb/races.html", "2 races · 1 of 2 in c +90 · 1 of 2 in a +100"),
+        ("players/id-ann/orb/any-orb/opponents.html", "1 opponent · 2–0 Bo"),
+        ("compare/id-bo/id-ann.html", "2 races together. Chance to finish ahead next time: Bo "),
+    ],
+)
+def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, description: str) -> None:
+    assert meta(merge(provisional_races=0), path)["og:description"].startswith(description)
+
+
+def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None:
+    view = merge(url=URL)
+    shown = meta(view, "compare.html", a="id-bo", b="id-ann", utm_source="mail")
+    assert shown["og:url"] == f"{URL}/compare.html?a=id-bo&b=id-ann"
+    assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
+
+
+def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge) -> None:
+    race = result("a", "ann bo")
+    view = merge([replace(race, entrants=(replace(race.entrants[0], name="ليلى"), race.entrants[1]))])
+    isolated = "\N{FIRST STRONG ISOLATE}ليلى\N{POP DIRECTIONAL ISOLATE}"
+    assert meta(view, PLAYER)["og:title"].startswith(f"{isolated}: 1100 points")
+    for path in ("players/id-ann/orb/any-orb/feed.xml", "badges/id-ann.svg"):
+        document = Pages(view, served=True).document(path, {})
+        assert isinstance(document, Document)
+        assert f"{isolated}: 1" in document.body.decode()
 
 
 @pytest.mark.parametrize(
