@@ -18,25 +18,9 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, players_in, start_of
-from racebot.ledger.rows import moment_of, state_of, states_of
+from racebot.ledger.rows import moment_of, states_of
 from racebot.races.result import result_label
 from racebot.text.format import exact_time
-
-
-@dataclass(frozen=True, slots=True)
-class StandingBefore:
-    """A player's standing before a range of races, and their results in it.
-
-    `races` is 0 for a player who had not raced; `last_race_at` is then None.
-    """
-
-    player: str
-    state: tuple[float, ...]
-    points: int
-    races: int
-    finishes_since: int
-    wins_since: int
-    last_race_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,32 +137,6 @@ class PageQueries:
             exact_time(moment),
         )
         return int(rows[0][0] or 0)
-
-    def standings_before(self, leaderboard: int, sequence: int) -> list[StandingBefore]:
-        """Return the standings after a race of the sequence, for all players who have raced since."""
-        rows = self._all(
-            "SELECT player, state_before, points_before, races_before, count(place), sum(place IS 1),"
-            " min(sequence), ("
-            "  SELECT races.ended_at FROM changes AS c INDEXED BY changes_by_player"
-            "  JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
-            "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence <= ?2"
-            "  ORDER BY c.sequence DESC LIMIT 1)"
-            " FROM changes WHERE leaderboard = ?1 AND sequence > ?2 GROUP BY player",
-            leaderboard,
-            sequence,
-        )
-        return [
-            StandingBefore(
-                player=row[0],
-                state=state_of(row[1]),
-                points=row[2],
-                races=row[3],
-                finishes_since=row[4],
-                wins_since=row[5],
-                last_race_at=moment_of(row[7]) if row[7] else None,
-            )
-            for row in rows
-        ]
 
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
         """Return rated races, newest first."""

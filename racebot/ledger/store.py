@@ -22,6 +22,7 @@ from racebot.ledger.pending_races import Pending
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.races import Races
+from racebot.ledger.rankings import Rankings
 from racebot.ledger.rewriting import Rewriting
 from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
@@ -37,6 +38,7 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         self.backfills = Backfills(self)
         self.pages = PageQueries(self)
         self.careers = Careers(self)
+        self.rankings = Rankings(self)
         self.players = Players(self)
         self.profiles = Profiles(self)
         self.orders = Orders(self, self.players)

@@ -102,7 +102,7 @@ def board_card(asked: Asked, board: Board) -> Content:
 
 def front_card(asked: Asked) -> Content:
     """Draw the leaderboards with the most races, each with its first player."""
-    boards = sorted(asked.view.boards, key=lambda board: -asked.view.report(board).races)
+    boards = sorted(asked.view.boards, key=lambda board: -asked.view.totals(board).races)
     if len(boards) == 1:
         return board_card(asked, boards[0])
     canvas = Canvas(asked.view.publication.look.accent)

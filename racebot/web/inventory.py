@@ -171,11 +171,9 @@ def _board_tokens(
     siblings = [(each.name, each.address) for each in view.siblings(board)]
     category = view.category_face(board.category)
     settings = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
-    listed = {player.id for player in view.report(board).players}
-    places = [
-        (player.id, player.place, player.points, names.get(player.id))
-        for player in view.report(board).players
-    ]
+    players = view.report(board).players[:]
+    listed = {player.id for player in players}
+    places = [(player.id, player.place, player.points, names.get(player.id)) for player in players]
     raced: dict[str, list[RaceDigest]] = defaultdict(list)
     for digest in digests:
         for player in digest.players:

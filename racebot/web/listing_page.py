@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import compress
 from typing import Any
 from urllib.parse import urlencode
 
 from rapidfuzz import fuzz
 
-from racebot.standings.queries import BoardTotals, LeaderboardReport, ListedPlayer
+from racebot.standings.queries import BoardTotals, LeaderboardReport, ListedPlayer, ListedPlayers
+from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.addresses import PAGE_SIZE, link
 from racebot.web.asked import Asked
@@ -50,15 +52,15 @@ COLUMNS = (
 )
 _COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
 
-_SORT_KEYS: dict[str, Callable[[ListedPlayer], Any]] = {
-    "place": lambda player: player.place,
-    "player": lambda player: player.name.casefold(),
-    "points": lambda player: player.points,
-    "week": lambda player: player.moved.points if player.moved else 0,
-    "races": lambda player: player.races,
-    "finished": lambda player: player.finishes,
-    "won": lambda player: player.wins,
-    "last": lambda player: player.last_race_at,
+_SORT_KEYS: dict[str, Callable[[ListedPlayers], Sequence[Any]]] = {
+    "place": ListedPlayers.places,
+    "player": lambda players: [name.casefold() for name in players.names()],
+    "points": ListedPlayers.points,
+    "week": ListedPlayers.points_won,
+    "races": ListedPlayers.races,
+    "finished": ListedPlayers.finishes,
+    "won": ListedPlayers.wins,
+    "last": ListedPlayers.last_race_at,
 }
 
 
@@ -221,19 +223,26 @@ def _heading(first: str, choice: Choice, column: Column) -> str:
 
 
 def _chosen(report: LeaderboardReport, choice: Choice) -> Sequence[ListedPlayer]:
+    players = report.players
+    assert isinstance(players, ListedPlayers)  # noqa: S101 - as View.report returns
     if choice.sort == "place" and not choice.down and not choice.narrowed:
-        return report.players
-    found = [player for player in report.players if player.races >= choice.minimum]
+        return players
+    players = _where(players, [races >= choice.minimum for races in players.races()])
     if choice.active and report.last_race_at:
-        since = report.last_race_at - timedelta(days=choice.active)
-        found = [player for player in found if player.last_race_at >= since]
+        since = exact_time(report.last_race_at - timedelta(days=choice.active))
+        players = _where(players, [at >= since for at in players.last_race_at()])
     if wanted := fold_name(choice.q.strip()):
-        names = {player.id: fold_name(player.name) for player in found}
-        alike = {player.id for player in found if wanted in names[player.id]}
-        if not alike:
-            alike = {each for each, name in names.items() if fuzz.ratio(wanted, name) >= LEAST_LIKENESS}
-        found = [player for player in found if player.id in alike]
-    return sorted(found, key=_SORT_KEYS[choice.sort], reverse=choice.down)
+        names = list(map(fold_name, players.names()))
+        alike = [wanted in name for name in names]
+        if not any(alike):
+            alike = [fuzz.ratio(wanted, name) >= LEAST_LIKENESS for name in names]
+        players = _where(players, alike)
+    keys = _SORT_KEYS[choice.sort](players)
+    return players.choose(sorted(range(len(players)), key=keys.__getitem__, reverse=choice.down))
+
+
+def _where(players: ListedPlayers, chosen: Sequence[bool]) -> ListedPlayers:
+    return players.choose(list(compress(range(len(players)), chosen)))
 
 
 def _day(text: str) -> date:

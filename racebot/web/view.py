@@ -200,20 +200,9 @@ class View:
     def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
         """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
         if at is not None:
-            return queries.leaderboard_report(
-                self.ledger,
-                board.stored,
-                board.listing,
-                provisional_races=self.publication.provisional_races,
-                at=at,
-            )
+            return self._open(board, at)
         if board.key not in self._reports:
-            self._reports[board.key] = queries.leaderboard_report(
-                self.ledger,
-                board.stored,
-                board.listing,
-                provisional_races=self.publication.provisional_races,
-            )
+            self._reports[board.key] = self._open(board)
         return self._reports[board.key]
 
     def totals(self, board: Board) -> BoardTotals:
@@ -260,6 +249,15 @@ class View:
     def provisional(self, races: int) -> bool:
         """Return True if a rating after this many races is provisional."""
         return races < self.publication.provisional_races
+
+    def _open(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
+        return queries.open_leaderboard(
+            self.ledger,
+            board.stored,
+            board.listing,
+            provisional_races=self.publication.provisional_races,
+            at=at,
+        )
 
     def _read_rivals(self, key: int, player: str) -> list[Rival]:
         board = next(board for board in self.boards if board.key == key)

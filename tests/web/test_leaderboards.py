@@ -78,7 +78,7 @@ def test_ratings_after_few_races_are_provisional(merge: Merge) -> None:
 def test_a_leaderboard_without_races_has_no_movement(merge: Merge) -> None:
     view = merge([result("d", "fay")])
     assert report(view).since is None
-    assert report(view).players == []
+    assert not report(view).players
 
 
 def test_races_come_newest_first_with_their_winners(view: View) -> None:

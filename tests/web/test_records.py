@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from builders import HOUR, NOON, result
 
-from racebot.standings.queries import compared, hall_of_fame, leaderboard_report, rivals, upsets
+from racebot.standings.queries import Listing, compared, hall_of_fame, leaderboard_report, rivals, upsets
 from racebot.web.document import Document
 from racebot.web.listing_page import Choice
 from racebot.web.pages import Pages
@@ -92,18 +92,31 @@ def test_hidden_players_are_not_in_the_hall_of_fame(merge: Merge) -> None:
     assert (fame.streaks, fame.upsets) == ([], [])
 
 
-def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge) -> None:
-    races = [result("a", "ann bo"), result("b", "bo ann", after=48), result("c", "cy bo", after=72)]
-    early = merge(races[:1])
-    (board,) = early.boards
-    then = leaderboard_report(early.ledger, board.stored, board.listing).players
-    view = merge(races[1:])
-    found = leaderboard_report(view.ledger, board.stored, board.listing, at=NOON + timedelta(hours=24))
-    assert [(p.id, p.points, p.wins, p.races) for p in found.players] == [
-        (p.id, p.points, p.wins, p.races) for p in then
+@pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=2), Listing(inactive_days=5)])
+def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing: Listing) -> None:
+    races = [
+        result("a", "ann bo", dnf="cy"),
+        result("b", "di ed", dnf="fay gus", after=24 * 2),
+        result("c", "bo ann cy", after=24 * 3),
+        result("d", "gus ann", dnf="bo", after=24 * 9),
+        result("e", "cy gus", dnf="hal", after=24 * 12),
+        result("f", "gus fay ann", after=24 * 20),
     ]
-    assert found.races == 1
+    on_the_day = []
+    for race in races:
+        view = merge([race])
+        (board,) = view.boards
+        on_the_day.append(leaderboard_report(view.ledger, board.stored, listing))
+    for race, then in zip(races, on_the_day, strict=True):
+        assert leaderboard_report(view.ledger, board.stored, listing, at=race.ended_at) == then
+    long_ago = leaderboard_report(view.ledger, board.stored, listing, at=NOON - timedelta(days=1))
+    assert (long_ago.players, long_ago.races, long_ago.last_race_at) == ([], 0, None)
+
+
+def test_page_of_a_past_date_shows_the_players_of_that_day(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "cy bo", after=72)])
     page = shown(view, f"{BOARD}.html", at="2026-03-02")
+    assert "Bo" in page
     assert "Cy" not in page
     assert "as of 2 Mar 2026" in page
 

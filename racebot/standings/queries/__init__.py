@@ -9,8 +9,6 @@ from racebot.standings.queries.leaderboard import (
     MOVERS_WINDOW,
     BoardTotals,
     LeaderboardReport,
-    ListedPlayer,
-    Movement,
     Mover,
     Placing,
     biggest_movers,
@@ -18,6 +16,7 @@ from racebot.standings.queries.leaderboard import (
     leaderboard_report,
     listed_count,
     new_places,
+    open_leaderboard,
     placing_of,
     top_players,
 )
@@ -43,6 +42,7 @@ from racebot.standings.queries.race import (
     RatedEntrant,
     race_report,
 )
+from racebot.standings.queries.ranking import ListedPlayer, ListedPlayers, Movement
 from racebot.standings.queries.rivals import (
     Comparison,
     Rival,
@@ -60,6 +60,7 @@ __all__ = [
     "HallOfFame",
     "LeaderboardReport",
     "ListedPlayer",
+    "ListedPlayers",
     "Listing",
     "Movement",
     "Mover",
@@ -84,6 +85,7 @@ __all__ = [
     "listed_count",
     "new_places",
     "odds",
+    "open_leaderboard",
     "placing_of",
     "player_report",
     "player_standing",

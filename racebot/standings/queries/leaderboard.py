@@ -2,85 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.history import StandingBefore
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
 from racebot.standings.queries.listing import Listing
+from racebot.standings.queries.ranking import ListedPlayer, ListedPlayers, rank
 
 MOVERS_WINDOW = timedelta(days=28)
-MOVEMENT_WINDOW = timedelta(days=7)
-"""Movement is measured over this time before the leaderboard's last race."""
-
-
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """Change of a listed player's points and place; `places` is None if they were not listed before."""
-
-    points: int
-    places: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RatedPlayer:
-    """A player with a rating on a leaderboard."""
-
-    place: Annotated[int | None, Field(description="null if the player is not listed")]
-    id: str
-    name: str
-    points: int
-    rating: Annotated[float, Field(description="The number that ranks, before rounding to points")]
-    state: Annotated[tuple[float, ...], Field(description="Everything the model stores about the player")]
-    races: int
-    finishes: int
-    wins: int
-    last_race_at: datetime
-    provisional: bool
-
-    @classmethod
-    def of(cls, standing: Standing, place: int | None, provisional_races: int, **more: Any) -> Self:
-        """Return a player with the given standing.
-
-        Args:
-            standing: the stored standing.
-            place: the player's place; None if the player is not listed.
-            provisional_races: a rating after fewer races is provisional.
-            more: the other fields.
-        """
-        return cls(
-            place=place,
-            id=standing.player,
-            name=standing.name,
-            points=standing.points,
-            rating=standing.rating,
-            state=standing.state,
-            races=standing.races,
-            finishes=standing.finishes,
-            wins=standing.wins,
-            last_race_at=standing.last_race_at,
-            provisional=standing.races < provisional_races,
-            **more,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPlayer(RatedPlayer):
-    """A player on a leaderboard. Equal ratings share a place."""
-
-    place: int
-    moved: Annotated[
-        Movement | None, Field(description="Change since `since`; null if the player had not raced by then")
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +68,42 @@ class BoardTotals:
     last_race_at: datetime | None
 
 
+def open_leaderboard(
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    *,
+    provisional_races: int = 0,
+    at: datetime | None = None,
+) -> LeaderboardReport:
+    """Return a leaderboard that reads its players when they are asked for, while the ledger is open.
+
+    Args:
+        ledger: the ledger that holds it.
+        board: the leaderboard.
+        listing: which players it lists.
+        provisional_races: ratings after fewer races are provisional.
+        at: show the leaderboard as it was at this time; as it is now if None.
+    """
+    sequence = None if at is None else ledger.pages.last_sequence(board.key, at)
+    ranking = rank(ledger, board, listing, sequence)
+    return LeaderboardReport(
+        leaderboard=board.name,
+        category=board.category,
+        goals=board.goals,
+        model=board.model,
+        parameters=board.parameters,
+        races=ledger.rated_count(board) if sequence is None else sequence,
+        minimum_finishes=listing.minimum_finishes,
+        inactive_days=listing.inactive_days,
+        provisional_races=provisional_races,
+        everybody=len(ranking.standings.players),
+        last_race_at=ranking.latest,
+        since=ranking.since,
+        players=ListedPlayers(ledger, ranking, provisional_races),
+    )
+
+
 def leaderboard_report(
     ledger: Ledger,
     board: Leaderboard,
@@ -149,39 +123,8 @@ def leaderboard_report(
         limit: return only this many players, best first; all if None.
         at: show the leaderboard as it was at this time; as it is now if None.
     """
-    now = ledger.standings(board)
-    everybody = now if at is None else _standings_at(ledger, board, now, at)
-    latest = max((s.last_race_at for s in everybody), default=None)
-    since = None if latest is None else latest - MOVEMENT_WINDOW
-    then = {} if since is None else _placings_at(ledger, board, listing, now, since)
-    standings = [s for s in everybody if listing.includes(s, latest)]
-    players: list[ListedPlayer] = []
-    for index, standing in enumerate(standings[:limit]):
-        tied = index > 0 and standings[index - 1].rating == standing.rating
-        place = players[-1].place if tied else index + 1
-        players.append(
-            ListedPlayer.of(
-                standing,
-                place,
-                provisional_races,
-                moved=_movement(standing.points, place, then.get(standing.player)),
-            )
-        )
-    return LeaderboardReport(
-        leaderboard=board.name,
-        category=board.category,
-        goals=board.goals,
-        model=board.model,
-        parameters=board.parameters,
-        races=ledger.rated_count(board) if at is None else ledger.pages.last_sequence(board.key, at),
-        minimum_finishes=listing.minimum_finishes,
-        inactive_days=listing.inactive_days,
-        provisional_races=provisional_races,
-        everybody=len(everybody),
-        last_race_at=latest,
-        since=since,
-        players=players,
-    )
+    report = open_leaderboard(ledger, board, listing, provisional_races=provisional_races, at=at)
+    return replace(report, players=report.players[:limit])
 
 
 def top_players(
@@ -279,61 +222,3 @@ def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[M
         if abs(last - first) >= least and (standing := ledger.standing(board, player)) is not None
     ]
     return sorted(moved, key=lambda mover: (-abs(mover.change), mover.name))[:count]
-
-
-def _movement(points: int, place: int, then: tuple[int, int | None] | None) -> Movement | None:
-    if then is None:
-        return None
-    points_then, place_then = then
-    return Movement(points - points_then, None if place_then is None else place_then - place)
-
-
-def _placings_at(
-    ledger: Ledger, board: Leaderboard, listing: Listing, everybody: Sequence[Standing], moment: datetime
-) -> dict[str, tuple[int, int | None]]:
-    """Return points and place at an earlier moment, by player. Players who had not raced are left out."""
-    standings = _standings_at(ledger, board, everybody, moment)
-    latest = max((s.last_race_at for s in standings), default=None)
-    listed = {s.player: s.rating for s in standings if listing.includes(s, latest)}
-    rated = np.array(list(listed.values()))
-    places = 1 + rated.size - np.searchsorted(np.sort(rated), rated, side="right")
-    place_of = dict(zip(listed, places.tolist(), strict=True))
-    return {s.player: (s.points, place_of.get(s.player)) for s in standings}
-
-
-def _standings_at(
-    ledger: Ledger, board: Leaderboard, everybody: Sequence[Standing], moment: datetime
-) -> list[Standing]:
-    """Return the standings at an earlier moment, best first, of all players who had raced."""
-    sequence = ledger.pages.last_sequence(board.key, moment)
-    changed = {row.player: row for row in ledger.pages.standings_before(board.key, sequence)}
-    ratings = _ratings(board, changed)
-    standings = (
-        _standing_before(s, changed[s.player], ratings[s.player]) if s.player in changed else s
-        for s in everybody
-        if s.player not in changed or changed[s.player].races > 0
-    )
-    return sorted(standings, key=lambda standing: -standing.rating)
-
-
-def _ratings(board: Leaderboard, changed: Mapping[str, StandingBefore]) -> dict[str, float]:
-    if not changed:
-        return {}
-    model = registry.create(board.model, board.parameters)
-    ratings = model.rating(np.array([row.state for row in changed.values()]))
-    return dict(zip(changed, ratings.tolist(), strict=True))
-
-
-def _standing_before(now: Standing, before: StandingBefore, rating: float) -> Standing:
-    return Standing(
-        player=now.player,
-        state=before.state,
-        rating=rating,
-        points=before.points,
-        races=before.races,
-        finishes=now.finishes - before.finishes_since,
-        wins=now.wins - before.wins_since,
-        last_race_at=before.last_race_at or now.last_race_at,
-        name=now.name,
-        hidden=now.hidden,
-    )

@@ -11,8 +11,9 @@ from pydantic import Field
 from racebot.ledger.history import PlayedRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.queries.leaderboard import RatedPlayer, placing_of
+from racebot.standings.queries.leaderboard import placing_of
 from racebot.standings.queries.listing import Listing
+from racebot.standings.queries.ranking import RatedPlayer
 from racebot.standings.queries.records import extended
 
 

@@ -1,0 +1,184 @@
+"""All standings of a leaderboard in columns, now or at an earlier time.
+
+Most pages show a few rows of a large leaderboard. Columns rank everybody without building an object for each
+player.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from racebot.ledger.connection import Connection
+from racebot.ledger.rows import REBUILD, RESTORE, as_text, readable, states_of
+from racebot.races.change import State
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StandingColumns:
+    """The standings of a leaderboard. Entry i of every column belongs to the same player.
+
+    Attributes:
+        players: user ids.
+        states: states as stored, which `states_of` reads.
+        points: points.
+        races: numbers of rated races.
+        finishes: numbers of finished races.
+        wins: numbers of won races.
+        last_race_at: when each player's last race ended, as text that sorts as time.
+    """
+
+    players: Sequence[str]
+    states: Sequence[str]
+    points: Sequence[int]
+    races: Sequence[int]
+    finishes: Sequence[int]
+    wins: Sequence[int]
+    last_race_at: Sequence[str]
+
+
+class StandingBefore(NamedTuple):
+    """A player's standing before a range of races in which they raced.
+
+    `races` is 0 for a player who had not raced; `last_race_at` is then None.
+    """
+
+    state: State
+    points: int
+    races: int
+    finishes_since: int
+    last_race_at: str | None
+
+
+class Rankings:
+    """Queries over all standings of one leaderboard, by its key."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def now(self, leaderboard: int) -> tuple[StandingColumns, Sequence[float]]:
+        """Return the current standings with their ratings."""
+        rows = self._connection.rows(
+            "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
+            " FROM standings WHERE leaderboard = ?",
+            leaderboard,
+        )
+        return _columns(rows), _column([row[7] for row in rows], float)
+
+    def after(self, leaderboard: int, sequence: int) -> StandingColumns:
+        """Return the standings after a race of the sequence, of all players who had raced."""
+        now = {
+            row[0]: row
+            for row in self._connection.rows(
+                "SELECT player, races, finishes, wins, last_race_at FROM standings WHERE leaderboard = ?",
+                leaderboard,
+            )
+        }
+        rows = self._connection.rows(
+            "SELECT player, state_after, points_after, races_before + 1 AS races, sequence FROM ("
+            "  SELECT player, max(sequence) AS sequence FROM changes INDEXED BY changes_by_player"
+            "  WHERE leaderboard = ?1 AND sequence <= ?2 GROUP BY player"
+            " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+            leaderboard,
+            sequence,
+        )
+        results = self._results(leaderboard, sequence, now)
+        moved = [row for row in rows if row[0] in now and row[3] != now[row[0]][1]]
+        ends = self._ends(leaderboard, {row[4] for row in moved})
+        earlier = {
+            row[0]: (*results.get(row[0], (0, 0)), ends.get(row[4]) or now[row[0]][4]) for row in moved
+        }
+        return _columns(
+            [(*tuple(row)[:4], *(earlier.get(row[0]) or now[row[0]][2:])) for row in rows if row[0] in now]
+        )
+
+    def before(self, leaderboard: int, first: int, last: int) -> dict[str, StandingBefore]:
+        """Return the standings before a range of races, of the players in these races, by player.
+
+        Args:
+            leaderboard: key of the leaderboard.
+            first: sequence number of the first race.
+            last: sequence number of the last race.
+        """
+        rows = self._connection.rows(
+            "SELECT player, state_before, points_before, races_before, finishes, ("
+            "  SELECT ended_at FROM changes AS c INDEXED BY changes_by_player"
+            "  JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+            "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence < ?2"
+            "  ORDER BY c.sequence DESC LIMIT 1"
+            " ) FROM ("
+            "  SELECT player, min(sequence) AS sequence, count(place) AS finishes FROM changes NOT INDEXED"
+            "  WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY player"
+            " ) AS first CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+            leaderboard,
+            first,
+            last,
+        )
+        states = states_of([row[1] for row in rows])
+        return {row[0]: StandingBefore(state, *row[2:]) for row, state in zip(rows, states, strict=True)}
+
+    @readable("player", RESTORE)
+    def names(self, players: Sequence[str]) -> list[str]:
+        """Return the names of players to show, in the same order."""
+        rows = self._connection.rows(
+            "SELECT shown_players.id, name FROM json_each(?) AS wanted"
+            " CROSS JOIN shown_players ON shown_players.id = wanted.value",
+            json.dumps(players),
+        )
+        found = {row[0]: as_text(row[1]) for row in rows}
+        return [found[player] for player in players]
+
+    def _results(
+        self, leaderboard: int, sequence: int, now: Mapping[str, Sequence[Any]]
+    ) -> dict[str, tuple[int, int]]:
+        """Return each player's finishes and wins up to a race. Reads the shorter part of the sequence."""
+        last = self._connection.rows(
+            "SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?", leaderboard
+        )[0][0]
+        late = 2 * sequence > last
+        counted = {
+            row[0]: (row[1], row[2])
+            for row in self._connection.rows(
+                "SELECT player, count(place), coalesce(sum(place = 1), 0) FROM changes NOT INDEXED"  # noqa: S608
+                f" WHERE leaderboard = ? AND sequence {'>' if late else '<='} ? GROUP BY player",
+                leaderboard,
+                sequence,
+            )
+        }
+        if not late:
+            return counted
+        return {
+            player: (now[player][2] - finishes, now[player][3] - wins)
+            for player, (finishes, wins) in counted.items()
+            if player in now
+        }
+
+    def _ends(self, leaderboard: int, sequences: Collection[int]) -> dict[int, str]:
+        """Return when races ended, by their numbers in the sequence."""
+        rows = self._connection.rows(
+            "SELECT sequence, ended_at FROM json_each(?2) AS wanted"
+            " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+            " CROSS JOIN races ON races.name = race",
+            leaderboard,
+            json.dumps(sorted(sequences)),
+        )
+        return dict(map(tuple, rows))
+
+
+@readable("standing", REBUILD)
+def _columns(rows: Sequence[Sequence[Any]]) -> StandingColumns:
+    columns = list(zip(*rows, strict=True)) or [()] * 8
+    kinds = (str, str, int, int, int, int, str)
+    return StandingColumns(*map(_column, columns, kinds))
+
+
+@readable("standing", REBUILD)
+def _column(values: Sequence[Any], kind: type[T]) -> Sequence[T]:
+    """Return a column. Raise an error if a value has another type."""
+    for found in set(map(type, values)) - {kind}:
+        raise TypeError(f"{found.__name__} in place of {kind.__name__}")
+    return values
