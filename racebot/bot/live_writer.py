@@ -15,12 +15,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from racebot.errors import RacebotError
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
+from racebot.ledger.live import (
+    LiveBoard,
+    LiveEntrant,
+    LiveReport,
+    LiveRoom,
+    live_path,
+    read_live,
+    write_live,
+)
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.thread import RunOnLedger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, shown_names
+from racebot.races.result import Entrant, EntrantStatus, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.queries import forecasts
 from racebot.standings.settle import Preview, Settler
@@ -36,6 +44,10 @@ FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)
 """Time after its end at which a race that nobody records is dropped."""
+CONFIRM_WITHIN = timedelta(minutes=1)
+"""Time after the start in which the bot joins its rooms. Until then, rooms of the previous run stay."""
+KEEP_REPORT = timedelta(minutes=10)
+"""Age at which the rooms of a previous run are out of date."""
 FORECASTS_KEPT = 64
 
 
@@ -67,6 +79,10 @@ class LiveWriter:
         self._path: Path = live_path(settler.ledger.path)
         self._races: dict[str, tuple[Race, datetime]] = {}
         self._rooms: dict[str, LiveRoom] = {}
+        self._unlisted: set[str] = set()
+        self._unconfirmed: set[str] = set()
+        """Rooms of the previous run that this one has not seen yet."""
+        self._started_at = clock()
         self._changed: set[str] = set()
         self._woken = asyncio.Event()
         self._revision: tuple[int, ...] = ()
@@ -75,18 +91,25 @@ class LiveWriter:
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
+        self._unconfirmed.discard(race.name)
         if race.recorded or race.over or race.custom_goal or not race.recordable:
-            self._rooms.pop(race.name, None)
-            if self._races.pop(race.name, None) is None:
+            known = race.name in self._races or race.name in self._rooms
+            self._forget(race.name)
+            if not known:
                 return
         else:
+            (self._unlisted.add if race.unlisted else self._unlisted.discard)(race.name)
             self._races[race.name] = (race, self._clock())
             self._changed.add(race.name)
         self._woken.set()
 
     async def run(self) -> None:
-        """Write the file until cancelled, then remove it."""
+        """Write the file until cancelled.
+
+        The file stays, so that pages keep showing the rooms while the worker restarts.
+        """
         try:
+            await self._take_over()
             while True:
                 try:
                     await self._write_once()
@@ -100,10 +123,18 @@ class LiveWriter:
         finally:
             if self._writing is not None:
                 await asyncio.wait({self._writing})  # a cancelled write still runs in its thread
-            try:
-                remove_live(self._path)
-            except RacebotError as error:
-                self._note_problem(error)
+
+    async def _take_over(self) -> None:
+        """Start with the rooms of a previous run that ended a moment ago."""
+        report = await asyncio.to_thread(read_live, self._path)
+        if report is None or self._clock() - report.seen_at > KEEP_REPORT:
+            return
+        for room in report.rooms:
+            if room.race not in self._races:
+                self._rooms[room.race] = room
+                self._unconfirmed.add(room.race)
+                if room.race in report.unlisted:
+                    self._unlisted.add(room.race)
 
     async def _write_once(self) -> None:
         self._woken.clear()
@@ -122,25 +153,32 @@ class LiveWriter:
                 self._changed.add(name)
                 continue
             if room is None:
-                self._races.pop(name, None)
-                self._rooms.pop(name, None)
+                self._forget(name)
             elif name in self._races:  # as above
                 self._rooms[name] = room
         self._revision = revision
-        rooms = list(self._rooms.values())
-        write = asyncio.to_thread(write_live, self._path, self._clock(), rooms)
+        report = LiveReport(self._clock(), tuple(self._rooms.values()), frozenset(self._unlisted))
+        write = asyncio.to_thread(write_live, self._path, report)
         self._writing = asyncio.ensure_future(write)
         await asyncio.shield(self._writing)
         if not self._changed:
             self._problem = ""
 
+    def _forget(self, name: str) -> None:
+        self._races.pop(name, None)
+        self._rooms.pop(name, None)
+        self._unlisted.discard(name)
+        self._unconfirmed.discard(name)
+
     def _forget_old(self) -> None:
         now = self._clock()
+        if now - self._started_at > CONFIRM_WITHIN:
+            for name in list(self._unconfirmed):
+                self._forget(name)
         for name, (race, seen_at) in list(self._races.items()):
             ended_at = race.result.ended_at if race.result else None
             if (ended_at or seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN):
-                del self._races[name]
-                self._rooms.pop(name, None)
+                self._forget(name)
 
     def _note_problem(self, error: Exception) -> None:
         """Log a problem once, until it is over."""
@@ -159,6 +197,7 @@ class LiveWriter:
             category=race.category,
             goal=race.goal,
             status=race.status,
+            opened_at=race.opened_at,
             ended_at=race.result.ended_at if race.result else None,
             updated_at=seen_at,
             leaderboards=boards,
@@ -219,8 +258,14 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
             live = replace(live, after=change.points_after, change=change.points_change)
         if player not in hidden:
             entrants.append(live)
-    entrants.sort(key=lambda e: (e.place is None, e.place or 0, -(e.win_chance or 0.0), e.name))
+    entrants.sort(key=_position)
     return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants))
+
+
+def _position(entrant: LiveEntrant) -> tuple[bool, bool, int, float, str]:
+    """Return the sort key of an entrant: finishers by place, then racers, then forfeits."""
+    is_out = entrant.status in {EntrantStatus.DNF, EntrantStatus.DQ}
+    return is_out, entrant.place is None, entrant.place or 0, -(entrant.win_chance or 0.0), entrant.name
 
 
 @lru_cache(FORECASTS_KEPT)

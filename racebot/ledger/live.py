@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,12 +23,12 @@ from racebot.text.format import exact_time, to_json
 
 APPLICATION_ID = 0x52424C56
 """Marks the file as ours: https://www.sqlite.org/pragma.html#pragma_application_id."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 CREATE TABLE worker (seen_at TEXT NOT NULL);
-CREATE TABLE rooms (race TEXT PRIMARY KEY, room TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE rooms (race TEXT PRIMARY KEY, room TEXT NOT NULL, unlisted INTEGER NOT NULL) WITHOUT ROWID;
 """
 WRITE_TIMEOUT = 2.0
 READ_TIMEOUT = 1.0
@@ -58,7 +58,7 @@ class LiveEntrant:
 
 @dataclass(frozen=True, slots=True)
 class LiveBoard:
-    """A live room on one leaderboard. Entrants are by place, then by their chance to win."""
+    """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits."""
 
     board: Annotated[str | None, Field(description="The leaderboard's id; null before its first race")]
     leaderboard: str
@@ -73,6 +73,7 @@ class LiveRoom:
     category: str
     goal: str
     status: Annotated[str, Field(description="The site's status, such as `open` or `in_progress`")]
+    opened_at: datetime | None
     ended_at: datetime | None
     updated_at: datetime
     leaderboards: tuple[LiveBoard, ...]
@@ -88,10 +89,17 @@ class LiveRoom:
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """The live rooms, and when the worker last confirmed them."""
+    """The live rooms, and when the worker last confirmed them.
+
+    Attributes:
+        seen_at: when the worker last wrote the file.
+        rooms: all rooms, by the name of the race.
+        unlisted: the names of races that the site does not list before their record.
+    """
 
     seen_at: datetime
     rooms: tuple[LiveRoom, ...]
+    unlisted: frozenset[str] = frozenset()
 
 
 _ROOM = TypeAdapter(LiveRoom)
@@ -102,7 +110,7 @@ def live_path(database: Path) -> Path:
     return database.with_name("live.db" if database.stem == "racebot" else f"{database.stem}-live.db")
 
 
-def write_live(path: Path, seen_at: datetime, rooms: Iterable[LiveRoom]) -> None:
+def write_live(path: Path, report: LiveReport) -> None:
     """Replace the content of the live file.
 
     Each call opens the file, so that a deleted file comes back. A damaged file is replaced.
@@ -110,25 +118,14 @@ def write_live(path: Path, seen_at: datetime, rooms: Iterable[LiveRoom]) -> None
     Raises:
         LedgerUnavailable: the file cannot be written, or belongs to another program.
     """
-    rows = [(room.race, to_json(room)) for room in rooms]
     with _translated(path):
         try:
-            _write(path, seen_at, rows)
+            _write(path, report)
         except sqlite3.OperationalError:
             raise  # locked, or a full disk: the file itself may be fine
         except sqlite3.DatabaseError:
             path.unlink()
-            _write(path, seen_at, rows)
-
-
-def remove_live(path: Path) -> None:
-    """Remove the live file, for a worker that stops.
-
-    Raises:
-        LedgerUnavailable: the file cannot be removed.
-    """
-    with _translated(path):
-        path.unlink(missing_ok=True)
+            _write(path, report)
 
 
 def read_live(path: Path) -> LiveReport | None:
@@ -138,13 +135,16 @@ def read_live(path: Path) -> LiveReport | None:
             if _identity(connection) != (APPLICATION_ID, SCHEMA_VERSION):
                 return None
             (seen_at,) = connection.execute("SELECT seen_at FROM worker").fetchone()
-            rooms = connection.execute("SELECT room FROM rooms ORDER BY race").fetchall()
-        return LiveReport(moment_of(seen_at), tuple(_ROOM.validate_json(text) for (text,) in rooms))
+            rows = connection.execute("SELECT race, room, unlisted FROM rooms ORDER BY race").fetchall()
+        rooms = tuple(_ROOM.validate_json(text) for _, text, _ in rows)
+        return LiveReport(
+            moment_of(seen_at), rooms, frozenset(race for race, _, unlisted in rows if unlisted)
+        )
     except (sqlite3.Error, OSError, TypeError, ValidationError):
         return None
 
 
-def _write(path: Path, seen_at: datetime, rows: list[tuple[str, str]]) -> None:
+def _write(path: Path, report: LiveReport) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     with closing(_opened(path, "rw", WRITE_TIMEOUT)) as connection:
         # After a power cut the worker writes the file again, so nothing has to wait for the disk.
@@ -160,9 +160,10 @@ def _write(path: Path, seen_at: datetime, rows: list[tuple[str, str]]) -> None:
         with connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("DELETE FROM worker")
-            connection.execute("INSERT INTO worker VALUES (?)", (exact_time(seen_at),))
+            connection.execute("INSERT INTO worker VALUES (?)", (exact_time(report.seen_at),))
             connection.execute("DELETE FROM rooms")
-            connection.executemany("INSERT INTO rooms VALUES (?, ?)", rows)
+            rows = [(room.race, to_json(room), room.race in report.unlisted) for room in report.rooms]
+            connection.executemany("INSERT INTO rooms VALUES (?, ?, ?)", rows)
 
 
 def _opened(path: Path, mode: str, timeout: float) -> sqlite3.Connection:

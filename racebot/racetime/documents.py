@@ -143,6 +143,8 @@ class RaceDocument(SiteDocument):
     websocket_bot_url: Annotated[str | None, _matches(_PATH)] = None
     info_bot: Annotated[str | None, _if(lambda value: isinstance(value, str))] = None
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
+    unlisted: _Truthy = False
+    opened_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     ended_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     cancelled_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     entrants: Any = None

@@ -57,6 +57,9 @@ class Race:
     """Number of entrants who are ready to start."""
     hidden: bool = False
     custom_goal: bool = False
+    unlisted: bool = False
+    """Whether the site lists the race nowhere before its record."""
+    opened_at: datetime | None = None
     ended_at: datetime | None = None
     """When the race ended; None if it has not, or was cancelled before its start."""
     cancelled_at: datetime | None = None
@@ -264,6 +267,8 @@ def parse_race(document: object) -> Race:
         ready=_ready_count(race.entrants),
         hidden=hidden,
         custom_goal=race.goal.custom,
+        unlisted=race.unlisted,
+        opened_at=race.opened_at,
         ended_at=race.ended_at,
         cancelled_at=race.cancelled_at,
     )

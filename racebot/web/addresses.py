@@ -186,6 +186,8 @@ OVERLAY_ROOM = Route("overlay/room/{race}.html", OVERLAY_OPTIONS)
 OVERLAY_ROOM_PART = Route("overlay/part/room/{race}.html", frozenset({"rows", "board"}))
 OVERLAY_PLAYER = Route("overlay/player/{player}.html", OVERLAY_OPTIONS)
 OVERLAY_PLAYER_PART = Route("overlay/part/player/{player}.html", frozenset({"board"}))
+OVERLAY_PLAYER_ROOM = Route("overlay/player/{player}/room.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_ROOM_PART = Route("overlay/part/player/{player}/room.html", frozenset({"rows", "board"}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +17,14 @@ LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
 GONE_AFTER = timedelta(minutes=10)
 """Age at which a report is ignored: the worker is down."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 _FileStamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRooms:
-    """Rooms that are open, in progress, or finished and not recorded yet."""
+    """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
 
     seen_at: Annotated[
         datetime | None, Field(description="When the bot last confirmed them; null if it is not running")
@@ -38,6 +39,8 @@ NOTHING = LiveRooms(None, late=False, rooms=())
 class LiveReader:
     """Reads the live file beside a database, again only if it has changed. Thread-safe.
 
+    If the file disappears, its last content stands until it is out of date.
+
     Args:
         database: path of the ledger.
         clock: returns the current time, with its offset.
@@ -50,26 +53,52 @@ class LiveReader:
         self._stamp: _FileStamp | None = None
         self._report: LiveReport | None = None
 
-    def rooms(self) -> LiveRooms:
-        """Return the live rooms, without those of a worker that is down."""
-        return self._current()[1]
+    def rooms(self, hidden: Set[str] = frozenset()) -> LiveRooms:
+        """Return the rooms that the site lists, without those of a worker that is down.
+
+        Args:
+            hidden: players to leave out.
+        """
+        report, late = self._current()[1:]
+        if report is None:
+            return NOTHING
+        listed = [_without(room, hidden) for room in report.rooms if room.race not in report.unlisted]
+        listed.sort(key=lambda room: room.opened_at or _LONG_AGO, reverse=True)
+        return LiveRooms(report.seen_at, late, tuple(listed))
+
+    def room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
+        """Return a room by the name of its race, also if the site does not list it."""
+        report = self._current()[1]
+        rooms = report.rooms if report else ()
+        return next((_without(room, hidden) for room in rooms if room.race == race), None)
 
     def stamp(self) -> str:
-        """Return a text that changes whenever `rooms` may return something else."""
-        stamp, rooms = self._current()
-        return f"{stamp} {rooms.seen_at is None} {rooms.late}"
+        """Return a text that changes whenever `rooms` or `room` may return something else."""
+        stamp, report, late = self._current()
+        return f"{stamp} {report is None} {late}"
 
-    def _current(self) -> tuple[_FileStamp | None, LiveRooms]:
+    def _current(self) -> tuple[_FileStamp | None, LiveReport | None, bool]:
+        """Return the file's stamp, its content, None if it is out of date, and whether the worker is late."""
         with self._lock:
             try:
                 facts = self._path.stat()
                 stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
             except OSError:
                 stamp = None
-            if stamp != self._stamp or (stamp and self._report is None):
-                self._report = None if stamp is None else read_live(self._path)
+            if stamp is not None and (stamp != self._stamp or self._report is None):
+                self._report = read_live(self._path) or self._report
                 self._stamp = stamp
-            report = self._report
-        if report is None or (age := self._clock() - report.seen_at) > GONE_AFTER:
-            return stamp, NOTHING
-        return stamp, LiveRooms(report.seen_at, age > LATE_AFTER, report.rooms)
+            stamp, report = self._stamp, self._report
+        age = timedelta.max if report is None else self._clock() - report.seen_at
+        return stamp, None if age > GONE_AFTER else report, age > LATE_AFTER
+
+
+def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
+    """Return a room without these players."""
+    if not hidden:
+        return room
+    boards = tuple(
+        replace(board, entrants=tuple(each for each in board.entrants if each.id not in hidden))
+        for board in room.leaderboards
+    )
+    return replace(room, leaderboards=boards)

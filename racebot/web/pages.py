@@ -95,7 +95,7 @@ def _front(asked: Asked) -> Content:
         )
         for category, group in groupby(found, key=lambda pair: pair[0].category)
     ]
-    live = len(asked.view.live.rooms().rooms) if asked.view.live else 0
+    live = len(asked.view.live_rooms().rooms)
     return asked.page("front.html", categories=categories, shown=10 if len(found) < 3 else 5, live=live)
 
 

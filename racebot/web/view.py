@@ -11,6 +11,7 @@ from pathlib import Path
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace
+from racebot.ledger.live import LiveRoom
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.rows import Leaderboard
@@ -26,7 +27,7 @@ from racebot.standings.queries import (
 )
 from racebot.text.safe import initials
 from racebot.web.addresses import PICTURE, BoardAddress, board_addresses
-from racebot.web.live import LiveReader
+from racebot.web.live import NOTHING, LiveReader, LiveRooms
 from racebot.web.look import DEFAULT_LOOK, Look
 
 FACE_COLORS = 8
@@ -120,7 +121,7 @@ class View:
 
     def __init__(self, ledger: Ledger, publication: Publication, live: LiveReader | None = None) -> None:
         self.ledger = ledger
-        self.live = live
+        self._live = live
         self.publication = publication
         self._reports: dict[int, LeaderboardReport] = {}
         self._categories: dict[str, CategoryFace] = {}
@@ -145,6 +146,14 @@ class View:
         shown = {name_of(each.image) for each in images if each is not None and each.image}
         rated = {name for player, name in self.pictures.items() if player in self.rated_players}
         return sorted(rated | (shown & self._picture_names))
+
+    def live_rooms(self) -> LiveRooms:
+        """Return the open rooms that the site lists, without hidden players."""
+        return NOTHING if self._live is None else self._live.rooms(self.ledger.orders.hidden())
+
+    def live_room(self, race: str) -> LiveRoom | None:
+        """Return an open room, also an unlisted one, without hidden players."""
+        return None if self._live is None else self._live.room(race, self.ledger.orders.hidden())
 
     def picture(self, name: str) -> bytes | None:
         """Return a picture by its name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -38,6 +39,22 @@ class Writing:
         report = read_live(self.path)
         return {room.race: room for room in report.rooms} if report else {}
 
+    @asynccontextmanager
+    async def restarted(self, after: timedelta = timedelta(0)) -> AsyncIterator[LiveWriter]:
+        """Stop the writer, and run another one `after` some time."""
+        await self.stop()
+        self.clock.now += after
+        self.writer = LiveWriter(self.settler, at_once, self.clock)
+        self.start()
+        yield self.writer
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self.writer.run())
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
     async def until(self, condition: Callable[[], object]) -> None:
         async with asyncio.timeout(10):
             while not condition():  # noqa: ASYNC110 - another thread writes the file
@@ -58,11 +75,9 @@ async def writing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(live_writer, "WRITE_EVERY", 0.1)
     monkeypatch.setattr(live_writer, "GATHER", 0.0)
     made = Writing(ledger, Clock())
-    task = asyncio.create_task(made.writer.run())
+    made.start()
     yield made
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert not made.path.exists()
+    await made.stop()
 
 
 def opened(*names: str, status: str = "open") -> Race:
@@ -184,6 +199,44 @@ async def test_silent_rooms_are_forgotten(writing: Writing) -> None:
     await writing.shown(opened("ann", "bo"))
     writing.clock.now += timedelta(minutes=20)
     await writing.until(lambda: not writing.rooms())
+
+
+async def test_forfeits_come_after_the_racers(writing: Writing) -> None:
+    statuses = {"cy": EntrantStatus.RACING, "bo": EntrantStatus.DNF, "ann": EntrantStatus.RACING}
+    racing = tuple(entrant(name, status=status) for name, status in statuses.items())
+    done = replace(entrant("di"), place=1)
+    board = await writing.shown(seen(entrants=(*racing, done)))
+    assert [e.id for e in board.entrants] == ["id-di", "id-ann", "id-cy", "id-bo"]
+
+
+async def test_unlisted_rooms_are_marked(writing: Writing) -> None:
+    await writing.shown(replace(opened("ann", "bo"), unlisted=True))
+    report = read_live(writing.path)
+    assert report is not None and report.unlisted == {"orb/r"}
+
+
+async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(writing: Writing) -> None:
+    names = ("orb/seen", "orb/recorded", "orb/lost")
+    unlisted = "orb/lost"
+    for name in names:
+        race = replace(opened("ann", "bo"), name=name, unlisted=name == unlisted)
+        await writing.shown(race)
+    async with writing.restarted() as again:
+        await asyncio.sleep(0.3)
+        assert set(writing.rooms()) == set(names)
+        report = read_live(writing.path)
+        assert report is not None and report.unlisted == {unlisted}
+        again.update(replace(opened("ann", "bo"), name="orb/seen"))
+        again.update(replace(finished(result("recorded", "ann bo")), name="orb/recorded"))
+        await writing.until(lambda: set(writing.rooms()) == {"orb/seen", "orb/lost"})
+        writing.clock.now += timedelta(minutes=2)
+        await writing.until(lambda: set(writing.rooms()) == {"orb/seen"})
+
+
+async def test_rooms_of_an_old_run_are_not_taken_over(writing: Writing) -> None:
+    await writing.shown(opened("ann", "bo"))
+    async with writing.restarted(after=timedelta(hours=1)):
+        await writing.until(lambda: not writing.rooms())
 
 
 async def test_deleted_file_comes_back(writing: Writing) -> None:

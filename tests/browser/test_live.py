@@ -10,8 +10,9 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect
 
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, write_live
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.races.result import EntrantStatus
+from racebot.web import events
 from racebot.web.server import application
 from racebot.web.view import Publication
 
@@ -53,8 +54,8 @@ def write(database: Path, *, finished: bool) -> None:
     now = datetime.now(UTC)
     board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
     status = "finished" if finished else "open"
-    room = LiveRoom("orb/live-1", "orb", "Any Orb", status, now if finished else None, now, (board,))
-    write_live(live_path(database), now, [room])
+    room = LiveRoom("orb/live-1", "orb", "Any Orb", status, now, now if finished else None, now, (board,))
+    write_live(live_path(database), LiveReport(now, (room,)))
 
 
 @pytest.fixture
@@ -77,11 +78,31 @@ def test_served_pages_are_accessible_and_self_contained(opened: Open, served: st
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
     page = opened().new_page()
     page.goto(f"{served}live")
-    expect(page.get_by_role("columnheader", name="Finishes")).to_be_visible()
-    page.get_by_role("searchbox").focus()
+    expect(page.get_by_role("columnheader", name="To finish")).to_be_visible()
+    player = page.get_by_role("link", name="Ann Orbit")
+    player.focus()
     write(database, finished=True)
     expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
-    expect(page.get_by_role("searchbox")).to_be_focused()
+    expect(player).to_be_focused()
+
+
+def test_live_page_says_when_it_no_longer_updates(
+    opened: Open, served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = events.STREAMS
+    monkeypatch.setattr(events, "STREAMS", 0)
+    page = opened().new_page()
+    page.clock.install()
+    with page.expect_response("**/events/**") as refused:
+        page.goto(f"{served}live")
+    assert refused.value.status == 503
+    notice = page.get_by_text("Live updates have stopped")
+    expect(notice).to_be_hidden()
+    page.clock.run_for(5000)
+    expect(notice).to_be_visible()
+    monkeypatch.setattr(events, "STREAMS", limit)
+    page.clock.run_for(15_000)
+    expect(notice).to_be_hidden()
 
 
 def test_overlay_follows_the_room_on_a_transparent_page(opened: Open, served: str, database: Path) -> None:

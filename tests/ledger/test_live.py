@@ -18,7 +18,6 @@ from racebot.ledger.live import (
     LiveRoom,
     live_path,
     read_live,
-    remove_live,
     write_live,
 )
 from racebot.races.result import EntrantStatus
@@ -41,6 +40,7 @@ ROOM = LiveRoom(
     category="orb",
     goal="Any Orb",
     status="finished",
+    opened_at=NOON,
     ended_at=NOON,
     updated_at=NOON,
     leaderboards=(LiveBoard("orb/any-orb", "Any Orb", (ENTRANT,)),),
@@ -54,27 +54,25 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_written_rooms_are_read_back(path: Path) -> None:
-    write_live(path, NOON, [ROOM])
-    assert read_live(path) == LiveReport(NOON, (ROOM,))
-    write_live(path, LATER, [])
-    assert read_live(path) == LiveReport(LATER, ())
+    for report in (LiveReport(NOON, (ROOM,), frozenset({ROOM.race})), LiveReport(LATER, ())):
+        write_live(path, report)
+        assert read_live(path) == report
 
 
 def test_missing_file_is_no_report(path: Path) -> None:
     assert read_live(path) is None
-    remove_live(path)
 
 
 def test_deleted_file_is_written_again(path: Path) -> None:
-    write_live(path, NOON, [ROOM])
+    write_live(path, LiveReport(NOON, (ROOM,)))
     path.unlink()
     assert read_live(path) is None
-    write_live(path, LATER, [ROOM])
+    write_live(path, LiveReport(LATER, (ROOM,)))
     assert read_live(path) == LiveReport(LATER, (ROOM,))
 
 
 def test_only_the_owner_can_read_the_file(path: Path) -> None:
-    write_live(path, NOON, [])
+    write_live(path, LiveReport(NOON, ()))
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -82,16 +80,16 @@ def test_only_the_owner_can_read_the_file(path: Path) -> None:
 def test_damaged_file_is_no_report_and_is_replaced(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     assert read_live(path) is None
-    write_live(path, NOON, [ROOM])
+    write_live(path, LiveReport(NOON, (ROOM,)))
     assert read_live(path) == LiveReport(NOON, (ROOM,))
 
 
 def test_file_of_another_version_is_replaced(path: Path) -> None:
-    write_live(path, NOON, [])
+    write_live(path, LiveReport(NOON, ()))
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("PRAGMA user_version = 99; DROP TABLE rooms")
     assert read_live(path) is None
-    write_live(path, NOON, [ROOM])
+    write_live(path, LiveReport(NOON, (ROOM,)))
     assert read_live(path) == LiveReport(NOON, (ROOM,))
 
 
@@ -101,17 +99,17 @@ def test_database_of_another_program_is_left_alone(path: Path) -> None:
     before = path.read_bytes()
     assert read_live(path) is None
     with pytest.raises(LedgerUnavailable):
-        write_live(path, NOON, [ROOM])
+        write_live(path, LiveReport(NOON, (ROOM,)))
     assert path.read_bytes() == before
 
 
 def test_unwritable_folder_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable):
-        write_live(tmp_path / "missing" / "live.db", NOON, [])
+        write_live(tmp_path / "missing" / "live.db", LiveReport(NOON, ()))
 
 
 def test_unreadable_room_is_no_report(path: Path) -> None:
-    write_live(path, NOON, [ROOM])
+    write_live(path, LiveReport(NOON, (ROOM,)))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE rooms SET room = '{}'")
     assert read_live(path) is None

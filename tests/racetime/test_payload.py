@@ -42,8 +42,17 @@ def statuses(document: dict[str, Any]) -> list[str]:
 
 def test_a_race_is_read_from_its_own_data() -> None:
     race = parse_race(
-        race_document("first", FINISHED, info_bot="Seed: x", bot_meta={"seed": 5}, recorded=True, version=22)
+        race_document(
+            "first",
+            FINISHED,
+            info_bot="Seed: x",
+            bot_meta={"seed": 5},
+            recorded=True,
+            version=22,
+            unlisted=True,
+        )
     )
+    assert race.unlisted and race.opened_at == datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC)
     assert (race.name, race.category) == ("orb/first", "orb")
     assert (race.status, race.goal, race.version) == ("finished", GOAL, 22)
     assert (race.recordable, race.recorded, race.over) == (True, True, False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,11 @@ from openapi_schema_validator import OAS31Validator
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom, live_path, remove_live, write_live
+from racebot.errors import LedgerUnavailable
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
+from racebot.standings import orders
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import events
@@ -31,6 +34,7 @@ from racebot.web.document import Document
 from racebot.web.library import Rendered
 from racebot.web.live import LiveReader
 from racebot.web.openapi import description
+from racebot.web.query import BadQueryError
 from racebot.web.server import application, configuration
 from racebot.web.view import Publication
 
@@ -38,6 +42,8 @@ from .conftest import RACES, SIMPLE
 
 NOW = datetime.now(UTC)
 BOARD = "orb/any-orb"
+FOLLOWING = ("/overlay/room/orb", "/overlay/player/id-ann/room")
+"""Overlays that follow the current room of a category or player."""
 
 
 def racer(name: str, /, **facts: object) -> LiveEntrant:
@@ -63,6 +69,7 @@ def room(*entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open")
         category="orb",
         goal="Any Orb",
         status=status,
+        opened_at=NOW,
         ended_at=NOW if status == "finished" else None,
         updated_at=NOW,
         leaderboards=(LiveBoard(BOARD, "Any Orb", entrants),),
@@ -86,8 +93,9 @@ class Live:
         self.path = live_path(ledger.path)
         self.app = application(ledger.path, Publication())
 
-    def write(self, *rooms: LiveRoom, ago: float = 0) -> None:
-        write_live(self.path, datetime.now(UTC) - timedelta(seconds=ago), rooms)
+    def write(self, *rooms: LiveRoom, ago: float = 0, unlisted: Iterable[str] = ()) -> None:
+        seen_at = datetime.now(UTC) - timedelta(seconds=ago)
+        write_live(self.path, LiveReport(seen_at, rooms, frozenset(unlisted)))
 
     def get(self, path: str, **facts: object) -> httpx.Response:
         async def ask() -> httpx.Response:
@@ -116,7 +124,7 @@ def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) ->
     reader = LiveReader(tmp_path / "racebot.db", lambda: now)
     stamps = [reader.stamp()]
     assert (reader.rooms().seen_at, reader.rooms().rooms) == (None, ())
-    write_live(tmp_path / "live.db", NOW, [OPEN])
+    write_live(tmp_path / "live.db", LiveReport(NOW, (OPEN,)))
     stamps.append(reader.stamp())
     assert (reader.rooms().rooms, reader.rooms().late) == ((OPEN,), False)
     now = NOW + timedelta(minutes=2)
@@ -126,8 +134,17 @@ def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) ->
     stamps.append(reader.stamp())
     assert reader.rooms().rooms == ()
     assert len(set(stamps)) == 4
-    remove_live(tmp_path / "live.db")
-    assert reader.rooms().seen_at is None
+
+
+def test_rooms_stay_while_the_live_file_is_missing_until_they_are_out_of_date(tmp_path: Path) -> None:
+    now = NOW
+    reader = LiveReader(tmp_path / "racebot.db", lambda: now)
+    write_live(tmp_path / "live.db", LiveReport(NOW, (OPEN,)))
+    assert reader.rooms().rooms == (OPEN,)
+    (tmp_path / "live.db").unlink()
+    assert reader.rooms().rooms == (OPEN,)
+    now = NOW + timedelta(minutes=11)
+    assert reader.rooms().rooms == ()
 
 
 # The page
@@ -178,6 +195,32 @@ def test_api_lists_live_rooms(live: Live) -> None:
     assert found["rooms"][0]["leaderboards"][0]["entrants"][0]["win_chance"] == 0.734
 
 
+def test_newest_room_comes_first(live: Live) -> None:
+    earlier = replace(OPEN, race="orb/a-live", opened_at=NOW - timedelta(hours=1))
+    live.write(earlier, OPEN, replace(OPEN, race="orb/z-live", opened_at=None))
+    races = [each["race"] for each in live.get("/api/live").json()["rooms"]]
+    assert races == ["orb/live-1", "orb/a-live", "orb/z-live"]
+
+
+def test_unlisted_room_is_only_on_its_own_overlay(live: Live) -> None:
+    live.write(OPEN, unlisted=[OPEN.race])
+    assert "Zoe" in words(live.get("/overlay/room/orb/live-1"))
+    for path in ("/", "/live", "/live/rooms", "/api/live", *FOLLOWING):
+        shown = live.get(path).text
+        assert "live-1" not in shown and "Zoe" not in shown
+
+
+def test_players_hidden_since_the_bot_wrote_the_file_are_not_shown(live: Live) -> None:
+    live.write(OPEN)
+    player = live.ledger.players.get("id-ann")
+    assert player is not None
+    orders.hide(Settler(live.ledger, Plans(SIMPLE)), player, "asked", NOW)
+    for path in ("/live", "/api/live", "/overlay/room/orb/live-1", "/overlay/room/orb"):
+        shown = live.get(path).text
+        assert "Zoe" in shown and "Ann" not in shown
+    assert "Ann" not in live.get("/overlay/player/id-ann").text
+
+
 # Overlays
 
 
@@ -188,6 +231,15 @@ def test_room_overlay_shows_odds_then_coming_changes_then_final_ones(live: Live)
     shown = words(live.get("/overlay/room/orb/live-1"))
     assert shown == "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"
     assert words(live.get("/overlay/room/orb/c")) == "Ratings 1 Ann 1190 +90 2 Bo 810 −90"
+
+
+def test_room_overlay_shows_places_once_somebody_finishes(live: Live) -> None:
+    out = racer("bo", status=EntrantStatus.DNF, win_chance=0.1)
+    live.write(
+        room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), out, status="in_progress")
+    )
+    shown = words(live.get("/overlay/room/orb/live-1"))
+    assert shown.endswith("1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%")
 
 
 def test_room_overlay_is_empty_for_a_room_that_is_not_known(live: Live) -> None:
@@ -215,6 +267,81 @@ def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
     late = replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5))
     Settler(live.ledger, Plans(SIMPLE)).merge([late], "import")
     assert "Bo" in (shown := words(live.get("/overlay/player/id-bo"))) and "+" in shown
+
+
+def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
+    """A room with Ann that was opened, or that ended, some hours ago."""
+    moment = datetime.now(UTC) - timedelta(hours=hours)
+    entrant = (
+        racer("ann", place=1, after=1200, change=int(10 * hours)) if status == "finished" else racer("ann")
+    )
+    made = room(entrant, race=f"orb/{race}", status=status)
+    boards = tuple(replace(each, board=board) for each in made.leaderboards)
+    ended_at = moment if status == "finished" else None
+    return replace(made, opened_at=moment, ended_at=ended_at, leaderboards=boards)
+
+
+RUNNING, OPENED, ENDED = (
+    at("running", "in_progress", 9),
+    at("opened", "open", 1),
+    at("ended", "finished", 0.1),
+)
+
+
+@pytest.mark.parametrize(
+    ("rooms", "shown"),
+    [
+        ([OPENED, ENDED, RUNNING], "running"),
+        ([RUNNING, at("newer", "pending", 1)], "newer"),
+        ([OPENED, ENDED], "ended"),
+        ([ENDED, at("later", "finished", 0.05)], "later"),
+        ([OPENED, at("ended", "finished", 1)], "opened"),
+        ([OPENED, at("newer", "open", 0.5)], "newer"),
+        ([at("ended", "finished", 2)], "ended"),
+        ([at("yesterday", "finished", 20)], None),
+        ([], None),
+    ],
+)
+def test_overlays_follow_the_current_room(live: Live, rooms: list[LiveRoom], shown: str | None) -> None:
+    live.write(*rooms)
+    expected = live.get(f"/overlay/part/room/orb/{shown}").text
+    for path in FOLLOWING:
+        assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
+
+
+def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
+    ended_at = datetime.now(UTC) - timedelta(minutes=5)
+    late = replace(result("d", "bo ann"), ended_at=ended_at)
+    Settler(live.ledger, Plans(SIMPLE)).merge([late], "import")
+    expected = live.get("/overlay/part/room/orb/d").text
+    for path in FOLLOWING:
+        assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
+    live.write(at("next", "open", 0))
+    assert "if recorded" not in expected and words(live.get("/overlay/room/orb")).startswith("Ratings")
+    live.write(at("next", "in_progress", 0))
+    assert words(live.get("/overlay/room/orb")).startswith("Chance to win")
+
+
+def test_overlay_of_a_category_leaves_out_other_categories_and_leaderboards(live: Live) -> None:
+    live.write(OPENED, replace(RUNNING, category="other", race="other/running"))
+    assert "Chance to win" in live.get("/overlay/room/orb").text
+    assert words(live.get("/overlay/room/none")) == ""
+    assert words(live.get("/overlay/room/orb?board=orb/other")) == ""
+
+
+def test_player_overlay_shows_the_current_room(live: Live) -> None:
+    live.write(at("a", "finished", 20), OPENED)
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 place 2 of 5 · 50% to win"
+    live.write(at("a", "finished", 20))
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
+    live.write(at("new", "open", 1, board="orb/other"))
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 50% to win"
+    assert words(live.get("/overlay/player/id-ann?board=orb/any-orb")) == "Ann 1190 place 2 of 5"
+
+
+def test_player_overlay_shows_no_chance_after_a_forfeit(live: Live) -> None:
+    live.write(room(racer("ann", status=EntrantStatus.DNF), racer("zoe"), status="in_progress"))
+    assert "to win" not in words(live.get("/overlay/player/id-ann"))
 
 
 @pytest.mark.parametrize("path", ["/overlay/room/orb/live-1", "/overlay/player/id-ann", "/overlay/style.css"])
@@ -251,7 +378,13 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_harmless_on_live_pages_and_overlays(live: Live, name: str) -> None:
     live.write(room(racer("x", name=name)))
-    for path in ("/live", "/live/rooms", "/overlay/room/orb/live-1", "/overlay/player/id-x"):
+    overlays = (
+        "/overlay/room/orb/live-1",
+        "/overlay/room/orb",
+        "/overlay/player/id-x",
+        "/overlay/player/id-x/room",
+    )
+    for path in ("/live", "/live/rooms", *overlays):
         text = live.get(path).text
         assert "<script>alert" not in text and "<img" not in text
         assert "\u202e" not in text and "W" * 61 not in text
@@ -344,15 +477,96 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     async def stamp() -> str:
         return states[0]
 
-    request = Request(
-        {"type": "http", "method": "GET", "query_string": b"", "path_params": {"path": "live/rooms"}}
-    )
-    answer = await events.Events(find, stamp, {}, lambda: False).response(request)
+    answer = await events.Events(find, stamp, {}, lambda: False).response(stream_request())
     assert isinstance(answer, StreamingResponse)
     async with asyncio.timeout(5):
         pieces = aiter(answer.body_iterator)
         assert "before" in str(await anext(pieces))
         assert "after" in str(await anext(pieces))
+
+
+def stream_request() -> Request:
+    path = {"path": "live/rooms"}
+    return Request({"type": "http", "method": "GET", "query_string": b"", "path_params": path})
+
+
+async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "STREAMS", 2)
+
+    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+        await asyncio.sleep(0)
+        return Rendered(Document(b""), None, "")
+
+    async def stamp() -> str:
+        await asyncio.sleep(0)
+        return ""
+
+    streams = events.Events(find, stamp, {}, lambda: True)
+    answers = await asyncio.gather(*(streams.response(stream_request()) for _ in range(4)))
+    assert sorted(answer.status_code for answer in answers if answer) == [200, 200, 503, 503]
+    assert streams.open == 2
+
+
+async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
+    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+        return Rendered(Document(b""), None, "")
+
+    async def stamp() -> str:
+        return ""
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        raise OSError("the connection is closed")
+
+    streams = events.Events(find, stamp, {}, lambda: False)
+    request = stream_request()
+    answer = await streams.response(request)
+    assert answer is not None and streams.open == 1
+    with contextlib.suppress(Exception):
+        await answer({**request.scope, "asgi": {"spec_version": "2.4"}}, receive, send)
+    assert streams.open == 0
+
+
+async def test_failed_requests_for_streams_take_no_place() -> None:
+    async def find(path: str, query: Mapping[str, str]) -> None:
+        if query:
+            raise BadQueryError("rows: is wrong")
+
+    async def stamp() -> str:
+        return ""
+
+    streams = events.Events(find, stamp, {}, lambda: False)
+    assert await streams.response(stream_request()) is None
+    bad = Request({**stream_request().scope, "query_string": b"rows=x"})
+    with pytest.raises(BadQueryError):
+        await streams.response(bad)
+    assert streams.open == 0
+
+
+@pytest.mark.usefixtures("quick")
+async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    looks = 0
+
+    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+        return Rendered(Document(b""), None, "")
+
+    async def stamp() -> str:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            raise LedgerUnavailable("no such file")
+        return ""
+
+    streams = events.Events(find, stamp, {}, lambda: looks > 5)
+    answer = await streams.response(stream_request())
+    assert isinstance(answer, StreamingResponse)
+    async with asyncio.timeout(5):
+        assert [piece async for piece in answer.body_iterator]
+    assert caplog.messages == ["no such file"]
 
 
 @pytest.mark.usefixtures("quick")

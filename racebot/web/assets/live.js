@@ -2,33 +2,77 @@
 "use strict";
 (() => {
   const shown = document.getElementById("live");
+  const notice = document.getElementById("live-lost"); // only on the live page
   const again = 15000;
+  const patience = 3000;
+  let source = null;
   let last = null;
+  let retry = 0;
+  let lost = 0;
 
-  // Replace only the parts that changed, so that a reader's focus and selection survive elsewhere.
-  const show = html => {
-    if (html === last) return;
-    last = html;
-    const fresh = new DOMParser().parseFromString(html, "text/html").body;
-    const old = new Map([...shown.children].map(part => [part.id, part]));
-    const parts = [...fresh.children].map(part => {
-      const known = old.get(part.id);
-      return known && known.outerHTML === part.outerHTML ? known : document.adoptNode(part);
-    });
-    if (parts.length !== shown.children.length || parts.some((part, i) => part !== shown.children[i])) {
-      shown.replaceChildren(...parts);
+  // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
+  const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";
+  const update = (old, fresh) => {
+    if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
+    else if (old.nodeType !== Node.ELEMENT_NODE) old.nodeValue = fresh.nodeValue;
+    else if (!old.isEqualNode(fresh)) {
+      for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+      for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
+      merge(old, fresh);
+    }
+  };
+  const merge = (old, fresh) => {
+    const known = new Map([...old.childNodes].filter(keyOf).map(node => [keyOf(node), node]));
+    let next = old.firstChild;
+    for (const node of [...fresh.childNodes]) {
+      const key = keyOf(node);
+      const alike = next && !keyOf(next) && next.nodeName === node.nodeName ? next : null;
+      const match = key ? known.get(key) : alike;
+      if (!match) old.insertBefore(document.adoptNode(node), next);
+      else {
+        if (match === next) next = next.nextSibling;
+        else old.insertBefore(match, next);
+        update(match, node);
+      }
+    }
+    while (next) {
+      const gone = next;
+      next = next.nextSibling;
+      gone.remove();
     }
   };
 
+  const tell = () => {
+    if (notice) notice.hidden = false;
+  };
+  const found = () => {
+    clearTimeout(lost);
+    lost = 0;
+    if (notice) notice.hidden = true;
+  };
+  const stop = () => {
+    clearTimeout(retry);
+    if (source) source.close();
+  };
   const follow = () => {
-    const source = new EventSource(shown.dataset.events);
-    source.onmessage = message => show(message.data);
+    stop();
+    source = new EventSource(shown.dataset.events);
+    source.onmessage = message => {
+      found();
+      if (message.data === last) return;
+      last = message.data;
+      merge(shown, new DOMParser().parseFromString(last, "text/html").body);
+    };
     source.onerror = () => {
+      lost = lost || setTimeout(tell, patience);
       // The browser connects again by itself, unless the server refused.
-      if (source.readyState !== EventSource.CLOSED) return;
-      source.close();
-      setTimeout(follow, again);
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(follow, again);
     };
   };
   follow();
+
+  // A page that nobody looks at gives up its place among the server's streams. Overlays must always be current.
+  if (notice) {
+    document.addEventListener("visibilitychange", () => (document.hidden ? stop() : follow()));
+  }
 })();
