@@ -51,7 +51,7 @@ def backfill(
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
     if not slugs:
-        raise SettingsError("RACEBOT_CATEGORY is not set. Set it, or pass --category")
+        raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
     selection = past.Selection(goal or (), utc(since), utc(until))
     with Ledger.open(settings.database) as ledger:
         rate_past_races(settings, ledger, slugs, selection)

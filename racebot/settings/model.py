@@ -53,7 +53,7 @@ def _pairs(value: object) -> object:
         return _decoded(text)
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if any(not sign for _, sign, _ in pairs):
-        raise ValueError("not of the form name=value; name=value")
+        raise ValueError("a part has no =")
     return {name.strip(): word.strip() for name, _, word in pairs}
 
 
@@ -163,7 +163,7 @@ class Settings(BaseSettings):
         description="the site's address, such as https://racetime.gg",
     )
     category: Slug | None = Field(
-        None, description="the category's slug: `smr` if its address is https://racetime.gg/smr"
+        None, description="the end of the category's address, such as smr for https://racetime.gg/smr"
     )
     client_id: str | None = Field(
         None, min_length=1, description="the bot's client id, from the category's owner"
@@ -180,14 +180,14 @@ class Settings(BaseSettings):
         {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
-    announce: bool = Field(True, description="true or false: whether to write in race chat")
-    greet: bool = Field(False, description="true or false: whether to tell the odds before the start")
-    pin: bool = Field(False, description="true or false: whether to pin the rating message in race chat")
+    announce: bool = Field(True, description="true or false")
+    greet: bool = Field(False, description="true or false")
+    pin: bool = Field(False, description="true or false")
     info_block: InfoPolicy = Field(
         InfoPolicy.APPEND,
-        description="when-empty, append or never: whether to write final changes into the race's info box",
+        description="when-empty, append or never",
     )
-    commands: bool = Field(True, description="true or false: whether to answer commands in race chat")
+    commands: bool = Field(True, description="true or false")
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
@@ -196,9 +196,7 @@ class Settings(BaseSettings):
         description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",
     )
-    private_answers: bool = Field(
-        False, description="true or false: whether only the user who asked sees an answer"
-    )
+    private_answers: bool = Field(False, description="true or false")
     answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
     answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")
     quiet_seconds: float = Field(10.0, ge=0, le=600, description="a number of seconds from 0 to 600")
@@ -228,9 +226,7 @@ class Settings(BaseSettings):
         pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
         description="the address of the pages, such as https://ratings.example.org",
     )
-    pages_cards: bool = Field(
-        False, description="true or false: whether exported pages have a card for each player and race"
-    )
+    pages_cards: bool = Field(False, description="true or false")
     embed_on: str = Field(
         "*",
         pattern=r"^(\*|'none'|https?://[^\s;,'\"]+( https?://[^\s;,'\"]+)*)$",
@@ -247,9 +243,7 @@ class Settings(BaseSettings):
     pages_footer: str = Field(
         "", max_length=300, description="a text at the bottom of each page, up to 300 characters"
     )
-    avatars: bool = Field(
-        True, description="true or false: whether the bot fetches the players' avatars for the pages"
-    )
+    avatars: bool = Field(True, description="true or false")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )
@@ -353,13 +347,21 @@ class Settings(BaseSettings):
         """
         if self.categories:
             return self.categories
-        problems = [
-            f"{PREFIX}{name.upper()} is not set: set it to {type(self).model_fields[name].description}"
-            for name in ("category", "client_id", "client_secret")
-            if getattr(self, name) is None
-        ]
-        if problems:
-            raise SettingsError(*problems)
+        needed = ("category", "client_id", "client_secret")
+        missing = [name for name in needed if getattr(self, name) is None]
+        if len(missing) == len(needed):
+            raise SettingsError(
+                "no category is set up: run `racebot setup`, or set "
+                + ", ".join(PREFIX + name.upper() for name in needed)
+            )
+        if missing:
+            fields = type(self).model_fields
+            raise SettingsError(
+                *(
+                    f"{PREFIX}{name.upper()} is not set: set it to {fields[name].description}"
+                    for name in missing
+                )
+            )
         assert self.category and self.client_id and self.client_secret  # noqa: S101 - checked above
         return [
             CategorySettings(

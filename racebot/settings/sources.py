@@ -259,10 +259,11 @@ class _Origins:
         raw = "" if name in self.given else self.written.get(variable, "")
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
         shown = "" if secret else f"={raw or error['input']!r}"
-        remedy = (
-            f"set it to {Settings.model_fields[name].description}" if name not in _TABLES else "correct it"
-        )
-        return f"{where}{shown}: {text}: {remedy}"
+        if name in _TABLES:
+            return f"{where}{shown}: {text}: correct it"
+        # pydantic's own texts quote patterns and types. The description alone says what is allowed.
+        reason = f"{text}: " if error["type"] == "value_error" else ""
+        return f"{where}{shown}: {reason}set it to {Settings.model_fields[name].description}"
 
 
 _TABLES: dict[str, type[BaseModel]] = {
