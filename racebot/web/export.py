@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
@@ -148,10 +148,6 @@ def _render_in_processes(view: View, folder: Path, changed: Sequence[File], proc
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
     next export renders those pages again.
     """
-    # Windows can only spawn.
-    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-    if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload([__name__])
     # Start with the largest documents, one per task, so that all processes finish at about the same time.
     large = [file.path for file in changed if file.log is not None]
     others = [file.path for file in changed if file.log is None]
@@ -162,7 +158,8 @@ def _render_in_processes(view: View, folder: Path, changed: Sequence[File], proc
     pages = Pages(view, served=False)
     done: list[_Done] = []
     try:
-        with ProcessPoolExecutor(processes - 1, context, initializer=_begin, initargs=arguments) as pool:
+        # A fork server would make the first task wait until the server has imported this module.
+        with ProcessPoolExecutor(processes - 1, get_context("spawn"), _begin, arguments) as pool:
             tasks = [pool.submit(_render_part, part) for part in parts]
             try:
                 # While the other processes start and work from the front, this one works from the back.

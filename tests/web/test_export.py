@@ -299,12 +299,10 @@ def test_manifest_of_an_older_version_is_understood(filled: Ledger, folder: Path
     assert contents(folder) == whole
 
 
-@pytest.mark.parametrize("start", ["forkserver", "spawn"])
 def test_several_processes_write_the_same_files(
-    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(filled, folder)
-    monkeypatch.setattr(export_module, "get_all_start_methods", lambda: [start])
     monkeypatch.setattr(export_module, "FEW", 0)
     monkeypatch.setattr(export_module, "AT_ONCE", 5)
     done = export(filled, Publication(), tmp_path / "other", processes=2)
