@@ -20,7 +20,6 @@ from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, players_in, start_of
 from racebot.ledger.rows import moment_of, states_of
 from racebot.races.result import result_label
-from racebot.text.format import exact_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +126,6 @@ class PageQueries:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def last_sequence(self, leaderboard: int, moment: datetime) -> int:
-        """Return the sequence number of the last race that counted by a given time; 0 if none did."""
-        rows = self._all(
-            "SELECT max(sequence) FROM rated JOIN races ON races.name = race"
-            " WHERE leaderboard = ? AND counted_at <= ?",
-            leaderboard,
-            exact_time(moment),
-        )
-        return int(rows[0][0] or 0)
 
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
         """Return rated races, newest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -76,6 +76,10 @@ class Ratings(Connection):
             else:
                 last = (first + last + 1) // 2 - 1
         return first + 1, earlier
+
+    def sequence_until(self, board: Leaderboard, moment: datetime) -> int:
+        """Return the number of the last rated race that counted by a given time; 0 if none did."""
+        return self.sequence_at(board, Position(moment + timedelta.resolution))[0] - 1
 
     def _rated_until(self, board: Leaderboard, sequence: int) -> tuple[int, Position] | None:
         """Return the number and position of a leaderboard's last rated race up to a sequence number."""

@@ -85,7 +85,7 @@ def open_leaderboard(
         provisional_races: ratings after fewer races are provisional.
         at: show the leaderboard as it was at this time; as it is now if None.
     """
-    sequence = None if at is None else ledger.pages.last_sequence(board.key, at)
+    sequence = None if at is None else ledger.sequence_until(board, at)
     ranking = rank(ledger, board, listing, sequence)
     return LeaderboardReport(
         leaderboard=board.name,

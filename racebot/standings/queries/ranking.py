@@ -289,7 +289,7 @@ def _past(
     """Undo the races from `since` up to the sequence number `last`."""
     before = {}
     if since is not None:
-        first = ledger.pages.last_sequence(board.key, since) + 1
+        first = ledger.sequence_until(board, since) + 1
         before = ledger.rankings.before(board.key, first, last)
     changed = [row for row, player in enumerate(standings.players) if player in before]
     earlier = [before[standings.players[row]] for row in changed]
