@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import entrant_in
+from racebot.ledger.entrants import entrant_in, start_of
 from racebot.ledger.history import NamedPlayer
 from racebot.ledger.rows import moment_of, states_of
 
@@ -99,14 +99,15 @@ class Careers:
             player,
             other,
         )
+        mine, theirs = start_of(player), start_of(other)
         return [
             Meeting(
                 race=row["race"],
                 ended_at=moment_of(row["ended_at"]),
                 place=row["place"],
                 other_place=row["other_place"],
-                time=entrant_in(row["result"], player).time(row["place"]),
-                other_time=entrant_in(row["result"], other).time(row["other_place"]),
+                time=entrant_in(row["result"], mine).time(row["place"]),
+                other_time=entrant_in(row["result"], theirs).time(row["other_place"]),
                 change=row["change"],
                 other_change=row["other_change"],
             )

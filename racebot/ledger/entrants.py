@@ -24,10 +24,15 @@ class StoredEntrant:
         return None if place is None or self.finish_time is None else self.finish_time / 1_000_000
 
 
-def entrant_in(result: str, player: str) -> StoredEntrant:
-    """Return one entrant of a stored result without reading the others, which is much faster."""
+def entrant_in(result: str, start: str) -> StoredEntrant:
+    """Return one entrant of a stored result without reading the others, which is much faster.
+
+    Args:
+        result: the stored result, or its part from the entrant on.
+        start: the text with which the entry begins, from `start_of`.
+    """
     try:
-        facts = _DECODER.raw_decode(result, result.index(start_of(player)))[0]
+        facts = _DECODER.raw_decode(result, result.index(start))[0]
         return StoredEntrant(EntrantStatus(facts["status"]), facts.get("finish_time"))
     except (ValueError, KeyError):
         return StoredEntrant(EntrantStatus.DNF, None)

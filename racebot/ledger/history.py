@@ -163,6 +163,7 @@ class PageQueries:
 
     def last_played(self, leaderboard: int, player: str, limit: int) -> list[PlayedRace]:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
+        start = start_of(player)
         rows = self._all(
             "SELECT rated.race, sequence, ended_at, place, goal,"
             " (SELECT count(*) FROM changes AS c"
@@ -174,9 +175,9 @@ class PageQueries:
             leaderboard,
             player,
             limit,
-            start_of(player),
+            start,
         )
-        return [_played_race(row, player) for row in rows]
+        return [_played_race(row, start) for row in rows]
 
     def winners(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[NamedPlayer, ...]]:
         """Return the winners of rated races, by their numbers in the sequence."""
@@ -311,8 +312,8 @@ class PageQueries:
         return self._connection.rows(sql, *values)
 
 
-def _played_race(row: sqlite3.Row, player: str) -> PlayedRace:
-    entrant = entrant_in(row["entrant"], player)
+def _played_race(row: sqlite3.Row, start: str) -> PlayedRace:
+    entrant = entrant_in(row["entrant"], start)
     return PlayedRace(
         race=row["race"],
         sequence=row["sequence"],

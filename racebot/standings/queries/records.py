@@ -14,4 +14,5 @@ T = TypeVar("T", bound="DataclassInstance")
 
 def extended(kind: type[T], base: DataclassInstance, **more: Any) -> T:
     """Make an instance of a subclass from an instance of its base class and the remaining fields."""
-    return kind(**{name: getattr(base, name) for name in field_names(type(base))} | more)
+    # A subclass takes the fields of its base class first.
+    return kind(*[getattr(base, name) for name in field_names(type(base))], **more)
