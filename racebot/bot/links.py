@@ -12,10 +12,10 @@ from racebot.web.addresses import RACE, SEARCH, board_addresses
 def board_page(settings: Settings, ledger: Ledger, board: Leaderboard, *players: str) -> str | None:
     """Return the address of a leaderboard's published page, or of the comparison of two players there.
 
-    Returns None if the leaderboard has no page.
+    Returns None if the leaderboard has no page, or one of the players is hidden.
     """
     boards = ledger.leaderboards()
-    if settings.pages_url is None or board not in boards:
+    if settings.pages_url is None or board not in boards or any(map(ledger.orders.is_hidden, players)):
         return None
     address = board_addresses(boards)[boards.index(board)]
     return f"{settings.pages_url}/{address.comparison(*players) if players else address.page()}"

@@ -21,12 +21,17 @@ from racebot.ledger.entrants import entrant_in, players_in, start_of
 from racebot.ledger.rows import moment_of, states_of
 from racebot.races.result import result_label
 
+PlayerId = Annotated[
+    str, Field(description="null for a hidden player", json_schema_extra={"type": ["string", "null"]})
+]
+"""A player's id on the site, which the data API leaves out if the player is hidden."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedPlayer:
     """A player's id and current name."""
 
-    id: str
+    id: PlayerId
     name: str
 
 
@@ -65,7 +70,7 @@ class PlayedRace:
 class OpponentRecord:
     """A player's record against another. Races that ranked neither above the other only count as met."""
 
-    id: str
+    id: PlayerId
     name: str
     met: int
     ahead: int
@@ -80,7 +85,7 @@ class RatingChange:
     sequence: int
     race: str
     ended_at: datetime
-    player: str
+    player: PlayerId
     name: str
     place: Annotated[int | None, Field(description="null if the player did not finish")]
     before: int

@@ -17,6 +17,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from racebot.ledger.history import PlayerId
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
@@ -67,7 +68,7 @@ class Opponent:
         chance: the chance, before the race, that the player beats this opponent.
     """
 
-    player: str
+    player: PlayerId
     beaten: bool
     chance: float
 

@@ -307,16 +307,20 @@ def odds_of(view: View, board: Board, query: Mapping[str, str]) -> OddsAnswer:
     """Return the odds of a race between the query's `players`.
 
     Raises:
-        BadQueryError: there are too few or too many players, or one of them twice.
+        BadQueryError: there are too few or too many players, one of them twice, or one is hidden.
     """
     players = [part.strip() for part in query.get("players", "").split(",")]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
+    if hidden := view.hidden.intersection(players):
+        raise BadQueryError(f"players: hidden players have no odds: leave out {', '.join(sorted(hidden))}")
     return OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
 
 
 def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHead | None:
-    """Return the query's players `a` and `b` against each other, or None unless both have raced here.
+    """Return the query's players `a` and `b` against each other.
+
+    Return None if one of them has not raced here, or is hidden.
 
     Raises:
         BadQueryError: one of them is missing, or both are the same.
@@ -324,7 +328,7 @@ def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHe
     a, b = query.get("a", "").strip(), query.get("b", "").strip()
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
-    found = compared(view.ledger, board.stored, a, b)
+    found = None if view.hidden & {a, b} else compared(view.ledger, board.stored, a, b)
     if found is None:
         return None
     names = {player: view.rated_players[player] for player in (a, b)}
@@ -340,11 +344,10 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
     wanted = query.get("name", "").strip().casefold()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
-    hidden = view.ledger.orders.hidden()
     found = [
         each
         for each in view.ledger.pages.players()
-        if wanted in each.name.casefold() and each.id not in hidden
+        if wanted in each.name.casefold() and each.id not in view.hidden
     ]
     found.sort(key=lambda each: (len(each.name), each.name))
     return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))

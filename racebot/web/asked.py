@@ -63,6 +63,7 @@ class Asked:
                 share=Share(publication.url, self.path, self.query, self.served or publication.export_cards),
                 site=publication.site,
                 provisional_races=publication.provisional_races,
+                hidden=self.view.hidden,
                 **context,
             )
         )
@@ -84,7 +85,12 @@ class Asked:
         return pieces.face(face, face.picture and link(self.path, face.picture), kind)
 
     def player_link(self, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
-        """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards."""
+        """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
+
+        Hidden players have no page, so only their name is returned, which is masked.
+        """
+        if player.id in self.view.hidden:
+            return pieces.unlinked(player.name)
         to = (
             addresses.PLAYER.path(player=player.id)
             if stem is None

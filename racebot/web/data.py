@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 
 from racebot.text.format import to_json
@@ -35,51 +37,51 @@ def _api(asked: Asked) -> Content:
 
 
 def _api_data(asked: Asked) -> Content:
-    return _json(api_index(served=asked.served))
+    return _json(asked, api_index(served=asked.served))
 
 
 def _openapi(asked: Asked) -> Content:
-    return _json(description(served=asked.served))
+    return _json(asked, description(served=asked.served))
 
 
 def _leaderboards(asked: Asked) -> Content:
-    return _json(api.all_leaderboards(asked.view))
+    return _json(asked, api.all_leaderboards(asked.view))
 
 
 def _leaderboard(asked: Asked, board: Board) -> Content:
-    return _json(api.leaderboard(asked.view, board, asked.query, served=asked.served))
+    return _json(asked, api.leaderboard(asked.view, board, asked.query, served=asked.served))
 
 
 def _races(asked: Asked, board: Board) -> Content:
-    return _json(api.races_of(asked.view, board, asked.query, served=asked.served))
+    return _json(asked, api.races_of(asked.view, board, asked.query, served=asked.served))
 
 
 def _changes(asked: Asked, board: Board) -> Content:
-    return _json(api.changes(asked.view, board, asked.query)) if asked.served else None
+    return _json(asked, api.changes(asked.view, board, asked.query)) if asked.served else None
 
 
 def _player_on_board(asked: Asked, board: Board, player: str) -> Content:
-    return _json(api.player_on_board(asked.view, board, player))
+    return _json(asked, api.player_on_board(asked.view, board, player))
 
 
 def _player(asked: Asked, player: str) -> Content:
-    return _json(api.player_on_boards(asked.view, player))
+    return _json(asked, api.player_on_boards(asked.view, player))
 
 
 def _odds(asked: Asked, board: Board) -> Content:
-    return _json(api.odds_of(asked.view, board, asked.query)) if asked.served else None
+    return _json(asked, api.odds_of(asked.view, board, asked.query)) if asked.served else None
 
 
 def _head_to_head(asked: Asked, board: Board) -> Content:
-    return _json(api.head_to_head(asked.view, board, asked.query)) if asked.served else None
+    return _json(asked, api.head_to_head(asked.view, board, asked.query)) if asked.served else None
 
 
 def _find_players(asked: Asked) -> Content:
-    return _json(api.find_players(asked.view, asked.query)) if asked.served else None
+    return _json(asked, api.find_players(asked.view, asked.query)) if asked.served else None
 
 
 def _race(asked: Asked, race: str) -> Content:
-    return _json(api.rated_race(asked.view, race))
+    return _json(asked, api.rated_race(asked.view, race))
 
 
 def _sheet(asked: Asked, board: Board) -> Content:
@@ -90,8 +92,15 @@ def _changes_sheet(asked: Asked, board: Board) -> Content:
     return Streamed(lambda: sheets.changes_sheet(asked.view, board), CSV)
 
 
-def _json(value: object) -> Document | None:
-    return None if value is None else Document(to_json(value).encode(errors="replace"), JSON)
+def _json(asked: Asked, value: object) -> Document | None:
+    """Format an answer. The ledger masks the names of hidden players, but queries need their ids."""
+    if value is None:
+        return None
+    text = to_json(value)
+    if asked.view.hidden:
+        ids = "|".join(re.escape(json.dumps(player, ensure_ascii=False)) for player in asked.view.hidden)
+        text = re.sub(rf'("(?:id|player)":)(?:{ids})', r"\1null", text)
+    return Document(text.encode(errors="replace"), JSON)
 
 
 DATA: Mapping[Route, Callable[..., Content]] = {

@@ -191,6 +191,7 @@ def _board_tokens(
                 str(player in listed),
             )
             for player, races in raced.items()
+            if player not in view.hidden
         },
         race_counts={player: len(races) for player, races in raced.items()},
         opponent_counts={

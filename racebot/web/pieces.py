@@ -86,6 +86,11 @@ def player_link(href: str, name: str, limit: int) -> Markup:
     return Markup('<a class="player" href="{}"><bdi>{}</bdi></a>').format(href, shown_name(name, limit))
 
 
+def unlinked(name: str) -> Markup:
+    """Return a player's name without a link."""
+    return Markup('<span class="player"><bdi>{}</bdi></span>').format(shown_name(name))
+
+
 @lru_cache(CACHED)
 def race_link(href: str, race: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(href, slug(race))

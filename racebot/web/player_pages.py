@@ -59,7 +59,7 @@ def opponent_pages(opponents: int) -> int:
 
 
 def on_board(asked: Asked, board: Board, player: str) -> Content:
-    """Render a player's page on one leaderboard. Return None if the player has not raced there."""
+    """Render a player's page on one leaderboard. Return None if the player has no standing there."""
     view = asked.view
     standing = view.standing(board, player)
     if standing is None:
@@ -107,6 +107,8 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         return None
     query = asked.query
     choice = RaceFilter(*(query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
+    if choice.opponent in view.hidden:
+        return None
     history = view.history(board, player)
     chosen: Sequence[PlayedRace] = history
     if choice != RaceFilter():
@@ -147,7 +149,10 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         winners=view.ledger.pages.winners(board.key, [race.sequence for race in shown]),
         matching=total,
         goals=sorted({race.goal for race in history}),
-        opponents=sorted(view.opponents(board, player)[:300], key=lambda each: each.name.casefold()),
+        opponents=sorted(
+            (each for each in view.opponents(board, player)[:300] if each.id not in view.hidden),
+            key=lambda each: each.name.casefold(),
+        ),
         choice=choice,
         pages=pages,
         more=more if not asked.served else [],
@@ -193,7 +198,6 @@ def on_all_boards(asked: Asked, player: str) -> Content:
         player_id=player,
         player_name=standings[0][1].name,
         profile=asked.view.ledger.profiles.get(player),
-        hidden=asked.view.ledger.orders.is_hidden(player),
         standings=standings,
     )
 
@@ -212,7 +216,6 @@ def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, A
     return {
         "standing": standing,
         "profile": asked.view.ledger.profiles.get(standing.id),
-        "hidden": asked.view.ledger.orders.is_hidden(standing.id),
         "as_of": None if asked.served else asked.view.report(board).last_race_at,
         "compare_link": partial(compare_link, asked, board),
     }

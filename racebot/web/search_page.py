@@ -24,10 +24,10 @@ LEAST_LIKENESS = 75
 def search(asked: Asked) -> Content:
     """Render the results of a search."""
     text = asked.query.get("q", "")[:100].strip()
-    hidden = asked.view.ledger.orders.hidden() if text else set()
     rated = asked.view.rated_players if text else {}
     found = asked.view.ledger.players.like(text, 2 * MOST_FOUND) if text else []
-    players = [rated[each.id] for each in found if each.id in rated and each.id not in hidden][:MOST_FOUND]
+    players = [rated[each.id] for each in found if each.id in rated and each.id not in asked.view.hidden]
+    players = players[:MOST_FOUND]
     return asked.page(
         "search.html",
         text=text,
@@ -43,7 +43,6 @@ def index(asked: Asked) -> Content:
     """
     if asked.served:
         return None
-    hidden = asked.view.ledger.orders.hidden()
     standings = [
         (each.last_race_at, each.player, each.points, number)
         for number, board in enumerate(asked.view.boards)
@@ -53,7 +52,7 @@ def index(asked: Asked) -> Content:
     players = [
         [each.id, shown_name(each.name), *points.get(each.id, ())]
         for each in asked.view.rated_players.values()
-        if each.id not in hidden
+        if each.id not in asked.view.hidden
     ]
     boards = [[board.address.page(), shown_name(board.name)] for board in asked.view.boards]
     content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))

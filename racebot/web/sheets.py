@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
@@ -40,7 +41,8 @@ def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterato
     def rows() -> Iterator[tuple[Any, ...]]:
         last = after or 0
         while found := list(view.ledger.pages.changes(board.key, last, RACES_IN_A_PIECE)):
-            yield from map(values, found)
+            shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
+            yield from map(values, shown)
             last = found[-1].sequence
 
     return _sheet(columns if after is None else (), rows())

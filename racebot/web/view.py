@@ -162,7 +162,7 @@ class View:
 
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
-        return self._face(player, name)
+        return self._face(None if player in self.hidden else player, name)
 
     def _read_face(self, player: str | None, name: str) -> Face:
         found = None if player is None else self.pictures.get(player)
@@ -202,6 +202,11 @@ class View:
         return [each for each in self.boards if each.category == board.category]
 
     @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The players who are named nowhere. They have no pages, and their ids are on nobody else's."""
+        return frozenset(self.ledger.orders.hidden())
+
+    @cached_property
     def rated_players(self) -> dict[str, NamedPlayer]:
         """Every player with a rating, by id."""
         return {player.id: player for player in self.ledger.pages.players()}
@@ -219,8 +224,8 @@ class View:
         return queries.board_totals(self.ledger, board.stored, board.listing)
 
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
-        """Return a player's standing on a leaderboard, or None if they have not raced there."""
-        return self._standing(board.key, player)
+        """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
+        return None if player in self.hidden else self._standing(board.key, player)
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
         """Return a player's standing on each of their leaderboards, the most recently raced first."""

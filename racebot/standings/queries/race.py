@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
+from racebot.ledger.history import PlayerId
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
@@ -26,7 +27,7 @@ from racebot.standings.reasons import Reason, in_words, reasons
 class RacedEntrant:
     """One entrant of a race's result."""
 
-    id: Annotated[str | None, Field(description="null for a deleted account")]
+    id: Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
     name: str
     place: int | None
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
@@ -39,7 +40,7 @@ class RatedEntrant:
     """One entrant's change of rating in a race, with its reasons."""
 
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
-    id: str
+    id: PlayerId
     name: str
     before: int
     after: int

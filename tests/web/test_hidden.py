@@ -1,0 +1,116 @@
+"""Players who are hidden: nothing that leaves the pages has their name, their id or a page of theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from builders import NOON, result
+from openapi_schema_validator import OAS31Validator
+
+from racebot.bot.links import board_page
+from racebot.ledger.store import Ledger
+from racebot.races.result import HIDDEN_NAME
+from racebot.settings.model import Settings
+from racebot.standings import orders
+from racebot.standings.counting import Plans
+from racebot.standings.settle import Settler
+from racebot.web.document import Document, Streamed
+from racebot.web.inventory import files
+from racebot.web.openapi import description
+from racebot.web.pages import Pages
+from racebot.web.query import BadQueryError
+from racebot.web.view import Publication, View
+
+from .conftest import SIMPLE
+
+BOARD = "api/leaderboards/orb/any-orb"
+
+
+@pytest.fixture
+def view(ledger: Ledger) -> Iterator[View]:
+    """The pages of 28 races, which a hidden player won."""
+    settler = Settler(ledger, Plans(SIMPLE))
+    settler.merge([result(f"r{n:02d}", "zaphira ann bo", after=n) for n in range(28)], "import")
+    (player,) = ledger.players.called("Zaphira")
+    orders.hide(settler, player, "asked", NOON)
+    with Ledger.open_to_publish(ledger.path) as shown:
+        yield View(shown, Publication(export_cards=True))
+
+
+def body(view: View, path: str, *, served: bool, **query: str) -> bytes | None:
+    content = Pages(view, served=served).document(path, query)
+    if isinstance(content, Streamed):
+        return b"".join(content.pieces())
+    return content.body if isinstance(content, Document) else None
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_no_document_has_the_name_or_id_of_a_hidden_player(view: View, served: bool) -> None:
+    paths = [file.path for file in files(view)]
+    assert len(paths) > 100
+    if served:
+        paths += [f"{BOARD}/changes", "compare/id-ann/id-bo"]
+    for path in paths:
+        found = body(view, path, served=served)
+        if found is not None:
+            assert b"aphira" not in found, path
+    assert HIDDEN_NAME.encode() in (body(view, "races/orb/r00.html", served=served) or b"")
+
+
+@pytest.mark.parametrize("path", [
+    "players/{}.html",
+    "players/{}/orb/any-orb.html",
+    "players/{}/orb/any-orb/races.html",
+    "players/{}/orb/any-orb/opponents.html",
+    "players/{}/orb/any-orb/feed.xml",
+    "cards/players/{}/orb/any-orb.png",
+    "badges/{}.svg",
+    "badges/{}/orb/any-orb.svg",
+    "compare/{}/id-ann.html",
+    "compare/id-ann/{}.html",
+    "api/players/{}",
+    f"{BOARD}/players/{{}}",
+])  # fmt: skip
+def test_hidden_players_have_no_pages(view: View, path: str) -> None:
+    hidden, shown = path.format("id-zaphira"), path.format("id-bo")
+    assert body(view, shown, served=True) is not None
+    assert body(view, hidden, served=True) is None
+    assert hidden not in {file.path for file in files(view)}
+
+
+def test_programs_cannot_ask_about_hidden_players(view: View) -> None:
+    both = {"a": "id-ann", "b": "id-zaphira"}
+    assert body(view, f"{BOARD}/head-to-head", served=True, **both) is None
+    with pytest.raises(BadQueryError, match="hidden"):
+        body(view, f"{BOARD}/odds", served=True, players="id-ann,id-zaphira")
+    opponent = "players/id-ann/orb/any-orb/races.html"
+    assert body(view, opponent, served=True, opponent="id-zaphira") is None
+
+
+def test_answers_with_hidden_players_match_the_description(view: View) -> None:
+    described = description(served=True)
+    paths = {
+        "/races/{category}/{race}": "api/races/orb/r00",
+        "/leaderboards/{category}/{board}/races": f"{BOARD}/races",
+        "/leaderboards/{category}/{board}/changes": f"{BOARD}/changes",
+        "/leaderboards/{category}/{board}/players/{player}": f"{BOARD}/players/id-ann",
+    }
+    for path, asked in paths.items():
+        content = described["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
+        found = json.loads(body(view, asked, served=True) or b"")
+        OAS31Validator({**content["schema"], "components": described["components"]}).validate(found)
+    changes = json.loads(body(view, f"{BOARD}/changes", served=True) or b"")["changes"]
+    assert {(each["player"], each["name"]) for each in changes} == {
+        ("id-ann", "Ann"),
+        ("id-bo", "Bo"),
+        (None, HIDDEN_NAME),
+    }
+
+
+def test_chat_links_no_comparison_with_a_hidden_player(view: View) -> None:
+    settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
+    (board,) = view.ledger.leaderboards()
+    assert board_page(settings, view.ledger, board, "id-ann", "id-bo") is not None
+    assert board_page(settings, view.ledger, board, "id-ann", "id-zaphira") is None
