@@ -1,33 +1,46 @@
-"""The data API: the types that the addresses under `api/` return as JSON, and the functions that make them.
+"""The data API: makes what the addresses under `api/` return as JSON.
 
 The server pages long lists. An export writes each list to one file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from urllib.parse import quote
 
-from pydantic import Field
-
-from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow, RatingChange
+from racebot.ledger.careers import Meeting
+from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow
 from racebot.standings.queries import (
-    Comparison,
-    LeaderboardReport,
-    PlayerOdds,
     PlayerStanding,
-    RaceOnBoard,
-    RaceReport,
-    Rival,
     compared,
     finish_chance,
     odds,
 )
 from racebot.standings.queries.records import extended
 from racebot.web import addresses
+from racebot.web.answers import (
+    Addressed,
+    BoardSummary,
+    Changes,
+    FoundPlayer,
+    FoundPlayers,
+    FoundStanding,
+    HeadToHead,
+    LeaderboardPart,
+    LeaderboardsAnswer,
+    ListedRace,
+    ListPage,
+    OddsAnswer,
+    PlayerAnswer,
+    PlayerOnBoard,
+    PlayerRace,
+    RaceAnswer,
+    RacesPart,
+    RatedOnBoard,
+    SharedRace,
+    StandingOnBoard,
+)
 from racebot.web.query import BadQueryError, whole_number
 from racebot.web.view import Board, View
 
@@ -37,185 +50,6 @@ MOST_IN_A_RACE = 200
 """The most players whose odds can be asked for."""
 MOST_FOUND = 50
 """The most players that a search by name returns."""
-
-Page = Annotated[
-    str, Field(description="Address of the page; without RACEBOT_PAGES_URL, relative to the front page")
-]
-Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
-Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
-Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemDetails:
-    """An error, in the format of RFC 9457: https://www.rfc-editor.org/rfc/rfc9457."""
-
-    title: str
-    status: int
-    detail: str = ""
-    type: str = "about:blank"
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
-
-    page: int
-    per_page: int
-    pages: int
-    total: int
-
-    @property
-    def offset(self) -> int:
-        return (self.page - 1) * self.per_page
-
-
-@dataclass(frozen=True, slots=True)
-class BoardSummary:
-    """A summary of a leaderboard."""
-
-    id: Id
-    leaderboard: str
-    category: str
-    goals: Sequence[str]
-    model: str
-    races: int
-    last_race_at: datetime | None
-    listed: int
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderboardsAnswer:
-    """Every leaderboard."""
-
-    leaderboards: Sequence[BoardSummary]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderboardPart(LeaderboardReport):
-    """A leaderboard with one page of its listed players."""
-
-    id: Id
-    address: Page
-    page: int
-    per_page: int
-    pages: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListedRace(RaceRow):
-    """A rated race in a list, with its addresses."""
-
-    room: Room
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
-class RacesPart(ListPage):
-    """One page of a leaderboard's races, newest first."""
-
-    id: Id
-    races: Sequence[ListedRace]
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Rating changes, oldest first. To read on, repeat the request with `after` set to `next`."""
-
-    id: Id
-    after: int
-    next: int
-    changes: Sequence[RatingChange]
-
-
-@dataclass(frozen=True, slots=True)
-class StandingOnBoard(PlayerStanding):
-    """A player's standing on one leaderboard."""
-
-    board: Id
-    page: Page
-    finish_chance: Annotated[
-        float | None, Field(description="Chance to finish the next race; null if the model has none")
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerOnBoard(StandingOnBoard):
-    """A player's standing on one leaderboard, with every race, oldest first, and every opponent."""
-
-    history: Sequence[PlayedRace]
-    opponents: Sequence[Rival]
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerAnswer:
-    """A player's standing on every leaderboard, the most recently raced first."""
-
-    id: str
-    name: str
-    profile: Profile
-    page: Page
-    leaderboards: Sequence[StandingOnBoard]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundStanding:
-    """A found player's points on one leaderboard."""
-
-    board: Id
-    points: int
-    place: Annotated[int | None, Field(description="null if the player is not listed")]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPlayer(NamedPlayer):
-    """A found player, with the points on every leaderboard, the most recently raced first."""
-
-    page: Page
-    leaderboards: Sequence[FoundStanding]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPlayers:
-    """Players whose name contains a text, the shortest names first."""
-
-    players: Sequence[FoundPlayer]
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class RatedOnBoard(RaceOnBoard):
-    """The rating changes of a race on one leaderboard. `note` says why, if no rating changed."""
-
-    board: Id
-
-
-@dataclass(frozen=True, slots=True)
-class RaceAnswer(RaceReport):
-    """A race with its result and its rating changes on every leaderboard that it counts on."""
-
-    room: Room
-    page: Page
-    leaderboards: Sequence[RatedOnBoard]
-
-
-@dataclass(frozen=True, slots=True)
-class OddsAnswer:
-    """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
-
-    board: Id
-    entrants: Sequence[PlayerOdds]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadToHead(Comparison):
-    """Two players against each other: their record, all their races, and the chance next time."""
-
-    board: Id
-    a: NamedPlayer
-    b: NamedPlayer
 
 
 def all_leaderboards(view: View) -> LeaderboardsAnswer:
@@ -253,8 +87,7 @@ def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool
     """Return one page of a leaderboard's races, newest first."""
     part = _part(query, view.ledger.rated_count(board.stored), served=served)
     rows = view.ledger.pages.races(board.key, part.per_page, part.offset)
-    races = [extended(ListedRace, row, **_addresses_of(view, row.race)) for row in rows]
-    return extended(RacesPart, part, id=board.address.stem, races=races)
+    return extended(RacesPart, part, id=board.address.stem, races=_with_addresses(view, ListedRace, rows))
 
 
 def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
@@ -273,7 +106,7 @@ def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | No
     return extended(
         PlayerOnBoard,
         _on_board(view, board, standing),
-        history=view.history(board, player),
+        history=_with_addresses(view, PlayerRace, view.history(board, player)),
         opponents=view.rivals(board, player),
     )
 
@@ -331,8 +164,15 @@ def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHe
     found = None if view.hidden & {a, b} else compared(view.ledger, board.stored, a, b)
     if found is None:
         return None
-    names = {player: view.rated_players[player] for player in (a, b)}
-    return extended(HeadToHead, found, board=board.address.stem, a=names[a], b=names[b])
+    return HeadToHead(
+        chance=found.chance,
+        ahead=found.ahead,
+        behind=found.behind,
+        meetings=_with_addresses(view, SharedRace, found.meetings),
+        board=board.address.stem,
+        a=view.rated_players[a],
+        b=view.rated_players[b],
+    )
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
@@ -375,6 +215,13 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
     return replace(extended(RaceAnswer, report, **_addresses_of(view, name)), leaderboards=on_boards)
+
+
+def _with_addresses(
+    view: View, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting]
+) -> list[Addressed]:
+    """Add the addresses of its room and page to each race."""
+    return [extended(kind, race, **_addresses_of(view, race.race)) for race in races]
 
 
 def _addresses_of(view: View, race: str) -> dict[str, str]:

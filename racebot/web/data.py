@@ -14,23 +14,6 @@ from racebot.web.document import CSV, JSON, Content, Document, Streamed
 from racebot.web.openapi import api_index, description
 from racebot.web.view import Board
 
-_LOOK_UP = {
-    "leaderboard": "api/leaderboards lists the ids of all leaderboards",
-    "player": "api/players?name=TEXT finds the ids of players with a rating",
-    "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races",
-}
-
-
-def missing(route: Route | None) -> str:
-    """Return what is unknown if an API address has no content, and where to look it up."""
-    if route is None:
-        return "Unknown address: api/ lists all addresses."
-    fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}"}
-    unknown = [name for name, field in fields.items() if field in route.pattern]
-    if route is addresses.HEAD_TO_HEAD_DATA:
-        unknown.append("player")
-    return f"Unknown {' or '.join(unknown)}: {', '.join(_LOOK_UP[name] for name in unknown)}."
-
 
 def _api(asked: Asked) -> Content:
     return asked.page("api.html", index=api_index(served=asked.served))

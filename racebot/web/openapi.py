@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from racebot import __version__
-from racebot.web import addresses, api
+from racebot.web import addresses, answers
 from racebot.web.addresses import Route
 from racebot.web.api import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.live import LiveRooms
+from racebot.web.problems import ProblemDetails
 
 Schema = dict[str, Any]
 
@@ -37,16 +38,16 @@ class ApiIndex:
 
 _ANSWERS: dict[Route, type] = {
     addresses.API_DATA: ApiIndex,
-    addresses.ALL_DATA: api.LeaderboardsAnswer,
-    addresses.DATA: api.LeaderboardPart,
-    addresses.RACES_DATA: api.RacesPart,
-    addresses.CHANGES_DATA: api.Changes,
-    addresses.PLAYER_ON_BOARD_DATA: api.PlayerOnBoard,
-    addresses.PLAYER_DATA: api.PlayerAnswer,
-    addresses.FIND_PLAYERS: api.FoundPlayers,
-    addresses.RACE_DATA: api.RaceAnswer,
-    addresses.ODDS_DATA: api.OddsAnswer,
-    addresses.HEAD_TO_HEAD_DATA: api.HeadToHead,
+    addresses.ALL_DATA: answers.LeaderboardsAnswer,
+    addresses.DATA: answers.LeaderboardPart,
+    addresses.RACES_DATA: answers.RacesPart,
+    addresses.CHANGES_DATA: answers.Changes,
+    addresses.PLAYER_ON_BOARD_DATA: answers.PlayerOnBoard,
+    addresses.PLAYER_DATA: answers.PlayerAnswer,
+    addresses.FIND_PLAYERS: answers.FoundPlayers,
+    addresses.RACE_DATA: answers.RaceAnswer,
+    addresses.ODDS_DATA: answers.OddsAnswer,
+    addresses.HEAD_TO_HEAD_DATA: answers.HeadToHead,
     addresses.LIVE_DATA: LiveRooms,
 }
 _SHEETS = {
@@ -107,13 +108,13 @@ def description(*, served: bool) -> dict[str, Any]:
     Args:
         served: True for a server; False for an export, whose `.json` files hold complete lists.
     """
-    kinds = (*_ANSWERS.values(), api.ProblemDetails)
+    kinds = (*_ANSWERS.values(), ProblemDetails)
     adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
     schemas, definitions = TypeAdapter.json_schemas(
         [(kind, "serialization", adapter) for kind, adapter in adapters.items()],
         ref_template="#/components/schemas/{model}",
     )
-    problem = schemas[api.ProblemDetails, "serialization"]
+    problem = schemas[ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
     for route, kind in _ANSWERS.items():
         if served or route not in _SERVED_ONLY:
@@ -158,12 +159,12 @@ def _operation(route: Route, summary: str, answer: Schema, problem: Schema, serv
         for name in names
     ]
     query = [{"name": name, "in": "query"} | _QUERY[name] for name in sorted(route.query)] if served else []
-    answers = {"200": answer}
+    responses = {"200": answer}
     if fields:
-        answers["404"] = _answer("Not found", "application/problem+json", problem)
+        responses["404"] = _answer("Not found", "application/problem+json", problem)
     if query:
-        answers["400"] = _answer("Invalid query", "application/problem+json", problem)
-    return {"get": {"summary": summary, "parameters": [*fields, *query], "responses": answers}}
+        responses["400"] = _answer("Invalid query", "application/problem+json", problem)
+    return {"get": {"summary": summary, "parameters": [*fields, *query], "responses": responses}}
 
 
 def _path(route: Route, served: bool) -> str:

@@ -24,13 +24,13 @@ from starlette.routing import Route
 
 from racebot.errors import LedgerError
 from racebot.text.format import to_json
-from racebot.web import addresses, api, templating
-from racebot.web.data import missing
+from racebot.web import addresses, templating
 from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
 from racebot.web.look import Look
 from racebot.web.pages import NO_RACE, NOT_FOUND, route_of
+from racebot.web.problems import ProblemDetails, missing
 from racebot.web.protocol import ImpatientProtocol
 from racebot.web.query import BadQueryError
 from racebot.web.view import Publication
@@ -316,7 +316,7 @@ def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if _is_api(path):
         body, media_type = (
-            to_json(api.ProblemDetails(text, status, detail)).encode(),
+            to_json(ProblemDetails(text, status, detail)).encode(),
             "application/problem+json",
         )
     else:

@@ -161,7 +161,10 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     race = ask(view, "api/races/orb/a")
     assert (race["room"], race["page"]) == ("https://site.example/orb/a", f"{pages}/races/orb/a.html")
     listed = ask(view, "api/leaderboards/orb/any-orb/races")["races"][-1]
-    assert (listed["room"], listed["page"]) == (race["room"], race["page"])
+    played = ask(view, f"{BOARD}/players/id-ann")["history"][0]
+    shared = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
+    for row in (listed, played, shared):
+        assert (row["race"], row["room"], row["page"]) == ("orb/a", race["room"], race["page"])
     player = ask(view, "api/players/id-ann")
     assert player["profile"] == "https://site.example/user/id-ann"
     assert player["page"] == f"{pages}/players/id-ann.html"

@@ -1,0 +1,211 @@
+"""The types that the addresses of the data API return as JSON. Their texts become the OpenAPI description."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+from pydantic import Field
+
+from racebot.ledger.careers import Meeting
+from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow, RatingChange
+from racebot.standings.queries import (
+    Comparison,
+    LeaderboardReport,
+    PlayerOdds,
+    PlayerStanding,
+    RaceOnBoard,
+    RaceReport,
+    Rival,
+)
+
+Page = Annotated[
+    str, Field(description="Address of the page; without RACEBOT_PAGES_URL, relative to the front page")
+]
+Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
+Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
+Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
+
+    page: int
+    per_page: int
+    pages: int
+    total: int
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSummary:
+    """A summary of a leaderboard."""
+
+    id: Id
+    leaderboard: str
+    category: str
+    goals: Sequence[str]
+    model: str
+    races: int
+    last_race_at: datetime | None
+    listed: int
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardsAnswer:
+    """Every leaderboard."""
+
+    leaderboards: Sequence[BoardSummary]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardPart(LeaderboardReport):
+    """A leaderboard with one page of its listed players."""
+
+    id: Id
+    address: Page
+    page: int
+    per_page: int
+    pages: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRace(RaceRow):
+    """A rated race in a list, with its addresses."""
+
+    room: Room
+    page: Page
+
+
+Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace")
+
+
+@dataclass(frozen=True, slots=True)
+class RacesPart(ListPage):
+    """One page of a leaderboard's races, newest first."""
+
+    id: Id
+    races: Sequence[ListedRace]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rating changes, oldest first. To read on, repeat the request with `after` set to `next`."""
+
+    id: Id
+    after: int
+    next: int
+    changes: Sequence[RatingChange]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOnBoard(PlayerStanding):
+    """A player's standing on one leaderboard."""
+
+    board: Id
+    page: Page
+    finish_chance: Annotated[
+        float | None, Field(description="Chance to finish the next race; null if the model has none")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerRace(PlayedRace):
+    """One rated race of a player, with its addresses."""
+
+    room: Room
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerOnBoard(StandingOnBoard):
+    """A player's standing on one leaderboard, with every race, oldest first, and every opponent."""
+
+    history: Sequence[PlayerRace]
+    opponents: Sequence[Rival]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerAnswer:
+    """A player's standing on every leaderboard, the most recently raced first."""
+
+    id: str
+    name: str
+    profile: Profile
+    page: Page
+    leaderboards: Sequence[StandingOnBoard]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundStanding:
+    """A found player's points on one leaderboard."""
+
+    board: Id
+    points: int
+    place: Annotated[int | None, Field(description="null if the player is not listed")]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlayer(NamedPlayer):
+    """A found player, with the points on every leaderboard, the most recently raced first."""
+
+    page: Page
+    leaderboards: Sequence[FoundStanding]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlayers:
+    """Players whose name contains a text, the shortest names first."""
+
+    players: Sequence[FoundPlayer]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatedOnBoard(RaceOnBoard):
+    """The rating changes of a race on one leaderboard. `note` says why, if no rating changed."""
+
+    board: Id
+
+
+@dataclass(frozen=True, slots=True)
+class RaceAnswer(RaceReport):
+    """A race with its result and its rating changes on every leaderboard that it counts on."""
+
+    room: Room
+    page: Page
+    leaderboards: Sequence[RatedOnBoard]
+
+
+@dataclass(frozen=True, slots=True)
+class OddsAnswer:
+    """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
+
+    board: Id
+    entrants: Sequence[PlayerOdds]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRace(Meeting):
+    """A race that two players both entered, with its addresses."""
+
+    room: Room
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
+class HeadToHead(Comparison):
+    """Two players against each other: their record, all their races, and the chance next time."""
+
+    meetings: Sequence[SharedRace]
+    board: Id
+    a: NamedPlayer
+    b: NamedPlayer
