@@ -38,7 +38,7 @@ class Texts(BaseModel):
         "opens a correction of the rating message; only changed entries follow",
         "goal edits",
     )
-    edit_time: str = _text("time of {name} edited", "one edit in `correction`", "name")
+    edit_time: str = _text("{name}'s time edited", "one edit in `correction`", "name")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`", "name")
     edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`", "name")
     edit_done: str = _text("{name} set to finished", "one edit in `correction`", "name")
@@ -138,7 +138,9 @@ class Texts(BaseModel):
         "{place} {name} {points}", "one player of the leaderboard", "place name points"
     )
     leaderboard_empty: str = _text(
-        "No player is listed yet.", "answers !leaderboard on an empty one", "leaderboard"
+        "No player is ranked yet. Finishes needed: {needed}",
+        "answers !leaderboard on an empty one",
+        "leaderboard needed",
     )
     link: str = _text("{url}", "ends it where pages are published", "url")
 
@@ -168,14 +170,11 @@ class Texts(BaseModel):
     )
     why_finishing: str = _text("finishing {points}", "the part of the change for finishing", "points")
     why_placing: str = _text("place {points}", "the part of the change for the place", "points")
-    why_even: str = _text(
-        "finishing {points} and the place even out", "in place of both parts, if they cancel out", "points"
-    )
     why_small: str = _text("under one point", "explains a change of ±0")
     why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing never costs more than a forfeit")
-    why_floor: str = _text("no rating falls lower", "a limit: the lowest rating")
+    why_floor: str = _text("ratings never go lower", "a limit: the lowest rating")
     why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
-    why_last: str = _text("the last never gains", "a limit: last of all, or not finished")
+    why_last: str = _text("last place never gains", "a limit: last of all, or not finished")
     why_limit: str = _text("{limit} {points}", "what a limit added or took away", "limit points")
     why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first", "names")
     why_gained: str = _text("gained: {names}", "opponents that gained the most", "names")
@@ -195,8 +194,10 @@ class Texts(BaseModel):
     )
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name chance")
     odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
+    odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
+    odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
     odds_none: str = _text(
-        "Odds need two known entrants without teams, before the start.", "answers !odds if there are no odds"
+        "Odds need two known entrants.", "answers !odds before that; deleted and hidden names are unknown"
     )
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal odds")
 
@@ -209,10 +210,14 @@ class Texts(BaseModel):
     versus_unfinished: str = _text(
         "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
     )
-    versus_never: str = _text("no race together", "in place of that, if they never met")
+    versus_never: str = _text("no rated race together", "in place of that, if they never met")
     versus_points: str = _text("{points} and {other_points}", "their ratings", "points other_points")
     versus_chance: str = _text("{chance} to win the next", "the first player's chance", "chance")
-    versus_whom: str = _text("{command} name or {command} name name", "answers !vs without a name", "command")
+    versus_whom: str = _text(
+        "Write {command} name, or {command} name name.",
+        "answers !vs without a name, or with one player twice",
+        "command",
+    )
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a race is recorded.",
@@ -222,14 +227,14 @@ class Texts(BaseModel):
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
     help_name: str = _text("name", "stands for a player's name in it")
     off: str = _text(
-        "Quiet in this room. The race still counts; {command} on to undo.",
+        "Quiet in this room. The race still counts. Write {command} on to undo.",
         "answers a moderator's !ratings off",
         "command",
     )
     on: str = _text("Back in this room.", "answers a moderator's !ratings on")
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
-        "Your name is hidden; your rating is kept. {command} show me to undo.",
+        "Your name is hidden. Your races still count. Write {command} show me to undo.",
         "answers !ratings hide me",
         "command",
     )

@@ -46,14 +46,12 @@ class Limit(StrEnum):
 
 
 class Unchanged(StrEnum):
-    """Why a change is ±0."""
+    """Why a change is ±0, if its parts do not show it."""
 
     LAST = "last"
     """In a race that everyone finished, the last gains nothing."""
     FLOOR = "floor"
     """The rating is already at its floor."""
-    EVEN = "even"
-    """The parts for finishing and for the place cancel out."""
     SMALL = "small"
     """The change is under one point."""
 
@@ -90,7 +88,7 @@ class Explanation:
         place_points: for the place.
         limit: the limit that reduced the change, if any.
         limit_points: what the limit added or subtracted.
-        unchanged: why the change is ±0; None for any other change.
+        unchanged: why the change is ±0; None for any other change, and if its parts cancel out.
         status: done, DNF or DQ.
         finish_chance: chance to finish, predicted before the race; None if the model does not predict it.
         place: from 1, among the compared entrants; tied entrants share the best of their places.
@@ -263,7 +261,7 @@ def _unchanged(change: Change, limit: Limit | None, *, at_floor: bool) -> Unchan
         return Unchanged.LAST
     if at_floor:
         return Unchanged.FLOOR
-    return Unchanged.EVEN if any(points for _, points in change.parts) else Unchanged.SMALL
+    return None if any(points for _, points in change.parts) else Unchanged.SMALL
 
 
 def _at_floor(model: RatingModel, change: Change) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged
-from racebot.text.format import signed
+from racebot.text.format import percentage, signed
 
 
 class ReasonKind(StrEnum):
@@ -49,11 +49,9 @@ class Reason:
 
 def reasons(explanation: Explanation) -> list[Reason]:
     """Return the reasons for a change: the parts, then the opponents."""
-    if explanation.unchanged is Unchanged.EVEN:
-        found = [Reason(ReasonKind.UNCHANGED, points=explanation.place_points, rule=Unchanged.EVEN)]
-    elif explanation.unchanged is not None:
+    if explanation.unchanged is not None:
         return [Reason(ReasonKind.UNCHANGED, rule=explanation.unchanged)]
-    elif not explanation.finished and explanation.finish_chance is not None:
+    if not explanation.finished and explanation.finish_chance is not None:
         found = [Reason(ReasonKind.UNFINISHED, chance=explanation.finish_chance)]
     elif explanation.finish_points is None:
         found = []
@@ -86,10 +84,9 @@ def _phrase(reason: Reason, names: Mapping[str, str]) -> str:
     points = "" if reason.points is None else f" {signed(reason.points)}"
     match reason.kind:
         case ReasonKind.UNCHANGED:
-            text = _RULES[str(reason.rule)]
-            return f"{text} ({points.strip()})" if points else text
+            return _RULES[str(reason.rule)]
         case ReasonKind.UNFINISHED:
-            return f"{reason.chance or 0:.0%} to finish"
+            return f"{percentage(reason.chance or 0)}% to finish"
         case ReasonKind.FINISH:
             return f"finishing{points}"
         case ReasonKind.PLACE:
@@ -99,16 +96,17 @@ def _phrase(reason: Reason, names: Mapping[str, str]) -> str:
         case ReasonKind.AS_EXPECTED:
             return "about as expected"
         case ReasonKind.GAINED | ReasonKind.COST:
-            first, *others = [f"{names[each.player]} ({each.chance:.0%}" for each in reason.opponents]
+            first, *others = [
+                f"{names[each.player]} ({percentage(each.chance)}%" for each in reason.opponents
+            ]
             return f"{reason.kind}: {'), '.join([f'{first} to beat', *others])})"
 
 
 _RULES = {
     "forfeit": "no finish costs more than a forfeit",
-    "floor": "no rating falls lower",
+    "floor": "ratings never go lower",
     "winner": "no winner loses",
-    "last": "the last never gains",
+    "last": "last place never gains",
     "unfinished": "no DNF gains",
-    "even": "finishing and the place even out",
     "small": "under one point",
 }

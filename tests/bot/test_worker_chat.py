@@ -27,7 +27,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         ann, bo = room.entrants[0].user, room.entrants[1].user
         await until(lambda: room.listeners)
         assert "is new and starts at" in await answered(room, ann, "!rating")
-        assert await answered(room, ann, "!odds") == Texts().odds_none
+        assert await answered(room, ann, "!odds") == Texts().odds_started
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
         (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]

@@ -41,7 +41,7 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
 
         room.edit_time("Racer 2", timedelta(minutes=50))
         text = await announced(room, 2)
-        assert text.startswith("Correction (time of Racer 2 edited)")
+        assert text.startswith("Correction (Racer 2's time edited)")
         assert ": 1 Racer 2 " in text
 
         room.edit_result("Racer 2", RacerStatus.DQ)

@@ -312,9 +312,19 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_it_shows(ledger: Led
     assert len(answer) <= 1000
 
 
+@pytest.mark.parametrize("named", ["Map Rando S3", "map rando s3", "s3", "rando"])
+def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Ledger, named: str) -> None:
+    ask = asking(ledger)
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [result("other", "di ann", after=9, goal="Map Rando S3")], "import"
+    )
+    assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
+    assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
+
+
 def test_a_leaderboard_without_players(ledger: Ledger) -> None:
     ask = asking(ledger, listing=Listing(minimum_finishes=50))
-    assert ask(Command.LEADERBOARD) == "No player is listed yet."
+    assert ask(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 50"
 
 
 # !why
@@ -374,7 +384,7 @@ def test_why_of_no_change_says_so_without_numbers_that_cancel_out(ledger: Ledger
     ask = asking(ledger)
     room = seen(result("now", "ann bo di", after=3, recorded=False))
     assert re.fullmatch(
-        r"Di 1000 \(±0\) if recorded: 3rd of 3, \d\.\d expected · the last never gains",
+        r"Di 1000 \(±0\) if recorded: 3rd of 3, \d\.\d expected · last place never gains",
         ask(Command.WHY, race=room, by=DI),
     )
 
@@ -452,7 +462,7 @@ def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
 @pytest.mark.parametrize("status", ["in_progress", "finished", "cancelled"])
 def test_odds_are_for_before_the_start(ledger: Ledger, status: str) -> None:
     answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, status=status))
-    assert answer == Texts().odds_none
+    assert answer == Texts().odds_started
 
 
 def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) -> None:
@@ -460,7 +470,7 @@ def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) ->
     assert ask(Command.ODDS, race=field(ANN)) == Texts().odds_none
     assert ask(Command.ODDS, race=replace(OPEN, hidden=True)) == Texts().odds_none
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
-    assert ask(Command.ODDS, race=team) == Texts().odds_none
+    assert ask(Command.ODDS, race=team) == Texts().odds_teams
 
 
 def test_odds_in_a_team_room_whose_members_are_rated_one_by_one(ledger: Ledger) -> None:
@@ -508,13 +518,15 @@ def test_two_players_against_each_other(ledger: Ledger) -> None:
 def test_comparison_with_an_opponent_never_met(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = replace(OPEN, entrants=(entrant("di", "racing"),))
-    assert "no race together · " in ask(Command.VERSUS, "di", race=room)
+    assert "no rated race together · " in ask(Command.VERSUS, "di", race=room)
 
 
 def test_comparison_needs_another_player(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert ask(Command.VERSUS) == "!vs name or !vs name name"
-    assert ask(Command.VERSUS, "ann") == "!vs name or !vs name name", "a player cannot race themselves"
+    assert ask(Command.VERSUS) == "Write !vs name, or !vs name name."
+    assert ask(Command.VERSUS, "ann") == Texts().versus_whom.format(command="!vs"), (
+        "a player cannot race themselves"
+    )
 
 
 # !ratings
@@ -546,8 +558,8 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     def ask(command: Command, race: Race = OPEN) -> str:
         return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
 
-    assert ask(Command.VERSUS) == "!vs name or !vs name name"
-    assert ask(Command.ODDS, seen()) == Texts().odds_none
+    assert ask(Command.VERSUS) == "Write !vs name, or !vs name name."
+    assert ask(Command.ODDS, seen()) == Texts().odds_started
     for command in (Command.RATING, Command.LEADERBOARD):
         first, second = re.findall(r"\bX\b|\bY\b", ask(command))
         assert (first, second) == ("X", "Y")
@@ -584,7 +596,7 @@ def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
     room = replace(OPEN, goal="Another goal")
     assert ask(Command.RATING, race=room).startswith("Ann is new and starts at 1000")
     assert ask(Command.WHY, race=room) == "Ann has no rated race yet."
-    assert "no race together" in ask(Command.VERSUS, "bo", race=room)
+    assert "no rated race together" in ask(Command.VERSUS, "bo", race=room)
 
 
 def test_a_goal_that_is_not_rated(ledger: Ledger) -> None:

@@ -185,7 +185,7 @@ def test_a_correction_says_what_was_edited_and_only_the_entries_that_changed() -
     after = [change("cy", None, 1420, 1402), change("ann", 2, 1712, 1703), change("bo", 1, 1650, 1680)]
     edit = [Edit("id-bo", "time")]
     (text,) = correction([rated(result("r", "bo ann", dnf="cy"), after)], before, edit)
-    assert spaced(text) == "Correction (time of Bo edited): 1 Bo 1680 (+30) · 2 Ann 1703 (−9)"
+    assert spaced(text) == "Correction (Bo's time edited): 1 Bo 1680 (+30) · 2 Ann 1703 (−9)"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_correction_says_what_was_edited_and_only_the_entries_that_changed() -
         ([("bo", "dq")], "Bo disqualified"),
         ([("bo", "dnf")], "Bo set to DNF"),
         ([("bo", "done")], "Bo set to finished"),
-        ([("bo", "time"), ("ann", "dq")], "time of Bo edited, Ann disqualified"),
+        ([("bo", "time"), ("ann", "dq")], "Bo's time edited, Ann disqualified"),
         ([("bo", "time"), ("ann", "time"), ("cy", "done")], "result changed"),
         ([], "result changed"),
         ([("someone else", "time")], "result changed"),

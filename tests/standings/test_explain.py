@@ -74,7 +74,9 @@ def test_parts_equal_the_change_and_no_reason_contradicts_the_place_part(model: 
         for why in explained(on, race).values():
             assert (why.finish_points or 0) + why.place_points + why.limit_points == why.change
             assert (why.limit is None) == (why.limit_points == 0)
-            assert (why.unchanged is None) == (why.change != 0)
+            parts = (why.finish_points or 0, why.place_points, why.limit_points)
+            assert why.unchanged is None or why.change == 0
+            assert why.unchanged is not None or any(parts)
             for each in why.pushed:
                 assert each.places * why.place_points > 0
                 assert abs(each.places) >= 0.1
@@ -172,7 +174,7 @@ def test_the_last_of_a_race_that_everyone_finished_never_gains() -> None:
     why = explained(rater("thurstone-hurdle"), result("r", "ann bo"))["bo"]
     assert (why.change, why.limit, why.unchanged) == (0, Limit.LAST, Unchanged.LAST)
     assert why.limit_points < 0
-    assert in_words(reasons(why), {"id-ann": "Ann"}) == ["the last never gains"], (
+    assert in_words(reasons(why), {"id-ann": "Ann"}) == ["last place never gains"], (
         "parts that cancel out would puzzle"
     )
 
@@ -195,7 +197,7 @@ def test_a_rating_at_the_floor_explains_that_nothing_changed(model: str) -> None
     on = with_ratings(model, {"ann": 0.0, "bo": 0.0}, floor=0.0)
     why = explained(on, result("r", "bo cy", dnf="ann"))["ann"]
     assert (why.change, why.unchanged) == (0, Unchanged.FLOOR)
-    assert in_words(reasons(why), {}) == ["no rating falls lower"]
+    assert in_words(reasons(why), {}) == ["ratings never go lower"]
 
 
 def test_a_change_under_one_point_says_so() -> None:
@@ -205,6 +207,14 @@ def test_a_change_under_one_point_says_so() -> None:
 
 
 # Words
+
+
+def test_only_a_certain_chance_is_shown_as_0_or_100_percent() -> None:
+    on = with_ratings("pairwise-elo", {"ann": 9.0, "bo": 0.0}, dummy=None)
+    whys = explained(on, result("r", "bo ann"))
+    names = {"id-ann": "Ann", "id-bo": "Bo"}
+    assert in_words(reasons(whys["ann"]), names) == ["cost: Bo (>99% to beat)"]
+    assert in_words(reasons(whys["bo"]), names) == ["gained: Ann (<1% to beat)"]
 
 
 def test_change_is_explained_in_words() -> None:

@@ -129,15 +129,23 @@ class Answers:
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
     def _goal(self, command: ParsedCommand, race: Race) -> str:
-        """Return the room's goal, or the goal that `!leaderboard` names."""
-        if command.command is Command.LEADERBOARD and command.argument:
-            wanted = command.argument.casefold()
-            for board in self._ledger.leaderboards():
-                if board.category == race.category:
-                    for goal in board.goals:
-                        if wanted in {goal.casefold(), board.name.casefold()}:
-                            return goal
-        return race.goal
+        """Return the room's goal, or the goal that `!leaderboard` names in full or, failing that, in part."""
+        wanted = command.argument.casefold()
+        if command.command is not Command.LEADERBOARD or not wanted:
+            return race.goal
+        named = [
+            (goal, [goal.casefold(), board.name.casefold()])
+            for board in self._ledger.leaderboards()
+            if board.category == race.category
+            for goal in board.goals
+        ]
+        in_full = [goal for goal, names in named if wanted in names]
+        # A number alone says how many players to name.
+        in_part = [
+            goal for goal, names in named if not wanted.isdecimal() and any(wanted in name for name in names)
+        ]
+        found = in_full or in_part
+        return race.goal if race.goal in found or not found else found[0]
 
     def _draft_for(self, context: Context, command: ParsedCommand, race: Race, asker: Person) -> Draft:
         match command.command:

@@ -27,7 +27,7 @@ def answer(context: Context, argument: str, asker: Person) -> str:
     length = min(max(length, 1), LONGEST)
     players = queries.top_players(context.ledger, board, listing, length) if board.id is not None else []
     if not players:
-        return texts.leaderboard_empty.format(leaderboard=context.name)
+        return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
     listed = queries.listed_count(context.ledger, board, listing)
     entries = [_entry(context, place, standing) for place, standing in players]
     end = [context.link_phrase()]

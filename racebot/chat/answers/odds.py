@@ -18,12 +18,13 @@ LEAST_ODDS = 0.01
 
 
 def answer(context: Context, race: Race) -> str:
-    """Write the entrants' chances to win, or that there are none. Ledger work."""
+    """Write the entrants' chances to win, or why there are none. Ledger work."""
     texts = context.texts
-    phrases = odds_phrases(context, race)
-    if not phrases:
-        return texts.odds_none
-    return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
+    if phrases := odds_phrases(context, race):
+        return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
+    if not race.before_start:
+        return texts.odds_started
+    return texts.odds_teams if _by_team(context, race) else texts.odds_none
 
 
 def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[str]:
@@ -39,8 +40,7 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
     """
     board, texts = context.board, context.texts
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
-    teams = board.teams != TeamPolicy.INDIVIDUAL and any(e.team is not None for e in race.entrants)
-    if not race.before_start or race.hidden or teams or len(entrants) < 2:
+    if not race.before_start or race.hidden or _by_team(context, race) or len(entrants) < 2:
         return []
     players = [str(entrant.user_id) for entrant in entrants]
     hidden = context.ledger.orders.hidden()
@@ -67,3 +67,9 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
         template = texts.odds_rest if len(named) == len(likely) else texts.more
         phrases.append(unbroken(template.format(count=rest)))
     return phrases
+
+
+def _by_team(context: Context, race: Race) -> bool:
+    """Return whether the race has teams, and the leaderboard does not rate their members one by one."""
+    individual = context.board.teams == TeamPolicy.INDIVIDUAL
+    return not individual and any(entrant.team is not None for entrant in race.entrants)

@@ -109,8 +109,6 @@ def _expectation(explanation: Explanation, texts: Texts) -> str:
 def _parts(explanation: Explanation, texts: Texts) -> list[str]:
     """Return a phrase for each part of a change. A part that is the whole change gets none."""
     match explanation.unchanged:
-        case Unchanged.EVEN:
-            return [texts.why_even.format(points=signed(explanation.finish_points or 0))]
         case Unchanged.SMALL:
             return [texts.why_small]
         case Unchanged.LAST:
@@ -139,7 +137,7 @@ def _limit(limit: Limit, texts: Texts) -> str:
 
 
 def _opponents(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
-    if explanation.unchanged not in {None, Unchanged.EVEN}:
+    if explanation.unchanged is not None:
         return []
     if explanation.as_expected:
         return [texts.why_as_expected]
