@@ -195,10 +195,12 @@ async def staged(names: Sequence[str] = NAMES) -> AsyncIterator[Stage]:
                 await working
 
 
-def save(picture: Image.Image, path: Path, colors: int = 256) -> None:
-    """Save a picture in few colors, and stop if it is too large for the documentation."""
-    few = picture.convert("RGB").quantize(colors, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+def save(picture: Image.Image, path: Path, colors: int | None = 256) -> None:
+    """Save a picture in few colors, or in all for None, and stop if it is too large for the documentation."""
+    shown = picture.convert("RGB")
+    if colors is not None:
+        shown = shown.quantize(colors, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    shown.save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path}: {size:,} bytes")
     if size > LARGEST:

@@ -103,7 +103,8 @@ async def main() -> None:
     for name, make in PICTURES.items():
         async with staged() as stage:
             with served(stage.database) as pages:
-                save(await make(stage, pages), IMAGES / f"{name}.png")
+                # The overlays' colors would be lost among those of the game.
+                save(await make(stage, pages), IMAGES / f"{name}.png", None if name == "overlay" else 256)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,9 @@ BADGE = Route("badges/{player}/{board}.svg")
 LATEST_BADGE = Route("badges/{player}.svg")
 EMBED = Route("embed/{board}.html", frozenset({"rows"}))
 
-OVERLAY_OPTIONS = frozenset({"text", "background", "accent", "gain", "loss", "size", "rows", "board"})
+OVERLAY_OPTIONS = frozenset(
+    {"text", "outline", "background", "accent", "gain", "loss", "size", "rows", "board"}
+)
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")
 OVERLAY_STYLE = Route("overlay/style.css", OVERLAY_OPTIONS)

@@ -31,6 +31,7 @@ RECENT = timedelta(hours=3)
 
 COLORS = {
     "text": "ffffff",
+    "outline": "000000cc",
     "background": "00000000",
     "accent": "9db4ff",
     "gain": "6fe3a1",

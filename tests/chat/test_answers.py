@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from builders import CATEGORY, GOAL, entrant, result, seen
 from hypothesis import assume, given, strategies as st
 
 from racebot import __version__
+from racebot.chat.answers import odds
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
@@ -563,6 +565,14 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     for command in (Command.RATING, Command.LEADERBOARD):
         first, second = re.findall(r"\bX\b|\bY\b", ask(command))
         assert (first, second) == ("X", "Y")
+
+
+def test_entrants_are_counted_only_if_their_chance_rounds_to_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(odds, "win_chances", lambda *_: np.array([0.989, 0.007, 0.004]))
+    shown = asking(ledger)(Command.ODDS, race=field(ANN, BO, DI))
+    assert "1%" in shown and "1 more" in shown
 
 
 def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:

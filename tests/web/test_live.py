@@ -319,7 +319,7 @@ def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
     live.write(at("next", "open", 0))
     assert "if recorded" not in expected and words(live.get("/overlay/room/orb")).startswith("Ratings")
     live.write(at("next", "in_progress", 0))
-    assert words(live.get("/overlay/room/orb")).startswith("Chance to win")
+    assert words(live.get("/overlay/room/orb")).endswith("Ann 1000 50%")
 
 
 def test_overlay_of_a_category_leaves_out_other_categories_and_leaderboards(live: Live) -> None:
@@ -359,7 +359,10 @@ def test_overlay_options_reach_the_style_sheet(live: Live) -> None:
     assert 'style.css?background=%2300000080&amp;size=150&amp;text=ffcc00"' in page.text
     style = live.get("/overlay/style.css?background=%2300000080&size=150&text=ffcc00")
     assert style.headers["content-type"].startswith("text/css")
-    assert "--text:#ffcc00;--background:#00000080" in style.text and "--size:1.5" in style.text
+    assert (
+        "--text:#ffcc00;--outline:#000000cc;--background:#00000080" in style.text
+        and "--size:1.5" in style.text
+    )
     assert "background: transparent" in style.text
 
 

@@ -13,8 +13,8 @@ from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
-LEAST_ODDS = 0.01
-"""Entrants with a smaller chance to win are counted, not named."""
+LEAST_ODDS = 0.005
+"""Entrants with a smaller chance to win, which is written as <1%, are counted, not named."""
 
 
 def answer(context: Context, race: Race) -> str:
