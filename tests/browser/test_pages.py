@@ -231,17 +231,21 @@ def test_exported_comparison_shows_what_the_server_shows(
         assert Axe().run(page).response["violations"] == []
 
 
-def test_comparisons_show_a_place_without_a_time_once(opened: Open, tmp_path: Path) -> None:
-    entrants = tuple(entrant(name, place=place) for place, name in enumerate(["ann", "bo"], start=1))
+def test_comparisons_show_a_tie_without_times_once_and_no_favorite(opened: Open, tmp_path: Path) -> None:
+    entrants = tuple(entrant(name, place=place) for name, place in (("ann", 1), ("bo", 1), ("cy", 3)))
     database = rated(tmp_path / "ledger.db", [result("untimed", entrants=entrants)])
     page = opened().new_page()
     with serving(database) as served, hosted(written(database, tmp_path / "pages")) as exported:
+        said = set()
         for address in (
             f"{served}compare/id-ann/id-bo.html",
             f"{exported}compare.html?a=id-ann&b=id-bo&on=orb/any-orb",
         ):
             page.goto(address)
             expect(page.locator("table tbody td").first).to_have_text("1st")
+            said.add(page.locator(".both p").inner_text())
+        assert len(said) == 1
+        assert "%" not in said.pop()
 
 
 def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:

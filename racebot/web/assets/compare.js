@@ -48,6 +48,7 @@
   const ahead = met.filter(([a, b]) => place(a) < place(b)).length;
   const behind = met.filter(([a, b]) => place(a) > place(b)).length;
   const chance = one.opponents.find(each => each.id === other.id)?.chance;
+  const chances = [percent(chance), percent(1 - chance)];
   const shown = met.slice(0, 50);
   document.title = `${cut(one.name, 40)} vs ${cut(other.name, 40)}`;
   const heading = document.querySelector("h1");
@@ -63,8 +64,8 @@
   const header = (text, kind) => html`<th scope="col" role="columnheader" class="${kind}">${text}</th>`;
   box.innerHTML = html`
 <section class="card facing" aria-label="Record">${person(one)}<div><div class="score"><span class="hidden">Races ahead: </span>${ahead} – ${behind}</div><div class="soft">${races(met.length)} together</div></div>${person(other)}</section>
-${chance === undefined ? "" : html`<section class="card"><h2>Next time</h2>
-<p>${cut(one.name, 40)} has a chance of <b>${percent(chance)}</b> to finish ahead, ${cut(other.name, 40)} of <b>${percent(1 - chance)}</b>.</p>
+${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
+<p>${chances[0] === chances[1] ? "Both have the same chance of finishing ahead." : html`${cut(one.name, 40)} has a <b>${chances[0]}</b> chance of finishing ahead, ${cut(other.name, 40)} <b>${chances[1]}</b>.`}</p>
 <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="rest" width="100" height="8"/><rect width="${100 * chance}" height="8"/></svg></section>`}
 <section class="card"><h2>Ratings over time</h2>
 <p class="keys">${people.map((each, index) => html`<span><span class="key${index ? " second" : ""}"></span>${cut(each.name, 40)}</span>`)}</p>
