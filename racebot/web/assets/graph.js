@@ -1,7 +1,7 @@
 // Makes a graph interactive: a crosshair by mouse, touch and keys, ranges and zoom. The page works without it.
 "use strict";
 window.racebot.graph = (figure, data, label) => {
-  const W = 760, H = 300, LEFT = 72, RIGHT = 14, TOP = 20, BOTTOM = 40;
+  const RIGHT = 14, TOP = 20, BOTTOM = 40;
   const DAY = 1440, MONTH = 30.44 * DAY, MOST_DOTS = 60;
   const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
   const make = (name, attributes, parent) => {
@@ -35,7 +35,7 @@ window.racebot.graph = (figure, data, label) => {
   if (all.length < 2) return;
   let byDate = true, span = null, current = null, pressed = "All";
 
-  const svg = figure.querySelector("svg") ?? make("svg", {class: "graph", viewBox: `0 0 ${W} ${H}`}, figure);
+  const svg = figure.querySelector("svg") ?? make("svg", {class: "graph"}, figure);
   svg.classList.add("live");
   svg.setAttribute("role", "slider");
   svg.setAttribute("tabindex", "0");
@@ -52,6 +52,13 @@ window.racebot.graph = (figure, data, label) => {
   const visible = () => all.filter(point => place(point) >= shown[0] && place(point) <= shown[1]);
   let shown = whole();
   let x = null, y = null;
+  // Phones get a drawing of their own size, in which text and distances need no scaling.
+  const phone = matchMedia("(max-width: 40rem)");
+  let W, H, LEFT, MARKS;
+  const fit = () => {
+    [W, H, LEFT, MARKS] = phone.matches ? [360, 250, 46, 4] : [760, 300, 72, 5];
+    svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
+  };
 
   const steps = (low, high, count) => {
     const rough = Math.max((high - low) / count, 1);
@@ -65,14 +72,14 @@ window.racebot.graph = (figure, data, label) => {
   const dateMarks = () => {
     const [from, to] = shown, marks = [];
     if (to - from < 75 * DAY) {
-      const step = Math.max(1, Math.ceil((to - from) / DAY / 5));
+      const step = Math.max(1, Math.ceil((to - from) / DAY / MARKS));
       for (let at = Math.ceil(from / DAY) * DAY; at < to - (to - from) / 16; at += step * DAY) {
         const date = new Date(at * 60000);
         marks.push([at, `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`]);
       }
       return marks;
     }
-    const every = [1, 2, 3, 6, 12, 24].find(months => (to - from) / MONTH / months <= 5) ?? 60;
+    const every = [1, 2, 3, 6, 12, 24].find(months => (to - from) / MONTH / months <= MARKS) ?? 60;
     const start = new Date(from * 60000);
     for (let month = start.getUTCFullYear() * 12 + start.getUTCMonth() + 1; ; month++) {
       const at = Date.UTC(Math.floor(month / 12), month % 12) / 60000;
@@ -100,7 +107,7 @@ window.racebot.graph = (figure, data, label) => {
       make("text", {x: LEFT - 10, y: y(value)}, vertical).textContent = number(value);
     }
     const horizontal = make("g", {class: "axis x"}, svg);
-    const marks = byDate ? dateMarks() : steps(shown[0], shown[1], 5).filter(n => n >= shown[0] && n <= shown[1]).map(n => [n, `${n}`]);
+    const marks = byDate ? dateMarks() : steps(shown[0], shown[1], MARKS).filter(n => n >= shown[0] && n <= shown[1]).map(n => [n, `${n}`]);
     for (const [at, text] of marks) make("text", {x: x(at), y: H - 8}, horizontal).textContent = text;
     lines.forEach(([before, points], row) => {
       if (!points.length) return;
@@ -221,9 +228,10 @@ window.racebot.graph = (figure, data, label) => {
   }
   const axis = button("By race", () => {
     byDate = !byDate;
-    axis.textContent = byDate ? "By race" : "By date";
+    axis.setAttribute("aria-pressed", String(!byDate));
     (choices.find(([name]) => name === pressed) ?? choices[0])[1]();
   });
+  axis.setAttribute("aria-pressed", "false");
   ranges.append(document.createElement("span"), axis, button("+", () => zoom(.5), "Zoom in"), button("−", () => zoom(2), "Zoom out"));
 
   let from = null;
@@ -261,6 +269,11 @@ window.racebot.graph = (figure, data, label) => {
     else return;
     event.preventDefault();
   });
+  phone.addEventListener("change", () => {
+    fit();
+    draw();
+  });
+  fit();
   press();
   draw();
 };
