@@ -26,6 +26,7 @@ from racebot.web.words import WORDS
 
 WEBP = "image/webp"
 NOT_FOUND = "Page not found."
+NO_PAGE = "The address may have a typo, or the page may be gone."
 NO_RACE = "A race's page appears once the race is recorded and rated."
 """Shown for a race without a page. Buttons in chat link the page before it exists."""
 

@@ -213,7 +213,17 @@ def compare_link(asked: Asked, board: Board, player: str, other: str) -> str:
 
 def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, Any]:
     """Return what all pages of a player on a leaderboard show."""
+    address = board.address
+    own = address.player(standing.id)
+    all_races = asked.served or has_race_pages(standing.races)
+    all_opponents = asked.served or has_opponents_page(len(asked.view.opponents(board, standing.id)))
     return {
+        # An export has separate pages only of long lists.
+        "tabs": {
+            "Overview": (own, ""),
+            "Races": (address.player_races(standing.id), "") if all_races else (own, "#races"),
+            "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
+        },
         "standing": standing,
         "profile": asked.view.ledger.profiles.get(standing.id),
         "as_of": None if asked.served else asked.view.report(board).last_race_at,

@@ -29,7 +29,7 @@ from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
 from racebot.web.library import Key, Library, Rendered, cache_key, compressed
 from racebot.web.look import Look
-from racebot.web.pages import NO_RACE, NOT_FOUND, route_of
+from racebot.web.pages import NO_PAGE, NO_RACE, NOT_FOUND, route_of
 from racebot.web.problems import ProblemDetails, missing
 from racebot.web.protocol import ImpatientProtocol
 from racebot.web.query import BadQueryError
@@ -275,7 +275,7 @@ def _missing(path: str) -> str:
     found = route_of(path)
     if _is_api(path):
         return missing(found and found[0])
-    return NO_RACE if found is not None and found[0] is addresses.RACE else ""
+    return NO_RACE if found is not None and found[0] is addresses.RACE else NO_PAGE
 
 
 def _is_api(path: str) -> bool:

@@ -82,7 +82,7 @@ def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> Non
     races = [result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "di ann", after=241)]
     shown = text(merge(races, provisional_races=2), f"{BOARD}.html")
     assert "3 players 3 races last race 11 Mar 2026, 13:00 UTC" in shown
-    assert "Arrows show movement since 4 Mar 2026." in shown
+    assert "Week and arrows show what changed since 4 Mar 2026." in shown
     assert re.search(r"1 new D Di 1\d\d\d \? 1 1 1 11 Mar 2026", shown)
     assert "▼ 2 down A Ann" in shown
     assert "? marks a provisional rating: it moves a lot during the first 2 races." in shown
@@ -108,9 +108,17 @@ def test_player_page_shows_places_opponents_and_races(view: View) -> None:
     shown = text(view, "players/id-ann/orb/any-orb.html")
     assert "1190 points provisional" in shown
     assert "Place 2 of 5 Races 2 Won 2 100% Finished 100% 2 of 2 Highest 1190 11 Mar 2026" in shown
-    assert re.search(r"B Bo 810 2 met 2 – 0 \d\d% \+\d\.\d", shown)
+    assert re.search(r"B Bo 810 2 met 2 – 0 \d\d% chance \+\d\.\d", shown)
     assert "Gained most a 1 Mar 2026 ▲ + 100" in shown
     assert "1 of 2 a 1:00:00 · 1 Mar 2026 ▲ + 100 1100 won 1 Mar 2026" in shown
+
+
+def test_tabs_of_a_player_lead_to_lists_that_exist(view: View) -> None:
+    for served, there in ((True, "any-orb/races.html"), (False, "any-orb.html#races")):
+        document = Pages(view, served=served).document("players/id-ann/orb/any-orb.html", {})
+        assert isinstance(document, Document)
+        assert f'href="{there}">Races</a>' in document.body.decode()
+    assert b'id="races"' in document.body
 
 
 def test_a_player_who_never_finished_is_told_what_is_missing(merge: Merge) -> None:
@@ -150,7 +158,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     gone = entrant("gone", time=1, user_id=None)
     view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
     shown = text(view, "races/orb/a.html")
-    assert "Any Orb 5 entrants ended 1 Mar 2026, 12:00 UTC Race room on racetime.gg" in shown
+    assert "a 5 entrants ended 1 Mar 2026, 12:00 UTC Race room on racetime.gg" in shown
     row = r"2 A Ann first race 1:00:00 \+59:59 ▲ \+ \d+ 1000 → \d+ \d+% 1\.5 finishing \+\d+"
     assert re.search(row, shown)
     assert "beat Bo (50%)" in shown

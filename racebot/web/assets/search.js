@@ -47,7 +47,10 @@
   };
   const search = () => {
     const wanted = plain(form.q.value.trim());
-    const people = wanted ? matches(players, wanted).map(([id, ...about]) => [`players/${segment(id)}.html`, ...about]) : [];
+    const people = wanted ? matches(players, wanted).map(([id, name, key, points, board]) => {
+      const page = boards[board]?.[0].replace("leaderboards/", "/") ?? ".html";
+      return [`players/${segment(id)}${page}`, name, key, points, board];
+    }) : [];
     const places = wanted ? matches(boards, wanted) : [];
     results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found." : "";
