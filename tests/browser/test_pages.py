@@ -404,10 +404,13 @@ MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, 
 """Elements that leave their card, are squeezed, or are so narrow that words break after each letter."""
 
 
-SMALL = """() => [...document.querySelectorAll("button, summary, select, input, .tabs a, .links a, .pager a, a.button")]
-  .filter(each => each.checkVisibility() && !each.closest("thead:not(:focus-within)") && each.type !== "hidden")
-  .filter(each => each.getBoundingClientRect().height - 2 * (parseFloat(getComputedStyle(each, "::after").top) || 0) < 43)
-  .map(each => each.outerHTML.slice(0, 200))"""
+SMALL = """() => [...document.querySelectorAll(
+  "button, summary, select, input, .tabs a, .links a, .pager a, a.button"
+)].filter(each => {
+  if (!each.checkVisibility() || each.closest("thead:not(:focus-within)") || each.type === "hidden") return false;
+  const beyond = -parseFloat(getComputedStyle(each, "::after").top) || 0;
+  return each.getBoundingClientRect().height + 2 * beyond < 43;
+}).map(each => each.outerHTML.slice(0, 200))"""
 """Controls lower than a fingertip: https://www.w3.org/WAI/WCAG22/Understanding/target-size-enhanced.html."""
 
 
