@@ -407,7 +407,7 @@ MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, 
 SMALL = """() => [...document.querySelectorAll(
   "button, summary, select, input, .tabs a, .links a, .pager a, a.button"
 )].filter(each => {
-  if (!each.checkVisibility() || each.closest("thead:not(:focus-within)") || each.type === "hidden") return false;
+  if (!each.checkVisibility() || each.closest("thead:not(:focus-within)")) return false;
   const beyond = -parseFloat(getComputedStyle(each, "::after").top) || 0;
   return each.getBoundingClientRect().height + 2 * beyond < 43;
 }).map(each => each.outerHTML.slice(0, 200))"""
