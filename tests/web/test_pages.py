@@ -118,7 +118,7 @@ def test_tabs_of_a_player_lead_to_lists_that_exist(view: View) -> None:
         document = Pages(view, served=served).document("players/id-ann/orb/any-orb.html", {})
         assert isinstance(document, Document)
         assert f'href="{there}">Races</a>' in document.body.decode()
-    assert b'id="races"' in document.body
+        assert 'id="races"' in document.body.decode()
 
 
 def test_a_player_who_never_finished_is_told_what_is_missing(merge: Merge) -> None:
