@@ -7,7 +7,7 @@ player.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,32 +69,28 @@ class Rankings:
         )
         return _columns(rows), _column([row[7] for row in rows], float)
 
+    @readable("standing", REBUILD)
     def after(self, leaderboard: int, sequence: int) -> StandingColumns:
         """Return the standings after a race of the sequence, of all players who had raced."""
         now = {
-            row[0]: row
+            row[0]: (row[1], row[2])
             for row in self._connection.rows(
-                "SELECT player, races, finishes, wins, last_race_at FROM standings WHERE leaderboard = ?",
-                leaderboard,
+                "SELECT player, races, last_race_at FROM standings WHERE leaderboard = ?", leaderboard
             )
         }
         rows = self._connection.rows(
-            "SELECT player, state_after, points_after, races_before + 1 AS races, sequence FROM ("
-            "  SELECT player, max(sequence) AS sequence FROM changes INDEXED BY changes_by_player"
+            "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
+            "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
+            "  FROM changes INDEXED BY changes_by_player"
             "  WHERE leaderboard = ?1 AND sequence <= ?2 GROUP BY player"
-            " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+            " ) CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
             leaderboard,
             sequence,
         )
-        results = self._results(leaderboard, sequence, now)
-        moved = [row for row in rows if row[0] in now and row[3] != now[row[0]][1]]
-        ends = self._ends(leaderboard, {row[4] for row in moved})
-        earlier = {
-            row[0]: (*results.get(row[0], (0, 0)), ends.get(row[4]) or now[row[0]][4]) for row in moved
-        }
-        return _columns(
-            [(*tuple(row)[:4], *(earlier.get(row[0]) or now[row[0]][2:])) for row in rows if row[0] in now]
-        )
+        # Most players have not raced since a recent date: their last race is known.
+        known = {row[0]: now[row[0]][1] for row in rows if now[row[0]][0] == row[3]}
+        ends = self._ends(leaderboard, {row[6] for row in rows if row[0] not in known})
+        return _columns([(*row[:6], known.get(row[0]) or ends[row[6]]) for row in rows])
 
     def before(self, leaderboard: int, first: int, last: int) -> dict[str, StandingBefore]:
         """Return the standings before a range of races, of the players in these races, by player.
@@ -106,20 +102,23 @@ class Rankings:
         """
         rows = self._connection.rows(
             "SELECT player, state_before, points_before, races_before, finishes, ("
-            "  SELECT ended_at FROM changes AS c INDEXED BY changes_by_player"
-            "  JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+            "  SELECT max(c.sequence) FROM changes AS c INDEXED BY changes_by_player"
             "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence < ?2"
-            "  ORDER BY c.sequence DESC LIMIT 1"
             " ) FROM ("
-            "  SELECT player, min(sequence) AS sequence, count(place) AS finishes FROM changes NOT INDEXED"
-            "  WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY player"
+            "  SELECT player, min(sequence) AS sequence, count(place) AS finishes FROM changes"
+            # Without the sign, SQLite reads all changes in the order of players to save the sort.
+            "  WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY +player"
             " ) AS first CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
             leaderboard,
             first,
             last,
         )
         states = states_of([row[1] for row in rows])
-        return {row[0]: StandingBefore(state, *row[2:]) for row, state in zip(rows, states, strict=True)}
+        ends = self._ends(leaderboard, {row[5] for row in rows} - {None})
+        return {
+            row[0]: StandingBefore(state, row[2], row[3], row[4], ends.get(row[5]))
+            for row, state in zip(rows, states, strict=True)
+        }
 
     @readable("player", RESTORE)
     def names(self, players: Sequence[str]) -> list[str]:
@@ -131,31 +130,6 @@ class Rankings:
         )
         found = {row[0]: as_text(row[1]) for row in rows}
         return [found[player] for player in players]
-
-    def _results(
-        self, leaderboard: int, sequence: int, now: Mapping[str, Sequence[Any]]
-    ) -> dict[str, tuple[int, int]]:
-        """Return each player's finishes and wins up to a race. Reads the shorter part of the sequence."""
-        last = self._connection.rows(
-            "SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?", leaderboard
-        )[0][0]
-        late = 2 * sequence > last
-        counted = {
-            row[0]: (row[1], row[2])
-            for row in self._connection.rows(
-                "SELECT player, count(place), coalesce(sum(place = 1), 0) FROM changes NOT INDEXED"  # noqa: S608
-                f" WHERE leaderboard = ? AND sequence {'>' if late else '<='} ? GROUP BY player",
-                leaderboard,
-                sequence,
-            )
-        }
-        if not late:
-            return counted
-        return {
-            player: (now[player][2] - finishes, now[player][3] - wins)
-            for player, (finishes, wins) in counted.items()
-            if player in now
-        }
 
     def _ends(self, leaderboard: int, sequences: Collection[int]) -> dict[int, str]:
         """Return when races ended, by their numbers in the sequence."""

@@ -20,7 +20,7 @@ class Difference:
     Attributes:
         first: sequence number of the first newly rated race.
         notes: races with another note, as values of an UPDATE.
-        cleared: races with other entrants, whose changes are deleted first.
+        cleared: races with other entrants or places, whose changes are deleted first.
         updated: changes that differ, as values of an UPDATE.
         inserted: changes to insert.
         appended: races to append, after deleting all stored ones from the first of them on.
@@ -98,9 +98,8 @@ class Rewriting(Ratings):
             )
             self.write_many("DELETE FROM changes WHERE leaderboard = ? AND sequence = ?", difference.cleared)
             self.write_many(
-                "UPDATE changes SET place = ?, state_before = ?, state_after = ?, points_before = ?,"
-                " points_after = ?, races_before = ?, parts = ?"
-                " WHERE leaderboard = ? AND sequence = ? AND player = ?",
+                "UPDATE changes SET state_before = ?, state_after = ?, points_before = ?, points_after = ?,"
+                " races_before = ?, parts = ? WHERE leaderboard = ? AND sequence = ? AND player = ?",
                 difference.updated,
                 interrupted,
             )
@@ -124,12 +123,15 @@ class Rewriting(Ratings):
 def _compare(found: Difference, key: int, row: RatedRow, stored: dict[str, Values]) -> None:
     """Add the difference between a race's stored and new changes."""
     given = {change.player: change_values(change)[1:] for change in row.changes}
-    if given.keys() != stored.keys():
+    # An update that leaves places out writes to no index.
+    if {player: values[0] for player, values in given.items()} != {
+        player: values[0] for player, values in stored.items()
+    }:
         found.cleared.append((key, row.sequence))
         found.inserted += [(key, row.sequence, player, *values) for player, values in given.items()]
         found.players.update(given, stored)
         return
     for player, values in given.items():
         if values != stored[player]:
-            found.updated.append((*values, key, row.sequence, player))
+            found.updated.append((*values[1:], key, row.sequence, player))
             found.players.add(player)

@@ -345,6 +345,15 @@ def m013_order_givers(db: Database) -> None:
     )
 
 
+def m014_results(db: Database) -> None:
+    """Places in the index of each player's changes, which then counts finishes and wins up to any race."""
+    _run(
+        db,
+        "DROP INDEX changes_by_player",
+        "CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence, place)",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -359,6 +368,7 @@ _STEPS = (
     m011_parameters,
     m012_letters,
     m013_order_givers,
+    m014_results,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

@@ -333,6 +333,16 @@ def test_orders_from_before_their_givers_are_told_apart_by_reason(tmp_path: Path
         read_m013(ledger)
 
 
+def fill_m014(database: Database) -> None:
+    """Insert nothing: the fourteenth migration only changed an index."""
+
+
+def read_m014(ledger: Ledger) -> None:
+    standings = ledger.rankings.after(7, 1)
+    assert standings.players == ("id-ann", "id-bo")
+    assert (standings.finishes, standings.wins) == ((1, 0), (1, 0))
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -378,6 +388,7 @@ DATA = {
     "m011_parameters": (fill_m011, read_m011),
     "m012_letters": (fill_m012, read_m012),
     "m013_order_givers": (fill_m013, read_m013),
+    "m014_results": (fill_m014, read_m014),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 
