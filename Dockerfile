@@ -20,8 +20,12 @@ RUN pip --python /opt/racebot/bin/python install --no-cache-dir --no-deps .
 
 FROM python:3.13-slim
 
-# The program and its folder belong to root; the bot may write into state/ alone.
-RUN groupadd --gid 10001 racebot \
+# Cards need a font for emoji, and FriBidi to join Arabic letters. The program and its folder belong to root;
+# the bot may write into state/ alone.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends fonts-noto-color-emoji libfribidi0 \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 racebot \
     && useradd --uid 10001 --gid racebot --no-create-home --home-dir /srv/racebot --shell /usr/sbin/nologin racebot \
     && install --directory --owner=racebot --group=racebot --mode=0750 /srv/racebot/state
 COPY --from=build /opt/racebot /opt/racebot

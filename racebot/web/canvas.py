@@ -54,17 +54,17 @@ class Canvas:
             limit: widest text in pixels; a longer one is cut. 0 allows any.
         """
         shown = fonts.shortened(text, style, limit) if limit else text
-        return x + fonts.draw_text(self._draw, (x, y), shown, style, color)
+        return x + fonts.draw_text(self._image, (x, y), shown, style, color)
 
     def text_to(self, x: float, y: float, text: str, style: Style, color: str = INK) -> float:
         """Write a text with its baseline's right end at a point, and return its left end."""
         left = x - fonts.width(text, style)
-        fonts.draw_text(self._draw, (left, y), text, style, color)
+        fonts.draw_text(self._image, (left, y), text, style, color)
         return left
 
     def title(self, y: float, text: str, *, limit: float = WIDTH - 2 * MARGIN) -> None:
         """Write a title as large as fits."""
-        sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
+        sizes = (fonts.LARGEST, *(Style(size, 800) for size in (76, 68, 60, 54)))
         style = next((each for each in sizes if fonts.width(text, each) <= limit), Style(54, 800))
         self.text(MARGIN, y, text, style, limit=limit)
 

@@ -42,9 +42,13 @@ def latest_badge(asked: Asked, player: str) -> Content:
 def badge_svg(label: str, value: str) -> bytes:
     """Draw a badge with two texts side by side.
 
-    A viewer may lack our font, so the texts are stretched to the width that they have in it.
+    A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
+    also have a font for what ours lack, so that gets room, too.
     """
-    widths = [round(fonts.width(text, _TEXT)) or 8 for text in (label, value)]
+    widths = [
+        round(fonts.width(text, _TEXT) + 1.25 * _TEXT.size * fonts.missing(text)) or 8
+        for text in (label, value)
+    ]
     left, right = (width + 2 * _PADDING for width in widths)
     spoken = f"{isolated(label)}: {value}"
     svg = ET.Element(

@@ -5,6 +5,7 @@ Pillow draws each text with one font, so a text is split into runs.
 
 from __future__ import annotations
 
+import math
 import threading
 import unicodedata
 from collections.abc import Iterator
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
-from PIL import ImageDraw, ImageFont, features
+from PIL import Image, ImageDraw, ImageFont, features
 
 _PACKAGED = (
     ("fontpkg_inter", "files/Inter[opsz,wght].ttf"),
@@ -25,7 +27,9 @@ _PACKAGED = (
 )
 """Font packages by preference, with their files. The last three come with the extra `cjk`."""
 _SYSTEM_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts", "/System/Library/Fonts")
+_EMOJI = "NotoColorEmoji.ttf"
 _SYSTEM_FONTS = (
+    _EMOJI,
     "NotoSansCJK-Bold.ttc",
     "NotoSansCJK-Regular.ttc",
     "NotoSansHebrew-Bold.ttf",
@@ -37,8 +41,10 @@ _SYSTEM_FONTS = (
 """Fonts that this machine may have, by preference."""
 _UNKNOWN = "\U0010ffff"
 """A character that no font has. A font draws the same box for all characters that it lacks."""
-_SHAPING = features.check("raqm")
-"""Whether Pillow can join Arabic letters and align digits."""
+_SHAPING = bool(features.check("raqm"))
+"""Whether Pillow can join Arabic letters and emoji, and align digits."""
+_PICTURES = 109
+"""The only size of a font of pictures, such as Noto Color Emoji."""
 
 _local = threading.local()
 
@@ -57,15 +63,22 @@ class Run:
 
     text: str
     font: ImageFont.FreeTypeFont
+    scale: float
+    """Factor from the size of the font to that of the text; 1 except for pictures."""
 
     @property
     def width(self) -> float:
-        return self.font.getlength(self.text, features=_features(self.text))
+        return self.scale * self.font.getlength(self.text, features=_features(self.text))
+
+
+LARGEST = Style(84, 800)
+"""The largest text that is not a number."""
 
 
 def runs(text: str, style: Style) -> list[Run]:
     """Split a text into runs. Characters that no font has are left out."""
-    return [Run(part, _font(path, style)) for part, path in _parts(text)]
+    fonts = [(part, _font(path, style)) for part, path in _parts(text)]
+    return [Run(part, font, style.size / font.size) for part, font in fonts]
 
 
 def width(text: str, style: Style) -> float:
@@ -89,20 +102,39 @@ def shortened(text: str, style: Style, limit: float) -> str:
     return text[:low].rstrip() + "…"
 
 
+def missing(text: str) -> int:
+    """Return the number of letters and pictures in a text that no font has."""
+    joined = "\N{ZERO WIDTH JOINER}"
+    return sum(
+        not _joins(char) and not char.isspace() and before != joined and _font_of(char) is None
+        for before, char in pairwise(f" {text}")
+    )
+
+
 def drawable(text: str) -> str:
     """Return a text without the characters that no font has."""
     return "".join(part for part, _ in _parts(text))
 
 
-def draw_text(
-    canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str, style: Style, color: str
-) -> float:
+def draw_text(canvas: Image.Image, at: tuple[float, float], text: str, style: Style, color: str) -> float:
     """Draw a text with its baseline's left end at a point, and return its width."""
     x, y = at
+    draw = ImageDraw.Draw(canvas)
     for run in runs(text, style):
-        canvas.text((x, y), run.text, color, run.font, anchor="ls", features=_features(run.text))
+        if run.scale == 1:
+            draw.text((x, y), run.text, color, run.font, anchor="ls", features=_features(run.text))
+        else:
+            _draw_pictures(canvas, (x, y), run)
         x += run.width
     return x - at[0]
+
+
+def _draw_pictures(canvas: Image.Image, at: tuple[float, float], run: Run) -> None:
+    left, top, right, bottom = run.font.getbbox(run.text, anchor="ls")
+    drawn = Image.new("RGBA", (math.ceil(right - left), math.ceil(bottom - top)))
+    ImageDraw.Draw(drawn).text((-left, -top), run.text, font=run.font, anchor="ls", embedded_color=True)
+    small = drawn.resize([max(1, round(side * run.scale)) for side in drawn.size], Image.Resampling.BOX)
+    canvas.paste(small, (round(at[0] + left * run.scale), round(at[1] + top * run.scale)), small)
 
 
 def _features(text: str) -> list[str] | None:
@@ -114,8 +146,15 @@ def _features(text: str) -> list[str] | None:
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text, each with the path of its font."""
     part, current = "", ""
+    letter: str | None = None
+    """The font of the last letter, None if no font has it. Its marks are left out with it."""
     for char in text:
-        path = current if _joins(char) and current else _font_of(char)
+        if char.isspace():
+            path: str | None = current if current and not current.endswith(_EMOJI) else _paths()[0]
+        elif _joins(char):
+            path = letter if letter and _stays(char, letter) else None
+        else:
+            path = letter = _font_of(char)
         if path is None:
             continue
         if path != current and part:
@@ -127,21 +166,34 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _joins(char: str) -> bool:
-    """Return whether a character stays with the one before: a space, a mark or a joiner."""
-    return char.isspace() or unicodedata.category(char) in {"Mn", "Me", "Cf"}
+    """Return whether a character belongs to the one before: a mark or a joiner."""
+    return unicodedata.category(char) in {"Mn", "Mc", "Me", "Cf"}
+
+
+def _stays(char: str, path: str) -> bool:
+    """Return whether a font draws a mark or joiner. Shaping needs no glyph for a joiner."""
+    invisible = unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f"
+    return _SHAPING if invisible else _has(path, char)
 
 
 @lru_cache(maxsize=4096)
 def _font_of(char: str) -> str | None:
     """Return the path of the first font that has a character, or None."""
-    for path in _paths():
-        font = _font(path, Style(40))
-        try:
-            if char.isspace() or bytes(font.getmask(char)) != bytes(font.getmask(_UNKNOWN)):
-                return path
-        except OSError:
-            continue  # a glyph too large to draw
-    return None
+    return next((path for path in _paths() if _has(path, char)), None)
+
+
+@lru_cache(maxsize=4096)
+def _has(path: str, char: str) -> bool:
+    """Return whether a font has a character."""
+    # Shaping puts a dotted circle under a mark on its own, so the comparison does without.
+    font = _loaded(path, 40, ImageFont.Layout.BASIC)
+    if bytes(font.getmask(char)) == bytes(font.getmask(_UNKNOWN)):
+        return False
+    try:
+        _font(path, LARGEST).getmask(char)
+    except OSError:
+        return False  # a glyph too large to draw
+    return True
 
 
 @cache
@@ -164,7 +216,7 @@ def _font(path: str, style: Style) -> ImageFont.FreeTypeFont:
     fonts: dict[tuple[str, Style], ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
     key = (path, style)
     if key not in fonts:
-        font = ImageFont.truetype(path, style.size)
+        font = _loaded(path, style.size)
         try:
             axes = font.get_variation_axes()
         except OSError:
@@ -173,6 +225,13 @@ def _font(path: str, style: Style) -> ImageFont.FreeTypeFont:
             font.set_variation_by_axes([_axis(axis, style) for axis in axes])
         fonts[key] = font
     return fonts[key]
+
+
+def _loaded(path: str, size: int, layout: ImageFont.Layout | None = None) -> ImageFont.FreeTypeFont:
+    try:
+        return ImageFont.truetype(path, size, layout_engine=layout)
+    except OSError:  # a font of pictures
+        return ImageFont.truetype(path, _PICTURES, layout_engine=layout)
 
 
 def _axis(axis: ImageFont.Axis, style: Style) -> float:

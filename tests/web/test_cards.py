@@ -6,6 +6,7 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from builders import entrant, result
 from PIL import Image
@@ -92,6 +93,24 @@ def test_name_that_no_font_can_draw_is_replaced_by_the_id() -> None:
 
 def test_characters_that_no_font_can_draw_leave_no_gap() -> None:
     assert cards.name("\U000f0000 ann \U000f0000 bo \U000f0000") == "ann bo"
+
+
+def test_marks_are_drawn_only_with_their_letter_and_by_its_font() -> None:
+    assert fonts.drawable("a\N{MUSICAL SYMBOL COMBINING DOIT}b") == "ab"
+    assert fonts.drawable("\U000f0000\N{COMBINING ACUTE ACCENT}\ufe0f ann") == " ann"
+    assert fonts.drawable("e\N{COMBINING ACUTE ACCENT}") == "e\N{COMBINING ACUTE ACCENT}"
+    assert cards.name("\U000f0000\ufe0f\u200d\U000f0000", "id-ann") == "id-ann"
+
+
+@pytest.mark.skipif(not fonts.drawable("\N{THUMBS UP SIGN}"), reason="needs a font with emoji")
+def test_emoji_are_drawn_in_color_and_sequences_as_one() -> None:
+    canvas = Canvas()
+    canvas.text(100, 300, "\N{THUMBS UP SIGN}", Style(84))
+    pixels = np.asarray(Image.open(io.BytesIO(canvas.png())).convert("RGB"), dtype=int)[200:330, 100:220]
+    assert (pixels[..., 0] - pixels[..., 2]).max() > 80  # yellow, which no text is
+    one, both = (fonts.width(text, Style(84)) for text in ("\U0001f469", "\U0001f469\u200d\U0001f4bb"))
+    assert one == both
+    assert fonts.width("\U0001f469 a", Style(84)) - one < fonts.width("m a", Style(84))
 
 
 @pytest.mark.parametrize("text", ["W" * 200, "ليلى " * 60, "日本" * 90, "e\u0301" * 200])

@@ -121,6 +121,12 @@ def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
     assert int(value.attrib["x"]) + int(value.attrib["textLength"]) < int(svg.attrib["width"])
 
 
+def test_badge_has_room_for_what_only_its_viewer_can_draw() -> None:
+    unknown = "\U000f0000" * 4
+    known, longer = (ET.fromstring(badge_svg(name, "1")) for name in ("ann", f"ann{unknown}"))  # noqa: S314
+    assert int(longer.attrib["width"]) >= int(known.attrib["width"]) + 40
+
+
 def test_badge_shows_name_and_points(merge: Merge) -> None:
     svg = ET.fromstring(body(merge(provisional_races=0), BADGE))  # noqa: S314
     assert svg.attrib["aria-label"] == "Ann: 1190"
