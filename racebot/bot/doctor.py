@@ -87,10 +87,15 @@ def _database(settings: Settings) -> Finding:
             False,
             f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}",
         )
-    older = [proposal.stored.name for proposal in proposals(settings.plans(), boards)]
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
-    if older:
-        text += f"; racebot has newer defaults for {', '.join(older)}: see them with `racebot refit`"
+    for proposal in proposals(settings.plans(), boards):
+        name = proposal.stored.name
+        text += (
+            f"; the settings have another model or other parameters for {name}, which hold from the bot's "
+            "next start: preview them with `racebot refit`"
+            if proposal.in_settings
+            else f"; racebot has newer defaults for {name}: preview them with `racebot refit`"
+        )
     return Finding(True, text)
 
 

@@ -39,12 +39,17 @@ class DatabaseState:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardState:
-    """Summary of a leaderboard. `newer_defaults` is set if racebot has newer defaults for it."""
+    """Summary of a leaderboard.
+
+    `newer_defaults` is set if racebot has newer defaults for it, `settings_changed` if the settings have
+    another model or other parameters for it than the stored ratings.
+    """
 
     leaderboard: str
     category: str
     model: str
     newer_defaults: bool
+    settings_changed: bool
     races: int
     players: int
     last_race: datetime | None
@@ -123,7 +128,7 @@ def status(
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards()
-    older = {proposal.stored.key for proposal in proposals(plans, boards)} if plans else set()
+    proposed = {p.stored.key: p for p in proposals(plans, boards)} if plans else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
     totals = {(board.category, board.name): ledger.count_between(board, START) for board in boards}
@@ -146,7 +151,8 @@ def status(
                 leaderboard=board.name,
                 category=board.category,
                 model=board.model,
-                newer_defaults=board.key in older,
+                newer_defaults=board.key in proposed and not proposed[board.key].in_settings,
+                settings_changed=board.key in proposed and proposed[board.key].in_settings,
                 races=ledger.rated_count(board),
                 players=listed_count(ledger, board, Listing()),
                 last_race=ledger.latest_race(board),

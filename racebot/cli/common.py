@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Generator
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from racebot.errors import NoSuchEntryError
+from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.observe import logs
@@ -76,6 +77,13 @@ def apply_plans(settler: Settler) -> None:
     with settler.ledger.transaction():
         settler.apply_plans()
         require_sources(settler.plans, settler.ledger.leaderboards())
+
+
+def cannot_listen(port: int, error: OSError) -> SettingsError:
+    """Return an error that says why a server cannot use a port."""
+    taken = error.errno == errno.EADDRINUSE
+    reason = "another program uses it" if taken else error.strerror
+    return SettingsError(f"port {port}: {reason}: choose another with --port")
 
 
 def tell(text: str, *, to: Console | None = None) -> None:

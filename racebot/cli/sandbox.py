@@ -14,7 +14,7 @@ from rich.console import Console
 from racebot.cli import tables
 from racebot.cli.asciicast import Recorder
 from racebot.cli.commands import app
-from racebot.cli.common import console, tell
+from racebot.cli.common import cannot_listen, console, tell
 from racebot.cli.web import need_web
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
@@ -70,7 +70,7 @@ def sandbox(
     except HistoryError as error:
         raise SettingsError(str(error)) from None
     except OSError as error:
-        raise SettingsError(f"port {port}: {error.strerror}. Choose another with --port") from None
+        raise cannot_listen(port, error) from None
 
 
 @app.command()

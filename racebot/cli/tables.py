@@ -117,6 +117,12 @@ def print_status(console: Console, report: Status) -> None:
                 "would change",
                 soft_wrap=True,
             )
+        if board.settings_changed:
+            console.print(
+                f"{_safe(board.leaderboard)}: the settings have another model or other parameters, which "
+                "hold from the bot's next start; `racebot refit` previews them",
+                soft_wrap=True,
+            )
     lines = {
         "Open race rooms": [_safe(race) for race in report.rooms],
         "Finished, not recorded yet": [

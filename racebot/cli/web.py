@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.cli.commands import app
-from racebot.cli.common import Database, console, load_settings, tell
+from racebot.cli.common import Database, cannot_listen, console, load_settings, tell
 from racebot.errors import SettingsError
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
@@ -45,7 +45,7 @@ def web(
             lambda address: tell(f"pages: {address}"),
         )
     except OSError as error:
-        raise SettingsError(f"{host}, port {port}: {error.strerror}: choose another with --port") from None
+        raise cannot_listen(port, error) from None
 
 
 @app.command("export-site")

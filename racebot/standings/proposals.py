@@ -1,4 +1,4 @@
-"""Proposes other parameters for leaderboards that use older defaults of racebot."""
+"""Proposes other parameters for leaderboards that use older defaults of racebot, or earlier settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from racebot.standings.counting import Plans
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A stored leaderboard, and the same leaderboard with another model or other parameters."""
+    """A stored leaderboard, and the same leaderboard with another model or other parameters.
+
+    Attributes:
+        stored: the leaderboard as it is rated now.
+        proposed: the leaderboard with the other model or parameters.
+        in_settings: whether the operator's settings say so. The bot then rates the leaderboard again at its
+            next start. Otherwise only racebot's defaults have changed.
+    """
 
     stored: Leaderboard
     proposed: Leaderboard
+    in_settings: bool = False
 
     def changed(self) -> list[tuple[str, ParameterValue, ParameterValue]]:
         """Return each parameter that differs, with its values before and after; None if missing."""
@@ -27,7 +35,7 @@ class Proposal:
 
 
 def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
-    """Return proposals for leaderboards that use older defaults of racebot.
+    """Return proposals for leaderboards that use older defaults of racebot, or earlier settings.
 
     Args:
         plans: the settings.
@@ -41,7 +49,9 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
         source = None if board.carry is None else _source(board, boards)
         proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
         if (proposed.model, proposed.parameters) != (board.model, board.parameters):
-            found.append(Proposal(board, proposed))
+            kept = plan.kept(board.category, board.goals[0], board)
+            unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
+            found.append(Proposal(board, proposed, in_settings=not unchanged))
     return found
 
 

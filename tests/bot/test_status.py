@@ -56,6 +56,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         category=CATEGORY,
         model="trueskill",
         newer_defaults=False,
+        settings_changed=False,
         races=1,
         players=3,
         last_race=NOON,

@@ -433,9 +433,10 @@ def test_missing_extra_is_reported_with_its_command(
 def test_a_port_in_use_is_reported(racebot: Racebot) -> None:
     racebot("import", "races.json", "--category", "orb")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = racebot("web", "--port", str(taken.getsockname()[1]))
+        port = taken.getsockname()[1]
+        done = racebot("web", "--port", str(port))
     assert done.code == 2
-    assert "choose another with --port" in done.complaints[0]
+    assert done.complaints == [f"port {port}: another program uses it: choose another with --port"]
 
 
 def test_pages_are_served_until_stopped(folder: Path, racebot: Racebot) -> None:

@@ -57,6 +57,14 @@ def test_older_defaults_stay_and_status_and_doctor_say_so(racebot: Run) -> None:
     assert "racebot refit" in CliRunner().invoke(app, ["doctor"]).stdout
 
 
+def test_a_changed_model_is_not_called_a_newer_default(racebot: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
+    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
+    assert (board["newer_defaults"], board["settings_changed"]) == (False, True)
+    assert "newer defaults" not in CliRunner().invoke(app, ["doctor"]).stdout
+    assert "newer defaults" not in racebot("status").stdout
+
+
 def test_a_refit_shows_a_preview_backs_up_and_rates_again(racebot: Run, tmp_path: Path) -> None:
     shown = racebot("refit")
     assert "newcomer_spread 1.25" in shown.stdout
