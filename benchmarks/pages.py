@@ -24,6 +24,7 @@ import httpx
 import web_clients
 from invented import CATEGORY, GOAL, people, race
 
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -103,6 +104,7 @@ def main() -> None:
             busy = ledger.standing(board, BUSY)
             races = ledger.rated_count(board)
             assert busy is not None
+            past = [sixth_of(ledger, board, part) for part in (1, 3, 5)]
             print(f"{len(ledger.standings(board))} players, {races} races; the busy one has {busy.races}")
         stem = f"{CATEGORY}/{GOAL.lower()}"
         if given.readers or given.browser:
@@ -116,6 +118,7 @@ def main() -> None:
                     f"/leaderboards/{stem}.html",
                     f"/leaderboards/{stem}/page-2.html",
                     f"/leaderboards/{stem}.html?q=123&sort=races",
+                    *(f"/leaderboards/{stem}.html?at={day}" for day in past),
                     f"/players/{BUSY}/{stem}.html",
                     f"/players/{BUSY}.html",
                     f"/races/{CATEGORY}/race-{races - 1:06d}.html",
@@ -137,6 +140,13 @@ def main() -> None:
                     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
                     settler.merge(one_more(number, given.players), "import")
                 exported("after one race", database, public)
+
+
+def sixth_of(ledger: Ledger, board: Leaderboard, part: int) -> str:
+    """Return the day by which this many sixths of a leaderboard's races had ended."""
+    races = ledger.rated_count(board)
+    (race,) = ledger.pages.races(board.key, 1, races - races * part // 6)
+    return f"{race.ended_at:%Y-%m-%d}"
 
 
 def by_clients(database: Path, stem: str, races: int, readers: int | None) -> None:

@@ -1,0 +1,114 @@
+"""Pages show every kind of change of the ledger at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from builders import CATEGORY, NOON, entrant, result
+
+from racebot.ledger.players import Player
+from racebot.ledger.rows import StoredRace
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings import orders
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
+from racebot.web.library import Library, Rendered
+from racebot.web.view import Publication
+
+from .conftest import RACES, SIMPLE
+
+BOARD = "leaderboards/orb/any-orb.html"
+DOCUMENTS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("", {}),
+    (BOARD, {}),
+    (BOARD, {"at": "2026-03-01"}),
+    ("leaderboards/orb/any-orb/fame.html", {}),
+    ("races/orb/b.html", {}),
+    ("api/leaderboards/orb/any-orb", {}),
+    ("api/leaderboards/orb/any-orb/players/id-ann", {}),
+)
+PUBLICATION = Publication(lambda _: Listing(minimum_finishes=1))
+NEW_NAME = replace(
+    result("e", "gus"), entrants=(entrant("gus", time=1), replace(entrant("ann", "dnf"), name="Anna"))
+)
+
+
+def player(settler: Settler, name: str) -> Player:
+    found = settler.ledger.players.get(f"id-{name}")
+    assert found is not None
+    return found
+
+
+def stored(settler: Settler, name: str) -> StoredRace:
+    found = settler.ledger.race(f"{CATEGORY}/{name}")
+    assert found is not None
+    return found
+
+
+def settle(settler: Settler, race: RaceResult) -> None:
+    assert settler.settle(race, lambda _: (), race.ended_at)
+
+
+def with_other_settings(settler: Settler) -> None:
+    plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
+    Settler(settler.ledger, Plans(plan)).apply_plans()
+
+
+CHANGES: dict[str, Callable[[Settler], object]] = {
+    "a new race": lambda settler: settle(settler, result("d", "di ann cy", after=300)),
+    "an edited race": lambda settler: settle(settler, result("b", "di ed", dnf="cy", after=24)),
+    "a past race": lambda settler: settler.merge([result("past", "fay ann", after=-24)], "import"),
+    "a new name": lambda settler: settle(settler, replace(NEW_NAME, ended_at=NOON)),
+    "a hidden player": lambda settler: orders.hide(settler, player(settler, "ann"), "asked", NOON),
+    "a player listed again": lambda settler: orders.unhide(settler, player(settler, "ann"), "asked", NOON),
+    "an excluded race": lambda settler: orders.exclude(settler, stored(settler, "a"), "test", NOON),
+    "an included race": lambda settler: orders.include(settler, stored(settler, "a"), "test", NOON),
+    "accounts of one person": lambda settler: orders.merge(
+        settler, player(settler, "fay"), player(settler, "ed"), "same", NOON
+    ),
+    "a forgotten player": lambda settler: orders.forget(settler, player(settler, "bo"), "asked", NOON),
+    "a withdrawn race": lambda settler: settler.withdraw(f"{CATEGORY}/c"),
+    "other settings": with_other_settings,
+    "another leaderboard": lambda settler: settler.merge(
+        [replace(result("other", "ann bo", after=9), goal="New Orb")], "import"
+    ),
+    "a renamed goal": lambda settler: settler.follow_renames(
+        [replace(RACES[0], goal="All Orbs")], {"All Orbs", "New Orb"}
+    ),
+}
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, Plans(SIMPLE))
+    settler.merge(RACES, "import")
+    return settler
+
+
+@pytest.fixture
+def library(settler: Settler) -> Iterator[Library]:
+    library = Library(settler.ledger.path, PUBLICATION)
+    yield library
+    library.close()
+
+
+def documents(library: Library) -> list[bytes | None]:
+    found = (library.document(path, query) for path, query in DOCUMENTS)
+    return [each.document.body if isinstance(each, Rendered) else None for each in found]
+
+
+def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library: Library) -> None:
+    last = documents(library)
+    for change, make in CHANGES.items():
+        make(settler)
+        fresh = Library(settler.ledger.path, PUBLICATION)
+        expected = documents(fresh)
+        fresh.close()
+        assert expected != last, f"{change} changed nothing"
+        found = documents(library)
+        assert [path for path, a, b in zip(DOCUMENTS, found, expected, strict=True) if a != b] == [], change
+        last = expected
