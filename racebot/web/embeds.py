@@ -76,7 +76,8 @@ def badge_svg(label: str, value: str) -> bytes:
         },
     )
     for text, x, width in ((label, _PADDING, widths[0]), (value, left + _PADDING, widths[1])):
-        ET.SubElement(texts, "text", x=str(x), y="14", textLength=str(width)).text = text
+        fit = {"textLength": str(width), "lengthAdjust": "spacingAndGlyphs"}
+        ET.SubElement(texts, "text", x=str(x), y="14", attrib=fit).text = text
     return ET.tostring(svg, encoding="unicode").encode()
 
 

@@ -117,6 +117,7 @@ def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
 
     svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")
+    assert {each.attrib["lengthAdjust"] for each in (label, value)} == {"spacingAndGlyphs"}
     assert int(label.attrib["x"]) + int(label.attrib["textLength"]) < int(value.attrib["x"])
     assert int(value.attrib["x"]) + int(value.attrib["textLength"]) < int(svg.attrib["width"])
 
