@@ -197,6 +197,17 @@ class PageQueries:
             found[row[0]] = (*found.get(row[0], ()), NamedPlayer(row[1], row[2]))
         return found
 
+    def counted(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
+        """Return when rated races were counted, by their numbers in the sequence, in which they rise."""
+        rows = self._all(
+            "SELECT sequence, counted_at FROM json_each(?2) AS wanted"
+            " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+            " CROSS JOIN races ON races.name = rated.race",
+            leaderboard,
+            json.dumps(list(sequences)),
+        )
+        return {row[0]: moment_of(row[1]) for row in rows}
+
     def last_results(
         self, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
     ) -> dict[str, list[Result]]:

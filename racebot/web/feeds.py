@@ -24,20 +24,19 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """An entry of a feed: an event, the page about it, and the time of the event."""
+    """An entry of a feed: a race, its number in the leaderboard's sequence, and when it ended."""
 
-    page: str
+    race: str
     title: str
-    at: datetime
+    sequence: int
+    ended_at: datetime
 
 
 def board_feed(asked: Asked, board: Board) -> Content:
     """Return the feed of a leaderboard's last races."""
     races = asked.view.ledger.pages.races(board.key, ENTRIES)
-    entries = [
-        FeedEntry(addresses.RACE.path(race=race.race), race_title(race), race.ended_at) for race in races
-    ]
-    return _feed(asked, plain_name(board.name), board.address.page(), entries)
+    entries = [FeedEntry(race.race, race_title(race), race.sequence, race.ended_at) for race in races]
+    return _feed(asked, board, plain_name(board.name), board.address.page(), entries)
 
 
 def player_feed(asked: Asked, board: Board, player: str) -> Content:
@@ -48,31 +47,37 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
     name = plain_name(standing.name)
     entries = [
         FeedEntry(
-            addresses.RACE.path(race=race.race),
+            race.race,
             f"{name}: {race.before} → {race.after} ({signed(race.change)}), "
             f"{race.standing} of {race.entrants} in {slug(race.race)}",
+            race.sequence,
             race.ended_at,
         )
         for race in asked.view.history(board, player)[: -ENTRIES - 1 : -1]
     ]
-    return _feed(asked, f"{name} on {plain_name(board.name)}", board.address.player(player), entries)
+    title = f"{name} on {plain_name(board.name)}"
+    return _feed(asked, board, title, board.address.player(player), entries)
 
 
-def _feed(asked: Asked, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:
+def _feed(asked: Asked, board: Board, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:
+    # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
+    counted = asked.view.ledger.pages.counted(board.key, [entry.sequence for entry in entries])
     feed = ET.Element("feed", xmlns=_NAMESPACE)
     _add(feed, "title", title)
     _add(feed, "id", _id(asked, asked.path))
-    _add(feed, "updated", _time(max((entry.at for entry in entries), default=_NEVER)))
+    _add(feed, "updated", _time(max(counted.values(), default=_NEVER)))
     ET.SubElement(feed, "link", rel="self", type=ATOM.partition(";")[0], href=_address(asked, asked.path))
     ET.SubElement(feed, "link", rel="alternate", type="text/html", href=_address(asked, page))
     author = ET.SubElement(feed, "author")
     _add(author, "name", "racebot")
     for entry in entries:
+        about = addresses.RACE.path(race=entry.race)
         element = ET.SubElement(feed, "entry")
         _add(element, "title", entry.title)
-        _add(element, "id", _id(asked, f"{asked.path} {entry.page}"))
-        _add(element, "updated", _time(entry.at))
-        ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(asked, entry.page))
+        _add(element, "id", _id(asked, f"{asked.path} {about}"))
+        _add(element, "published", _time(entry.ended_at))
+        _add(element, "updated", _time(counted[entry.sequence]))
+        ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(asked, about))
     return Document(ET.tostring(feed, encoding="utf-8", xml_declaration=True), ATOM)
 
 

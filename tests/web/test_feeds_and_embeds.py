@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
-from builders import result
+from builders import NOON, result
 from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
@@ -73,6 +73,17 @@ def test_feed_of_a_player_has_the_changes(view: View) -> None:
         "Ann: 1000 → 1100 (+100), 1 of 2 in a",
     ]
     assert Pages(view, served=True).document("players/id-nobody/orb/any-orb/feed.xml", {}) is None
+
+
+def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(SIMPLE))
+    for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):
+        settler.settle(race, lambda _: (), NOON)
+    for path in (BOARD_FEED, PLAYER_FEED):
+        found = feed(View(ledger, Publication()), path)
+        updated, published = texts(found, "updated"), texts(found, "published")
+        assert updated[0] == updated[1] >= updated[2]
+        assert published[0] < published[1]
 
 
 def test_feeds_have_all_that_the_standard_requires(merge: Merge) -> None:
