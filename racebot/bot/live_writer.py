@@ -262,10 +262,14 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
     return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants))
 
 
-def _position(entrant: LiveEntrant) -> tuple[bool, bool, int, float, str]:
-    """Return the sort key of an entrant: finishers by place, then racers, then forfeits."""
-    is_out = entrant.status in {EntrantStatus.DNF, EntrantStatus.DQ}
-    return is_out, entrant.place is None, entrant.place or 0, -(entrant.win_chance or 0.0), entrant.name
+_LAST = {EntrantStatus.DNF: 1, EntrantStatus.DQ: 2}
+
+
+def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:
+    """Return the sort key of an entrant: finishers by place, racers, forfeits, the disqualified."""
+    is_placed = entrant.place is not None
+    last = _LAST.get(entrant.status, 0)
+    return last, not is_placed, entrant.place or 0, -(entrant.win_chance or 0.0), entrant.name
 
 
 @lru_cache(FORECASTS_KEPT)

@@ -130,6 +130,8 @@ def _race_rows(asked: Asked, race: str | None) -> bytes:
     if room is not None:
         rows = _live_rows(room, wanted)
         heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
+        if all(row.chance is None and row.change is None for row in rows):
+            heading = "final"  # a team race, or a single entrant
     else:
         rows, heading = [] if race is None else _settled_rows(asked, race, wanted), "final"
     return templating.render(

@@ -202,11 +202,11 @@ async def test_silent_rooms_are_forgotten(writing: Writing) -> None:
 
 
 async def test_forfeits_come_after_the_racers(writing: Writing) -> None:
-    statuses = {"cy": EntrantStatus.RACING, "bo": EntrantStatus.DNF, "ann": EntrantStatus.RACING}
-    racing = tuple(entrant(name, status=status) for name, status in statuses.items())
-    done = replace(entrant("di"), place=1)
-    board = await writing.shown(seen(entrants=(*racing, done)))
-    assert [e.id for e in board.entrants] == ["id-di", "id-ann", "id-cy", "id-bo"]
+    racing, dnf, dq = EntrantStatus.RACING, EntrantStatus.DNF, EntrantStatus.DQ
+    statuses = {"cy": racing, "al": dq, "bo": dnf, "ann": racing}
+    others = [entrant(name, status=status) for name, status in statuses.items()]
+    board = await writing.shown(seen(entrants=(*others, replace(entrant("di"), place=1))))
+    assert [e.id for e in board.entrants] == ["id-di", "id-ann", "id-cy", "id-bo", "id-al"]
 
 
 async def test_unlisted_rooms_are_marked(writing: Writing) -> None:

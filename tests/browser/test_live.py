@@ -50,18 +50,22 @@ def entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
     )
 
 
-def write(database: Path, *, finished: bool) -> None:
+def write(database: Path, *statuses: str) -> None:
+    """Write a room of each status."""
     now = datetime.now(UTC)
-    board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
-    status = "finished" if finished else "open"
-    room = LiveRoom("orb/live-1", "orb", "Any Orb", status, now, now if finished else None, now, (board,))
-    write_live(live_path(database), LiveReport(now, (room,)))
+    rooms = []
+    for number, status in enumerate(statuses, 1):
+        finished = status == "finished"
+        board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
+        ended_at = now if finished else None
+        rooms.append(LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, ended_at, now, (board,)))
+    write_live(live_path(database), LiveReport(now, tuple(rooms)))
 
 
 @pytest.fixture
 def served(database: Path) -> Iterator[str]:
     """Return the address of a server with an open room, which ends its streams when it stops."""
-    write(database, finished=False)
+    write(database, "open")
     server: uvicorn.Server | None = None
     app = application(database, Publication(), lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -70,7 +74,11 @@ def served(database: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", SERVED)
-def test_served_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
+def test_served_pages_are_accessible_and_self_contained(
+    opened: Open, served: str, database: Path, path: str
+) -> None:
+    if path == "live":
+        write(database, "open", "in_progress", "finished")
     for width in (1280, 390):
         check(opened(width=width), served, path, width)
 
@@ -81,7 +89,7 @@ def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: st
     expect(page.get_by_role("columnheader", name="To finish")).to_be_visible()
     player = page.get_by_role("link", name="Ann Orbit")
     player.focus()
-    write(database, finished=True)
+    write(database, "finished")
     expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
     expect(player).to_be_focused()
 
@@ -110,7 +118,7 @@ def test_overlay_follows_the_room_on_a_transparent_page(opened: Open, served: st
     page.goto(f"{served}{ROOM}")
     expect(page.get_by_text("Chance to win")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
-    write(database, finished=True)
+    write(database, "finished")
     expect(page.get_by_text("Ratings if recorded")).to_be_visible()
     assert page.locator("tbody tr").first.inner_text().split() == ["1", "Ann", "Orbit", "1510", "+10"]
 

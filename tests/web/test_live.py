@@ -242,6 +242,11 @@ def test_room_overlay_shows_places_once_somebody_finishes(live: Live) -> None:
     assert shown.endswith("1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%")
 
 
+def test_room_overlay_promises_no_odds_where_there_are_none(live: Live) -> None:
+    live.write(room(racer("ann", win_chance=None)))
+    assert words(live.get("/overlay/room/orb/live-1")) == "Ratings Ann 1000"
+
+
 def test_room_overlay_is_empty_for_a_room_that_is_not_known(live: Live) -> None:
     assert words(live.get("/overlay/room/orb/other")) == ""
 
