@@ -49,12 +49,6 @@ def create_account(account: str, home: Path) -> None:
         raise SettingsError(f"cannot create the account {account}: name an existing one with --account")
 
 
-def numbers_of(path: Path) -> tuple[int, int]:
-    """Return the numbers of a file's owner and group."""
-    status = path.stat()
-    return status.st_uid, status.st_gid
-
-
 def give(folder: Path, account: str) -> None:
     """Create a folder, and give it and all files in it to an account; an empty name changes no owner."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,14 +56,8 @@ def give(folder: Path, account: str) -> None:
         import pwd  # noqa: PLC0415 - not on Windows
 
         entry = pwd.getpwnam(account)
-        give_to_numbers(folder, entry.pw_uid, entry.pw_gid)
-
-
-def give_to_numbers(path: Path, uid: int, gid: int) -> None:
-    """Give a file, or a folder with all files in it, to a user and group. Links are not followed."""
-    inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
-    for each in (path, *inside):
-        os.chown(each, uid, gid, follow_symlinks=False)
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, entry.pw_uid, entry.pw_gid, follow_symlinks=False)
 
 
 def let_read(path: Path, account: str) -> None:

@@ -28,7 +28,7 @@ COMMANDS = {
     "setup": CommandEntry("setup.command", "Set up a bot, question by question"),
     "doctor": CommandEntry("operate", "Check that everything is set up, and say how to fix it"),
     "run": CommandEntry("operate", "Watch race rooms and update the ratings, until stopped"),
-    "service": CommandEntry("service", "Keep the bot running with systemd or Docker"),
+    "service": CommandEntry("service", "Keep the bot running with systemd"),
     "report": CommandEntry("report", "Write a bundle without secrets to attach to an issue"),
     "status": CommandEntry("state", "Show what the bot is doing"),
     "health": CommandEntry("state", "Succeed if the bot has seen its category lately"),

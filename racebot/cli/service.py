@@ -1,4 +1,4 @@
-"""`racebot service`: keep the bot running with systemd, or write a Compose file for Docker."""
+"""`racebot service`: keep the bot running with systemd."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ from dotenv import dotenv_values
 from racebot.cli import accounts
 from racebot.cli.commands import app
 from racebot.cli.common import console, load_settings, tell
-from racebot.cli.units import Place, compose, unit
+from racebot.cli.units import Place, unit
 from racebot.errors import SettingsError
-from racebot.observe.installation import origin
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.write import replace_file, write_env
 
 SECRET = "client-secret"  # noqa: S105 - a file's name
 SYSTEM_UNITS = Path("/etc/systemd/system")
-CONTAINER_USER = 10001
-"""User and group of the image."""
 
 
 class ServiceAction(StrEnum):
@@ -55,9 +52,6 @@ def service(
     print_only: Annotated[
         bool, typer.Option("--print", help="Print what would be done, and do nothing.")
     ] = False,
-    docker: Annotated[
-        bool, typer.Option("--compose", help="Write a Compose file for Docker in place of a systemd unit.")
-    ] = False,
 ) -> None:
     """Start the bot with the server, and again if it fails: install a systemd unit for this folder.
 
@@ -65,11 +59,6 @@ def service(
 
     Example: racebot service install
     """
-    if docker:
-        if action is not ServiceAction.INSTALL:
-            raise SettingsError("--compose only goes with install: use `docker compose` itself for the rest")
-        write_compose(Path(), print_only=print_only)
-        return
     _need_systemd()
     _check_name(name)
     if action is ServiceAction.INSTALL:
@@ -131,37 +120,6 @@ def install(
         tell(f"The bot is running. Its log: {log}")
         if account and account != accounts.me():
             tell(f"Run other commands as its account: sudo -u {account} {place.program[0]} status")
-
-
-def write_compose(folder: Path, *, print_only: bool = False) -> None:
-    """Write a Compose file for the bot in a folder.
-
-    Raises:
-        SettingsError: the settings are incomplete, or name a folder outside.
-    """
-    folder = folder.absolute()
-    settings = _settings_in(folder)
-    place = place_of(folder, settings, "")
-    outside = [path for path in place.writable if not path.is_relative_to(folder)]
-    if outside:
-        raise SettingsError(
-            f"{outside[0]} is outside {folder}: in Docker, all of racebot's files must be inside"
-        )
-    uid, gid = accounts.numbers_of(folder)
-    as_root = uid == 0
-    text = compose(place, origin(), *((CONTAINER_USER, CONTAINER_USER) if as_root else (uid, gid)))
-    console.print(text, markup=False, soft_wrap=True)
-    if print_only:
-        return
-    for path in place.writable:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if as_root:
-        for path in (*place.writable, folder / ".env", folder / SECRET, settings.config.absolute()):
-            if path.exists():
-                accounts.give_to_numbers(path, CONTAINER_USER, CONTAINER_USER)
-    target = folder / "compose.yaml"
-    _write(target, text)
-    tell(f"written: {target}. Start the bot with: docker compose up --detach")
 
 
 def _settings_in(folder: Path) -> Settings:

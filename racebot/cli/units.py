@@ -1,12 +1,9 @@
-"""The texts of a systemd unit and of a Compose file for one folder of racebot."""
+"""The text of a systemd unit for one folder of racebot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-
-from racebot import __version__
-from racebot.observe.installation import NAME, Origin
 
 CREDENTIAL = "client_secret"
 """Name of the systemd credential with the secret; `racebot.settings.sources` reads it."""
@@ -67,42 +64,6 @@ def unit(place: Place) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def compose(place: Place, source: Origin, uid: int, gid: int) -> str:
-    """Return the text of a Compose file that runs the bot from this folder.
-
-    Args:
-        place: where the bot lives; its writable folders are inside its folder.
-        source: where this copy of racebot came from. The image is built from the same place.
-        uid: the number of the user that the bot runs as in the container.
-        gid: the number of that user's group.
-    """
-    mounts = [".:/srv/racebot:ro"]
-    mounts += [f"./{path.relative_to(place.folder)}:/srv/racebot/{path.relative_to(place.folder)}"
-               for path in place.writable]  # fmt: skip
-    lines = [
-        "# Written by `racebot service install --compose`. Start the bot with: docker compose up --detach",
-        f"name: {NAME}",
-        "services:",
-        f"  {NAME}:",
-        *(f"    {line}" for line in _build(source)),
-        f'    user: "{uid}:{gid}"',
-        "    volumes:",
-        *(f'      - "{mount}"' for mount in mounts),
-        "    restart: unless-stopped",
-        "    # racebot stops within 10 seconds.",
-        "    stop_grace_period: 15s",
-        "    init: true",
-        "    read_only: true",
-        "    tmpfs: /tmp",
-        "    cap_drop: [ALL]",
-        '    security_opt: ["no-new-privileges:true"]',
-        "    logging:",
-        "      driver: json-file",
-        '      options: {max-size: 10m, max-file: "5"}',
-    ]
-    return "".join(f"{line}\n" for line in lines)
-
-
 def _system_hardening(place: Place) -> list[str]:
     """Return the lines that need a system service: user services cannot mount."""
     return [
@@ -143,24 +104,6 @@ _HARDENING = (
     "SystemCallErrorNumber=EPERM",
     "UMask=0077",
 )
-
-
-def _build(source: Origin) -> list[str]:
-    if source.folder is not None:
-        return [f'build: "{source.folder}"']
-    if source.url and source.url.startswith("git+"):
-        return [f'build: "{source.url.removeprefix("git+")}#{source.commit or source.revision or ""}"']
-    requirement = source.url or f"{NAME}[web]=={__version__}"
-    return [
-        "build:",
-        "  dockerfile_inline: |",
-        "    FROM python:3.13-slim",
-        f"    RUN pip install --no-cache-dir '{requirement}'",
-        "    WORKDIR /srv/racebot",
-        '    HEALTHCHECK --interval=1m --timeout=15s --start-period=2m CMD ["racebot", "health"]',
-        '    ENTRYPOINT ["racebot"]',
-        '    CMD ["run"]',
-    ]
 
 
 def _escaped(text: str) -> str:

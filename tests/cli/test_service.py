@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from racebot import __version__
 from racebot.cli import accounts, service
-from racebot.cli.units import Place, compose, unit
+from racebot.cli.units import Place, unit
 from racebot.errors import SettingsError
-from racebot.observe.installation import Origin
 from racebot.settings.sources import load
 
 from .conftest import Racebot
@@ -106,7 +104,7 @@ def test_install_can_be_repeated_and_undone(racebot: Racebot, folder: Path) -> N
     assert racebot("service", "uninstall", "--user").code == 2
 
 
-@pytest.mark.parametrize("arguments", [("--user",), (), ("--compose",)])
+@pytest.mark.parametrize("arguments", [("--user",), ()])
 def test_print_changes_nothing(racebot: Racebot, folder: Path, arguments: tuple[str, ...]) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*")}
     done = racebot("service", "install", "--print", *arguments)
@@ -154,19 +152,10 @@ def test_program_behind_a_closed_folder_is_refused(tmp_path: Path, monkeypatch: 
         accounts.check_reachable(program, "nobody")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("install", "--user", "--name", "a b"), "--name"),
-        (("uninstall", "--compose"), "--compose"),
-    ],
-)
-def test_unusable_options_are_refused(
-    racebot: Racebot, folder: Path, arguments: tuple[str, ...], complaint: str
-) -> None:
-    done = racebot("service", *arguments)
+def test_unusable_name_is_refused(racebot: Racebot, folder: Path) -> None:
+    done = racebot("service", "install", "--user", "--name", "a b")
     assert done.code == 2
-    assert complaint in done.err
+    assert "--name" in done.err
     assert not calls(folder)
 
 
@@ -218,43 +207,3 @@ def test_units_in_deploy_are_as_hardened_as_the_written_one(name: str) -> None:
     lines = unit(PLACE).splitlines()
     hardening = lines[lines.index("ProtectSystem=strict") : lines.index("[Install]")]
     assert set(hardening) - {""} <= set(kept)
-
-
-@pytest.mark.parametrize(
-    ("source", "build"),
-    [
-        (Origin(folder=Path("/srv/clone")), 'build: "/srv/clone"'),
-        (
-            Origin(url="git+https://git.example/racebot.git", revision="v1", commit="a1b2"),
-            'build: "https://git.example/racebot.git#a1b2"',
-        ),
-        (
-            Origin(url="git+ssh://git@git.example/racebot.git", commit="a1b2"),
-            'build: "ssh://git@git.example/racebot.git#a1b2"',
-        ),
-        (Origin(), f"pip install --no-cache-dir 'racebot[web]=={__version__}'"),
-    ],
-)
-def test_compose_file_builds_from_where_this_copy_came_from(source: Origin, build: str) -> None:
-    text = compose(PLACE, source, 1000, 1000)
-    assert build in text
-    for line in ("read_only: true", "cap_drop: [ALL]", 'security_opt: ["no-new-privileges:true"]'):
-        assert f"\n    {line}\n" in text
-    assert '"./state:/srv/racebot/state"' in text
-    assert '".:/srv/racebot:ro"' in text
-
-
-def test_compose_file_is_written(racebot: Racebot, folder: Path) -> None:
-    done = racebot("service", "install", "--compose")
-    assert done.code == 0, done.err
-    assert "racebot:" in (folder / "compose.yaml").read_text()
-    assert (folder / "state").is_dir()
-    assert SECRET not in done.out
-
-
-def test_compose_file_needs_all_files_inside(racebot: Racebot, folder: Path) -> None:
-    with (folder / ".env").open("a") as env:
-        env.write("RACEBOT_DATABASE=/var/lib/racebot/racebot.db\n")
-    done = racebot("service", "install", "--compose")
-    assert done.code == 2
-    assert "/var/lib/racebot" in done.err

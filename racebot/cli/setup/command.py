@@ -211,13 +211,14 @@ def _policies(
         heading(4, STEPS, "Two choices")
         if teams is None and before.team_races is not TeamPolicy.TEAM:
             members = agree(
-                "Rate each racer of a team race by their own time?",
+                "Do team races count, each racer by their own time?",
                 default=before.team_races is TeamPolicy.INDIVIDUAL,
             )
             teams = TeamPolicy.INDIVIDUAL if members else TeamPolicy.IGNORE
         if info is None and before.info_block is not InfoPolicy.NEVER:
+            say("All bots share the info box above a race's results. The final changes go there.")
             below = agree(
-                "May racebot add its lines below another bot's in the info box?",
+                "May they stand below another bot's lines in the info box?",
                 default=before.info_block is InfoPolicy.APPEND,
             )
             info = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from racebot.cli import service
-from racebot.cli.setup.questions import agree, ask, listed, numbers, say
+from racebot.cli.setup.questions import agree, say
 from racebot.ledger.lock import running
 from racebot.settings.model import Settings
 
@@ -28,21 +28,15 @@ def show(settings: Settings, *, interactive: bool) -> None:
     say()
     say(f"    {_program()} run")
     say()
-    say("It joins every race room of the category. Ctrl-C stops it.")
-    if not interactive:
-        return
-    ways = {"Not now": _later}
-    if sys.platform == "linux" and shutil.which("systemctl"):
-        ways["As a systemd service"] = _systemd
-    if shutil.which("docker"):
-        ways["In Docker, with a Compose file"] = _compose
-    if len(ways) == 1:
+    say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
+    if not interactive or sys.platform != "linux" or not shutil.which("systemctl"):
         return
     say()
-    say("Should it keep running after you log out, and start with the server?")
-    listed(list(ways))
-    chosen = ask("Number", lambda answer: numbers(answer, len(ways))[:1], default="1")
-    list(ways.values())[chosen[0] - 1]()
+    say("A systemd service starts it with the server, and keeps it running after you log out.")
+    if agree("Install one now?", default=False):
+        _install_service()
+    else:
+        say(f"Later, `{_program()} service install` does it.")
 
 
 def _program() -> str:
@@ -55,18 +49,10 @@ def _program() -> str:
     return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
 
 
-def _later() -> None:
-    say(f"Later, `{_program()} service install` does it.")
-
-
-def _systemd() -> None:
+def _install_service() -> None:
     if os.geteuid() == 0:
         service.install(Path(), user=False)
     elif agree("Install it for your own account? Otherwise it needs root rights.", default=True):
         service.install(Path(), user=True)
     else:
         say(f"Run this: sudo {sys.argv[0]} service install")
-
-
-def _compose() -> None:
-    service.write_compose(Path())
