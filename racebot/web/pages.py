@@ -85,19 +85,18 @@ def _picture(asked: Asked, picture: str) -> Content:
 
 def _front(asked: Asked) -> Content:
     found = [(board, asked.view.report(board)) for board in asked.view.boards]
-    categories = [
-        (
-            asked.view.category_face(category),
-            sorted(
-                group,
-                key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
-                reverse=True,
-            ),
+    shown = 10 if len(found) < 3 else 5
+    categories = []
+    for category, group in groupby(found, key=lambda pair: pair[0].category):
+        pairs = sorted(
+            group,
+            key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
+            reverse=True,
         )
-        for category, group in groupby(found, key=lambda pair: pair[0].category)
-    ]
+        latest = asked.view.ledger.pages.races(pairs[0][0].key, shown - 2)
+        categories.append((asked.view.category_face(category), latest, pairs))
     live = len(asked.view.live_rooms().rooms)
-    return asked.page("front.html", categories=categories, shown=10 if len(found) < 3 else 5, live=live)
+    return asked.page("front.html", categories=categories, shown=shown, live=live)
 
 
 def _races(asked: Asked, board: Board, number: int | None = None) -> Content:

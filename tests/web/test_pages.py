@@ -69,6 +69,7 @@ def test_the_front_page_lists_leaderboards_by_category(merge: Merge) -> None:
     )
     shown = text(view, "index.html")
     assert re.search(r"alttpr 1 leaderboard Ganon .* orb 2 leaderboards Other Orb .* Any Orb", shown)
+    assert re.search(r"Latest races Other Orb b won by Cy 1 Mar 2026 Any Orb", shown)
     assert re.search(
         r"1 race, 2 players · last race 1 Mar 2026, 12:00 UTC 1 A Ann 1100 \? 2 B Bo 900 \?", shown
     )
@@ -132,6 +133,7 @@ def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None
     view = merge(listing=Listing(minimum_finishes=7))
     for path in ("index.html", f"{BOARD}.html", "embed/orb/any-orb.html"):
         assert "Listing takes 7 finished races" in text(view, path), path
+    assert "Filter and sort" not in text(view, f"{BOARD}.html")
 
 
 def test_a_race_that_changed_no_rating_still_has_its_result(merge: Merge) -> None:
