@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import os
 import random
-import signal
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from forks import fork
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.store import Ledger
@@ -21,6 +22,9 @@ from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
 
 QUIET = 0.05
 PATIENCE = 60.0
@@ -37,7 +41,7 @@ class Bench:
     misbehaviour: Misbehaviour
     info: InfoPolicy = InfoPolicy.WHEN_EMPTY
     extra: dict[str, str] = field(default_factory=dict)
-    program: tuple[str, ...] = ("-m", "racebot")
+    script: Path | None = None
     log_folder: Path | None = None
 
     @property
@@ -72,19 +76,7 @@ class Bench:
 
     async def start(self, command: str = "run") -> WorkerProcess:
         """Start a command as a process that the caller ends. Its output goes to `log`."""
-        with self.log.open("ab") as output:
-            begin = output.tell()
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *self.program,
-                command,
-                env=self.environment(),
-                cwd=self.database.parent,
-                stdin=asyncio.subprocess.DEVNULL,
-                stderr=output,
-                stdout=output,
-            )
-        return WorkerProcess(process, self.log, begin)
+        return start([command], self.environment(), self.database.parent, self.log, self.script)
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.database, create=False)
@@ -96,16 +88,14 @@ class Bench:
 
     async def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of racebot, which may ask the sandbox, and wait for its end."""
-        return await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-m", "racebot", *arguments],
-            env=self.environment(),
-            cwd=self.database.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            streams = output.fileno(), errors.fileno()
+            process = fork(arguments, self.environment(), self.database.parent, *streams)
+            await until(lambda: process.exitcode is not None)
+            output.seek(0)
+            errors.seek(0)
+            shown, told = output.read().decode(), errors.read().decode()
+        return subprocess.CompletedProcess(arguments, process.exitcode or 0, shown, told)
 
     def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
         """Open and start a race with `count` entrants."""
@@ -125,23 +115,23 @@ class Bench:
 class WorkerProcess:
     """A running `racebot run`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path, begin: int) -> None:
+    def __init__(self, process: ForkServerProcess, log: Path, begin: int) -> None:
         self._process = process
         self._log = log
         self._begin = begin
-        self._struck = False
 
     @property
     def pid(self) -> int:
+        assert self._process.pid is not None
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        return self._process.returncode is None
+        return self.returncode is None
 
     @property
     def returncode(self) -> int | None:
-        return self._process.returncode
+        return self._process.exitcode
 
     @property
     def output(self) -> str:
@@ -150,25 +140,35 @@ class WorkerProcess:
 
     def strike(self) -> None:
         """Send SIGKILL, which stops the process as a power failure would."""
-        # `Process.kill` would take the exit code of a dead process from asyncio.
-        if self._process.returncode is None and not self._struck:
-            self._struck = True
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        self._process.kill()
 
     async def kill(self) -> None:
         """Send SIGKILL and wait for the end."""
         self.strike()
-        await self._process.wait()
+        await self.ended()
 
     async def terminate(self) -> int:
         """Send SIGTERM and return the exit code."""
-        self._process.send_signal(signal.SIGTERM)
+        self._process.terminate()
         return await self.ended()
 
     async def ended(self) -> int:
-        async with asyncio.timeout(PATIENCE):
-            return await self._process.wait()
+        await until(lambda: not self.running)
+        return self.returncode or 0
+
+
+def start(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    script: Path | None = None,
+) -> WorkerProcess:
+    """Start racebot, or a script in its place, with its output appended to a log."""
+    with log.open("ab") as output:
+        begin = output.tell()
+        process = fork(arguments, environment, folder, output.fileno(), output.fileno(), script)
+    return WorkerProcess(process, log, begin)
 
 
 @contextlib.asynccontextmanager

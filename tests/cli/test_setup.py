@@ -9,16 +9,19 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pexpect
 import pytest
+from forks import fork
 from past_season import past_season
-from worker_support import finish, said, until
+from pexpect.fdpexpect import fdspawn
+from worker_support import finish, said, start, until
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.lock import locked
@@ -31,6 +34,10 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.sources import load
 
 from .conftest import Done, Racebot
+
+if sys.platform != "win32":
+    import termios
+    from multiprocessing.context import ForkServerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -56,6 +63,7 @@ class Bench:
     address: str
     misbehaviour: Misbehaviour
     folder: Path
+    terminals: list[Terminal] = field(default_factory=list)
 
     def environment(self, **extra: str) -> dict[str, str]:
         """Return an environment without programs or colors."""
@@ -63,17 +71,50 @@ class Bench:
         fixed = {"NUMBA_DISABLE_JIT": "1", "TERM": "dumb", "COLUMNS": "80"}
         return {**os.environ, **fixed, "PATH": str(self.folder / "no-programs"), **extra}
 
-    def start(self, *options: str, **variables: str) -> pexpect.spawn:
+    def start(self, *options: str, **variables: str) -> Terminal:
         """Start setup in a terminal of 80 columns."""
-        return pexpect.spawn(
-            sys.executable,
-            ["-m", "racebot", "setup", "--site", self.address, *options],
-            cwd=self.folder,
-            env=self.environment(**variables),
-            encoding="utf-8",
-            dimensions=(40, 80),
-            timeout=PATIENCE,
-        )
+        own, given = os.openpty()
+        termios.tcsetwinsize(given, (40, 80))
+        arguments = ["setup", "--site", self.address, *options]
+        process = fork(arguments, self.environment(**variables), self.folder, given, given)
+        os.close(given)
+        self.terminals.append(Terminal(own, process))
+        return self.terminals[-1]
+
+
+class Terminal(fdspawn):  # type: ignore[misc]
+    """A terminal in which a process runs."""
+
+    def __init__(self, descriptor: int, process: ForkServerProcess) -> None:
+        super().__init__(descriptor, timeout=PATIENCE, encoding="utf-8")
+        self._process = process
+
+    def expect_question(self, question: str) -> None:
+        """Wait for a question, and for the echo to be off if the answer is a secret."""
+        self.expect(rf"{question}[^\r\n]*:\s$")
+        # Turning the echo off discards everything typed before.
+        while "secret" in question and termios.tcgetattr(self.child_fd)[3] & termios.ECHO:
+            time.sleep(0.01)
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.send("\x03")
+
+    def end(self) -> None:
+        """Press Ctrl-D."""
+        self.send("\x04")
+
+    def rest(self, code: int) -> str:
+        """Return the output until the process ends, with an exit code."""
+        self.expect(pexpect.EOF)
+        self._process.join(PATIENCE)
+        assert self._process.exitcode == code, self.before
+        return str(self.before)
+
+    def leave(self) -> None:
+        """Close the terminal, and kill a process that still runs."""
+        self._process.kill()
+        self.close()
 
 
 @asynccontextmanager
@@ -85,7 +126,12 @@ async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
         history.load(site, saved)
     (folder / "bot").mkdir()
     async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
-        yield Bench(site, address, misbehaviour, folder / "bot")
+        made = Bench(site, address, misbehaviour, folder / "bot")
+        try:
+            yield made
+        finally:
+            for terminal in made.terminals:
+                terminal.leave()
 
 
 @pytest.fixture
@@ -112,21 +158,14 @@ def script(sandbox: Bench, racebot: Racebot, monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
-def answer(terminal: pexpect.spawn, *exchanges: tuple[str, str]) -> str:
+def answer(terminal: Terminal, *exchanges: tuple[str, str]) -> str:
     """Answer questions in turn, and return everything shown up to the last one."""
     shown = ""
     for question, text in exchanges:
-        terminal.expect(rf"{question}[^\r\n]*:\s$")
+        terminal.expect_question(question)
         shown += str(terminal.before) + str(terminal.after)
         terminal.sendline(text)
     return shown
-
-
-def rest(terminal: pexpect.spawn) -> str:
-    """Return the output until the command ends."""
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    return str(terminal.before)
 
 
 def written(folder: Path) -> Mapping[str, str]:
@@ -147,8 +186,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
             terminal.expect(r"\[y/N\]: $")  # the fit
             shown += str(terminal.before)
             terminal.sendline("n")
-            shown += rest(terminal)
-            assert terminal.exitstatus == 0, shown
+            shown += terminal.rest(0)
             return shown
 
         shown = await asyncio.to_thread(set_up)
@@ -162,9 +200,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
             (board,) = ledger.leaderboards()
             assert ledger.rated_count(board) == 120
         fast = {"RACEBOT_QUIET_SECONDS": "0.1", "RACEBOT_ROOMS_EVERY": "0.2", "RACEBOT_REQUEST_INTERVAL": "0"}
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "racebot", "run", cwd=sandbox.folder, env=sandbox.environment(**fast)
-        )
+        worker = start(["run"], sandbox.environment(**fast), sandbox.folder, tmp_path / "log")
         try:
             room = sandbox.site.open_race(GOALS[0])
             for name in ("Ann", "Bo"):
@@ -175,8 +211,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
             finish(room, 50, 51)
             await until(lambda: any("Ann" in text for text in said(room)))
         finally:
-            worker.terminate()
-            await worker.wait()
+            await worker.kill()
 
 
 @pytest.mark.parametrize("question", range(len(QUESTIONS)))
@@ -184,11 +219,9 @@ async def test_ctrl_c_at_a_question_leaves_nothing(sandbox: Bench, question: int
     def interrupt() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         answer(terminal, *QUESTIONS[:question])
-        terminal.expect(rf"{QUESTIONS[question][0]}[^\r\n]*:\s$")
-        terminal.sendintr()
-        shown = rest(terminal)
-        assert terminal.exitstatus == 130, shown
-        return shown
+        terminal.expect_question(QUESTIONS[question][0])
+        terminal.interrupt()
+        return terminal.rest(130)
 
     shown = await asyncio.to_thread(interrupt)
     assert "Traceback" not in shown
@@ -199,11 +232,9 @@ async def test_ctrl_d_at_a_question_leaves_nothing(sandbox: Bench) -> None:
     def end() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         answer(terminal, QUESTIONS[0])
-        terminal.expect(r"Client id[^\r\n]*:\s$")
-        terminal.sendeof()
-        shown = rest(terminal)
-        assert terminal.exitstatus == 130, shown
-        return shown
+        terminal.expect_question("Client id")
+        terminal.end()
+        return terminal.rest(130)
 
     assert "Traceback" not in await asyncio.to_thread(end)
     assert not list(sandbox.folder.iterdir())
@@ -219,10 +250,8 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
             if "Model" not in question:
                 answer(terminal, ("Model", ""))
             terminal.expect(question)
-            terminal.sendintr()
-            shown = rest(terminal)
-            assert terminal.exitstatus == 130, shown
-            return shown
+            terminal.interrupt()
+            return terminal.rest(130)
 
         shown = await asyncio.to_thread(interrupt)
         assert "Traceback" not in shown
@@ -242,10 +271,8 @@ async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         answer(terminal, *QUESTIONS)
         terminal.expect("Fetching")
-        terminal.sendintr()
-        shown = rest(terminal)
-        assert terminal.exitstatus == 130, shown
-        return shown
+        terminal.interrupt()
+        return terminal.rest(130)
 
     shown = await asyncio.to_thread(interrupt)
     assert "Traceback" not in shown
@@ -271,8 +298,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
             ("team race", "y"),
             ("info box", "n"),
         )
-        shown += rest(terminal)
-        assert terminal.exitstatus == 0, shown
+        shown += terminal.rest(0)
         return shown
 
     shown = await asyncio.to_thread(set_up)
@@ -289,10 +315,10 @@ async def test_bot_of_another_category_is_refused(sandbox: Bench) -> None:
         answer(terminal, QUESTIONS[1])
         sandbox.misbehaviour.fail_http(1, 403, path="/smr/data")
         answer(terminal, QUESTIONS[2])
-        terminal.expect(r"Client id[^\r\n]*:\s$")
+        terminal.expect_question("Client id")
         shown = str(terminal.before)
-        terminal.sendintr()
-        rest(terminal)
+        terminal.interrupt()
+        terminal.rest(130)
         return shown
 
     assert "another category" in await asyncio.to_thread(set_up)
@@ -305,8 +331,8 @@ async def test_question_is_repeated_while_the_site_is_unavailable(sandbox: Bench
     def set_up() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         shown = answer(terminal, QUESTIONS[0], QUESTIONS[0], QUESTIONS[1])
-        terminal.sendintr()
-        rest(terminal)
+        terminal.interrupt()
+        terminal.rest(130)
         return shown
 
     assert "does not answer" in await asyncio.to_thread(set_up)
@@ -323,8 +349,7 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
         exchanges = [("Category", ""), ("Client id", ""), ("Client secret", ""), ("Keep these", "")]
         shown = answer(terminal, *exchanges, ("team race", "y"), ("info box", ""))
-        shown += rest(terminal)
-        assert terminal.exitstatus == 0, shown
+        shown += terminal.rest(0)
         return shown
 
     shown = await asyncio.to_thread(set_up)

@@ -128,7 +128,7 @@ class Run:
         }
         self._clock = folder / "clock"
         self.set_clock(0)
-        self.bench.program = (str(Path(__file__).with_name("wrong_clock.py")),)
+        self.bench.script = Path(__file__).with_name("wrong_clock.py")
         self.bench.extra["FAULTS_CLOCK"] = str(self._clock)
         self.database = Database(self.bench.database)
         self.report = Report()

@@ -37,7 +37,7 @@ from pathlib import Path
 import httpx
 import pytest
 from past_season import PEOPLE, past_season
-from worker_support import WorkerProcess, said, until
+from worker_support import WorkerProcess, said, start, until
 
 from racebot.cli.commands import COMMANDS as ENTRIES, load_command
 from racebot.sandbox import history
@@ -255,23 +255,13 @@ class Operator:
 
     async def run_on(self, block: str) -> None:
         assert self.running is None, "another command is still running"
-        self.running = await self.start(block)
+        self.running = self.start(block)
         self.printed = None
 
-    async def start(self, block: str) -> WorkerProcess:
-        log = self.folder / "running.log"
-        with log.open("ab") as output:
-            begin = output.tell()
-            process = await asyncio.create_subprocess_exec(
-                "bash",
-                *("-c", f"exec {block}"),
-                cwd=self.folder,
-                env=self.environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
-        return WorkerProcess(process, log, begin)
+    def start(self, block: str) -> WorkerProcess:
+        (words,) = commands(block)
+        assert words[0] == "racebot"
+        return start(words[1:], self.environment, self.folder, self.folder / "running.log")
 
     async def look_at(self, block: str) -> None:
         check_elsewhere(block)
@@ -293,7 +283,7 @@ class Operator:
         if verb in {"start", "restart", "enable"}:
             assert self.service is None
             self.in_force = settings
-            self.service = service = await self.start("racebot run")
+            self.service = service = self.start("racebot run")
             await until(lambda: "watching" in service.output or not service.running)
             assert service.running, service.output
             room = self.room

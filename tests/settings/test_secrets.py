@@ -110,7 +110,7 @@ async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str)
     script = sandbox.database.parent / "crash.py"
     module, _, name = where.partition("; ")
     script.write_text(f"{module}\n{CRASH.format(where=name)}", encoding="utf-8")
-    sandbox.program = (str(script),)
+    sandbox.script = script
     crashed = await sandbox.start(command)
     await crashed.ended()
     assert "ZeroDivisionError: induced" in crashed.output
