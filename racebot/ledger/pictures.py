@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
+
+from racebot.errors import LedgerUnavailable
 
 ENDING = ".webp"
 RETRY_AFTER = 86_400.0
@@ -61,18 +64,26 @@ class Pictures:
         return [address for address in wanted if self._failed_at(address) < recent]
 
     def store(self, address: str, picture: bytes) -> None:
-        """Store a picture atomically."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        """Store a picture atomically.
+
+        Raises:
+            LedgerUnavailable: the folder cannot be written.
+        """
         name = name_of(address)
-        part = self._folder / f".{name}.part"
-        part.write_bytes(picture)
-        part.replace(self._folder / f"{name}{ENDING}")
-        self._failure(address).unlink(missing_ok=True)
+        with self._writing():
+            part = self._folder / f".{name}.part"
+            part.write_bytes(picture)
+            part.replace(self._folder / f"{name}{ENDING}")
+            self._failure(address).unlink(missing_ok=True)
 
     def note_failure(self, address: str) -> None:
-        """Remember that a picture could not be fetched."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._failure(address).touch()
+        """Remember that a picture could not be fetched.
+
+        Raises:
+            LedgerUnavailable: the folder cannot be written.
+        """
+        with self._writing():
+            self._failure(address).touch()
 
     def prune(self, addresses: Collection[str]) -> int:
         """Delete pictures that no profile uses any more, and return their number."""
@@ -81,6 +92,16 @@ class Pictures:
         for name in old:
             (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
         return len(old)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            yield
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"{self._folder}: {error.strerror}: free space, or let racebot write there"
+            ) from None
 
     def _failure(self, address: str) -> Path:
         return self._folder / f"{name_of(address)}.failed"

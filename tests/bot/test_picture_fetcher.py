@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from racebot.bot.picture_fetcher import MOST_BYTES, SIZE, PictureFetcher
+from racebot.errors import LedgerUnavailable
 from racebot.ledger.pictures import RETRY_AFTER, Pictures, name_of
 
 SITE = "https://site.example"
@@ -47,6 +48,13 @@ async def fetched(host: Host, pictures: Pictures, *addresses: str) -> None:
 @pytest.fixture
 def pictures(tmp_path: Path) -> Pictures:
     return Pictures(tmp_path / "avatars")
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_folder_that_cannot_be_written_is_named(tmp_path: Path, status: int) -> None:
+    (tmp_path / "avatars").touch()
+    with pytest.raises(LedgerUnavailable, match=r"/avatars: .*: free space, or let racebot write there"):
+        await fetched(Host(picture(), status=status), Pictures(tmp_path / "avatars"), AVATAR)
 
 
 async def test_picture_is_fetched_once_and_resized(pictures: Pictures) -> None:
