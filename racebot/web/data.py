@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 
-from racebot.text.format import to_json
+import orjson
+
 from racebot.web import addresses, api, sheets
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
@@ -79,11 +79,11 @@ def _json(asked: Asked, value: object) -> Document | None:
     """Format an answer. The ledger masks the names of hidden players, but queries need their ids."""
     if value is None:
         return None
-    text = to_json(value)
+    body = orjson.dumps(value)
     if asked.view.hidden:
-        ids = "|".join(re.escape(json.dumps(player, ensure_ascii=False)) for player in asked.view.hidden)
-        text = re.sub(rf'("(?:id|player)":)(?:{ids})', r"\1null", text)
-    return Document(text.encode(errors="replace"), JSON)
+        ids = b"|".join(re.escape(orjson.dumps(player)) for player in asked.view.hidden)
+        body = re.sub(rb'("(?:id|player)":)(?:' + ids + b")", rb"\1null", body)
+    return Document(body, JSON)
 
 
 DATA: Mapping[Route, Callable[..., Content]] = {

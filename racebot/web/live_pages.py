@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from racebot.text.format import to_json
+import orjson
+
 from racebot.web import addresses
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
@@ -28,7 +29,7 @@ def _live_part(asked: Asked) -> Content:
 def _live_data(asked: Asked) -> Content:
     if not asked.served:
         return None
-    return Document(to_json(asked.view.live_rooms()).encode(errors="replace"), JSON)
+    return Document(orjson.dumps(asked.view.live_rooms()), JSON)
 
 
 LIVE: Mapping[Route, Callable[..., Content]] = {

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import orjson
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,7 +24,6 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from racebot.errors import LedgerError
-from racebot.text.format import to_json
 from racebot.web import addresses, templating
 from racebot.web.document import HTML, Streamed
 from racebot.web.events import Events
@@ -316,7 +316,7 @@ def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if _is_api(path):
         body, media_type = (
-            to_json(ProblemDetails(text, status, detail)).encode(),
+            orjson.dumps(ProblemDetails(text, status, detail)),
             "application/problem+json",
         )
     else:
