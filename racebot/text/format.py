@@ -59,8 +59,9 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 def _jsonable(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: getattr(value, name) for name in field_names(type(value))}
+    kind = type(value)
+    if is_dataclass(kind):
+        return {name: getattr(value, name) for name in field_names(kind)}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

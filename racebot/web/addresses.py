@@ -28,6 +28,7 @@ LONGEST_VALUE = 8000
 """Most characters of a query parameter: 200 ids of players fit."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_UNQUOTED = re.compile(r"[A-Za-z0-9._~/-]*")
 
 
 @lru_cache(maxsize=2**16)
@@ -268,17 +269,22 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 def link(source: str, target: str) -> str:
     """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
-    here, there = _quoted(source)[:-1], _quoted(target)
+    here, there = _segments(source)[:-1], _segments(target)
     same = 0
     while same < min(len(here), len(there) - 1) and here[same] == there[same]:
         same += 1
     return "../" * (len(here) - same) + "/".join(there[same:])
 
 
+def quoted(path: str) -> str:
+    """Quote a path for a link. Nearly all paths stay as they are, which is checked ten times as fast."""
+    return path if _UNQUOTED.fullmatch(path) else quote(path)
+
+
 @lru_cache(maxsize=2**16)
-def _quoted(path: str) -> list[str]:
+def _segments(path: str) -> list[str]:
     """Return the segments of a path, quoted for a link."""
-    return quote(path).split("/")
+    return quoted(path).split("/")
 
 
 def _slug(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from urllib.parse import quote
 
 from racebot.ledger.careers import Meeting
 from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow
@@ -120,7 +119,7 @@ def player_on_boards(view: View, player_id: str) -> PlayerAnswer | None:
     return PlayerAnswer(
         id=player_id,
         name=on_boards[0].name,
-        profile=f"{view.publication.site}/user/{quote(player_id)}",
+        profile=f"{view.publication.site}/user/{addresses.quoted(player_id)}",
         page=page_of(view, addresses.PLAYER.path(player=player_id)),
         leaderboards=on_boards,
     )
@@ -227,12 +226,12 @@ def _with_addresses(
 def _addresses_of(view: View, race: str) -> dict[str, str]:
     """Return the addresses of a race's room and page."""
     page = page_of(view, addresses.RACE.path(race=race))
-    return {"room": f"{view.publication.site}/{quote(race)}", "page": page}
+    return {"room": f"{view.publication.site}/{addresses.quoted(race)}", "page": page}
 
 
 def page_of(view: View, path: str) -> str:
     """Return the address of a page, relative to the front page if the pages' address is unknown."""
-    return "/".join(filter(None, [view.publication.url, quote(path)]))
+    return "/".join(filter(None, [view.publication.url, addresses.quoted(path)]))
 
 
 def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from racebot.web import addresses
 from racebot.web.view import Board
@@ -50,4 +50,4 @@ class Share:
         return self._absolute(addresses.RACE_CARD.path(race=race)) if self.every_card else self.board(board)
 
     def _absolute(self, path: str) -> str:
-        return f"{self.url}/{quote(path)}"
+        return f"{self.url}/{addresses.quoted(path)}"

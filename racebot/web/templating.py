@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cache, partial
 from importlib import resources
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -76,7 +75,7 @@ def fingerprint(path: str) -> str:
 
 
 def _absolute(root: str, target: str) -> str:
-    return f"{root}/{quote(target)}"
+    return f"{root}/{addresses.quoted(target)}"
 
 
 def _asset_link(href: Any, path: str) -> str:
