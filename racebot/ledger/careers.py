@@ -28,8 +28,7 @@ class Meeting:
     other_change: int
 
 
-@dataclass(frozen=True, slots=True)
-class Encounter:
+class Encounter(NamedTuple):
     """A race of a player against one opponent, with both states before it."""
 
     opponent: str
@@ -118,17 +117,19 @@ class Careers:
         """Return a player's last races against each opponent, one entry for each race and opponent."""
         rows = self._connection.rows(
             "SELECT other.player, mine.place, other.place, mine.state_before, other.state_before FROM ("
-            "  SELECT * FROM changes INDEXED BY changes_by_player WHERE leaderboard = ?1 AND player = ?2"
-            "  ORDER BY sequence DESC LIMIT ?3"
+            "  SELECT leaderboard, sequence, place, state_before FROM changes INDEXED BY changes_by_player"
+            "  WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"
             " ) AS mine CROSS JOIN changes AS other USING (leaderboard, sequence) WHERE other.player <> ?2",
             leaderboard,
             player,
             races,
         )
-        mine, others = states_of([row[3] for row in rows]), states_of([row[4] for row in rows])
+        own = list({row[3] for row in rows})  # one for each race
+        mine = dict(zip(own, states_of(own), strict=True))
+        others = states_of([row[4] for row in rows])
         return [
-            Encounter(row[0], row[1], row[2], state, other)
-            for row, state, other in zip(rows, mine, others, strict=True)
+            Encounter(row[0], row[1], row[2], mine[row[3]], other)
+            for row, other in zip(rows, others, strict=True)
         ]
 
     def wins(self, leaderboard: int, *, player: str | None = None, settled: int = 0, limit: int) -> list[Win]:

@@ -25,7 +25,7 @@ _TAIL = 35.0
 """Switch to asymptotic series here, before erfc underflows. W is accurate to 1e-9."""
 POINT = 1e-6
 """A draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12."""
-_FEW = 20_000
+FEW = 20_000
 """Up to this many values of a single race avoid importing SciPy, which takes 17 MiB of memory."""
 
 
@@ -66,7 +66,7 @@ def normal_cdf(x: float) -> float:
 
 def normal_cdfs(x: FloatArray) -> FloatArray:
     """Return Φ of each value: shaped like `x`. Arrays with several axes, as in sweeps, use SciPy."""
-    if x.ndim < 2 and x.size <= _FEW:
+    if x.ndim < 2 and x.size <= FEW:
         tails = map(erfc, (-ROOT_HALF * x).ravel().tolist())
         probabilities = 0.5 * np.fromiter(tails, float, x.size).reshape(x.shape)
     else:
