@@ -198,6 +198,7 @@ class LiveWriter:
             goal=race.goal,
             status=race.status,
             opened_at=race.opened_at,
+            started_at=race.started_at,
             ended_at=race.result.ended_at if race.result else None,
             updated_at=seen_at,
             leaderboards=boards,

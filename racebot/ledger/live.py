@@ -74,6 +74,7 @@ class LiveRoom:
     goal: str
     status: Annotated[str, Field(description="The site's status, such as `open` or `in_progress`")]
     opened_at: datetime | None
+    started_at: datetime | None
     ended_at: datetime | None
     updated_at: datetime
     leaderboards: tuple[LiveBoard, ...]

@@ -145,6 +145,7 @@ class RaceDocument(SiteDocument):
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
     unlisted: _Truthy = False
     opened_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
+    started_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     ended_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     cancelled_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     entrants: Any = None

@@ -60,6 +60,7 @@ class Race:
     unlisted: bool = False
     """Whether the site lists the race nowhere before its record."""
     opened_at: datetime | None = None
+    started_at: datetime | None = None
     ended_at: datetime | None = None
     """When the race ended; None if it has not, or was cancelled before its start."""
     cancelled_at: datetime | None = None
@@ -269,6 +270,7 @@ def parse_race(document: object) -> Race:
         custom_goal=race.goal.custom,
         unlisted=race.unlisted,
         opened_at=race.opened_at,
+        started_at=race.started_at,
         ended_at=race.ended_at,
         cancelled_at=race.cancelled_at,
     )

@@ -25,7 +25,7 @@ MOST_ROWS = 60
 LEAST_SIZE, MOST_SIZE = 25, 400
 """Size of an overlay's text, in percent."""
 JUST_ENDED = timedelta(minutes=15)
-"""Age of a result up to which an overlay shows it rather than the next open room."""
+"""Age of a result up to which an overlay shows it rather than an open room or an older race."""
 RECENT = timedelta(hours=3)
 """Age at which an overlay that follows a category or a player stops showing their last result."""
 
@@ -221,24 +221,25 @@ def _entry(room: LiveRoom, player: str, wanted: str | None) -> tuple[str | None,
     )
 
 
-_NEVER = 4
+_NEVER = 3
 
 
 def _rank(room: LiveRoom, now: datetime) -> tuple[int, float]:
     """Return a room's rank among those that an overlay could show, the lowest first, and its age."""
     if room.ended_at is not None:
         return _rank_of_result(room.ended_at, now)
-    age = 0.0 if room.opened_at is None else (now - room.opened_at).total_seconds()
-    return 2 if room.status in {"open", "invitational"} else 0, age
+    is_open = room.status in {"open", "invitational"}
+    since = (room.opened_at if is_open else room.started_at) or now
+    return 1 if is_open else 0, (now - since).total_seconds()
 
 
 def _rank_of_result(ended_at: datetime, now: datetime) -> tuple[int, float]:
     age = now - ended_at
-    return 1 if age < JUST_ENDED else 3 if age < RECENT else _NEVER, age.total_seconds()
+    return 0 if age < JUST_ENDED else 2 if age < RECENT else _NEVER, age.total_seconds()
 
 
 def _first(found: Iterable[tuple[int, float, T]]) -> T | None:
-    """Return the race to show: in progress, just ended, open, or ended lately; of several, the newest."""
+    """Return the race to show: the last that started or just ended, an open one, or one that ended lately."""
     best = min((each for each in found if each[0] != _NEVER), key=lambda each: each[:2], default=None)
     return best[2] if best else None
 

@@ -58,7 +58,9 @@ def write(database: Path, *statuses: str) -> None:
         finished = status == "finished"
         board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
         ended_at = now if finished else None
-        rooms.append(LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, ended_at, now, (board,)))
+        rooms.append(
+            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, None, ended_at, now, (board,))
+        )
     write_live(live_path(database), LiveReport(now, tuple(rooms)))
 
 

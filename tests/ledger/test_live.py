@@ -41,6 +41,7 @@ ROOM = LiveRoom(
     goal="Any Orb",
     status="finished",
     opened_at=NOON,
+    started_at=NOON,
     ended_at=NOON,
     updated_at=NOON,
     leaderboards=(LiveBoard("orb/any-orb", "Any Orb", (ENTRANT,)),),

@@ -52,7 +52,9 @@ def test_a_race_is_read_from_its_own_data() -> None:
             unlisted=True,
         )
     )
-    assert race.unlisted and race.opened_at == datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC)
+    assert race.unlisted
+    assert race.opened_at == datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC)
+    assert race.started_at == datetime(2026, 3, 1, 10, 30, 0, 200_000, UTC)
     assert (race.name, race.category) == ("orb/first", "orb")
     assert (race.status, race.goal, race.version) == ("finished", GOAL, 22)
     assert (race.recordable, race.recorded, race.over) == (True, True, False)

@@ -70,6 +70,7 @@ def room(*entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open")
         goal="Any Orb",
         status=status,
         opened_at=NOW,
+        started_at=None,
         ended_at=NOW if status == "finished" else None,
         updated_at=NOW,
         leaderboards=(LiveBoard(BOARD, "Any Orb", entrants),),
@@ -275,7 +276,7 @@ def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
 
 
 def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
-    """A room with Ann that was opened, or that ended, some hours ago."""
+    """A room with Ann that was opened, that started, or that ended, some hours ago."""
     moment = datetime.now(UTC) - timedelta(hours=hours)
     entrant = (
         racer("ann", place=1, after=1200, change=int(10 * hours)) if status == "finished" else racer("ann")
@@ -283,7 +284,9 @@ def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
     made = room(entrant, race=f"orb/{race}", status=status)
     boards = tuple(replace(each, board=board) for each in made.leaderboards)
     ended_at = moment if status == "finished" else None
-    return replace(made, opened_at=moment, ended_at=ended_at, leaderboards=boards)
+    started_at = moment if status == "in_progress" else None
+    opened_at = moment - timedelta(hours=1 if started_at else 0)
+    return replace(made, opened_at=opened_at, started_at=started_at, ended_at=ended_at, leaderboards=boards)
 
 
 RUNNING, OPENED, ENDED = (
@@ -296,8 +299,11 @@ RUNNING, OPENED, ENDED = (
 @pytest.mark.parametrize(
     ("rooms", "shown"),
     [
-        ([OPENED, ENDED, RUNNING], "running"),
-        ([RUNNING, at("newer", "pending", 1)], "newer"),
+        ([OPENED, ENDED, RUNNING], "ended"),
+        ([OPENED, at("ended", "finished", 0.5), RUNNING], "running"),
+        ([ENDED, at("started", "in_progress", 0.05)], "started"),
+        ([RUNNING, at("newer", "in_progress", 2)], "newer"),
+        ([RUNNING, ENDED, at("starting", "pending", 1)], "starting"),
         ([OPENED, ENDED], "ended"),
         ([ENDED, at("later", "finished", 0.05)], "later"),
         ([OPENED, at("ended", "finished", 1)], "opened"),
