@@ -88,14 +88,13 @@ def _database(settings: Settings) -> Finding:
             f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}",
         )
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
-    for proposal in proposals(settings.plans(), boards):
-        name = proposal.stored.name
-        text += (
-            f"; the settings have another model or other parameters for {name}, which hold from the bot's "
-            "next start: preview them with `racebot refit`"
-            if proposal.in_settings
-            else f"; racebot has newer defaults for {name}: preview them with `racebot refit`"
-        )
+    proposed = proposals(settings.plans(), boards)
+    for found, chosen in (
+        ("racebot has newer defaults", False),
+        ("from the bot's next start, the settings have another model or other parameters", True),
+    ):
+        if names := ", ".join(each.stored.name for each in proposed if each.in_settings == chosen):
+            text += f"; {found} for {names}: preview them with `racebot refit`"
     return Finding(True, text)
 
 

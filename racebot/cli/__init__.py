@@ -48,6 +48,12 @@ def main() -> None:
                 typer.echo(printable(f"racebot: {line}"), err=True)
         wrong_setting = isinstance(error, (CredentialsError, NotFoundError))
         sys.exit(1 if isinstance(error, SiteError) and not wrong_setting else 2)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("racebot"):
+            raise
+        # Usually the code was updated without its packages.
+        typer.echo(f"racebot: the package {error.name} is missing: {_install('web')}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -56,7 +62,11 @@ def _lines(error: RacebotError) -> tuple[str, ...]:
     if isinstance(error, SettingsError):
         return error.problems
     if isinstance(error, MissingExtraError):
-        from racebot.observe.installation import install_command  # noqa: PLC0415 - only needed here
-
-        return (f"{error}: install it with: {install_command(error.extra)}",)
+        return (f"{error}: {_install(error.extra)}",)
     return (str(error),)
+
+
+def _install(extra: str) -> str:
+    from racebot.observe.installation import install_command  # noqa: PLC0415 - only needed here
+
+    return f"install it with: {install_command(extra)}"

@@ -16,6 +16,7 @@ import pytest
 from builders import GOAL, entrant_document, listed_document
 
 from racebot import __version__
+from racebot.cli import main
 from racebot.cli.common import print_json, tell
 from racebot.observe import logs
 from racebot.observe.installation import install_command
@@ -84,6 +85,21 @@ def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)  # noqa: S602
     assert done.stdout == "["
     assert "Traceback" not in done.stderr
+
+
+def test_package_missing_after_an_update_is_one_line_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def app(**_: str) -> None:
+        raise ModuleNotFoundError("No module named 'orjson'", name="orjson")
+
+    monkeypatch.setattr("racebot.cli.app", app)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        f"racebot: the package orjson is missing: install it with: {install_command('web')}\n"
+    )
 
 
 # Importing and reading
