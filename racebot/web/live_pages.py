@@ -15,7 +15,10 @@ from racebot.web.overlays import OVERLAYS
 
 
 def _live(asked: Asked) -> Content:
-    return asked.page("live.html", live=asked.view.live_rooms()) if asked.served else None
+    if not asked.served:
+        return None
+    categories = sorted({board.category for board in asked.view.boards if board.category})
+    return asked.page("live.html", live=asked.view.live_rooms(), categories=categories)
 
 
 def _live_part(asked: Asked) -> Content:

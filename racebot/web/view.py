@@ -149,11 +149,11 @@ class View:
 
     def live_rooms(self) -> LiveRooms:
         """Return the open rooms that the site lists, without hidden players."""
-        return NOTHING if self._live is None else self._live.rooms(self.ledger.orders.hidden())
+        return NOTHING if self._live is None else self._live.rooms(self.hidden)
 
     def live_room(self, race: str) -> LiveRoom | None:
         """Return an open room, also an unlisted one, without hidden players."""
-        return None if self._live is None else self._live.room(race, self.ledger.orders.hidden())
+        return None if self._live is None else self._live.room(race, self.hidden)
 
     def picture(self, name: str) -> bytes | None:
         """Return a picture by its name."""

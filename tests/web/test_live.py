@@ -196,6 +196,15 @@ def test_api_lists_live_rooms(live: Live) -> None:
     assert found["rooms"][0]["leaderboards"][0]["entrants"][0]["win_chance"] == 0.734
 
 
+def test_pages_link_the_overlays_that_follow_a_room(live: Live) -> None:
+    player = "/players/id-ann/orb/any-orb"
+    for page, targets in (("/live", FOLLOWING[:1]), (player, (FOLLOWING[1], "/overlay/player/id-ann"))):
+        text = live.get(page).text
+        for target in targets:
+            (link,) = re.findall(rf'href="([./]*{target[1:]}\.html)"', text)
+            assert live.get(str(httpx.URL(f"http://pages{page}").join(link))).status_code == 200
+
+
 def test_newest_room_comes_first(live: Live) -> None:
     earlier = replace(OPEN, race="orb/a-live", opened_at=NOW - timedelta(hours=1))
     live.write(earlier, OPEN, replace(OPEN, race="orb/z-live", opened_at=None))
