@@ -42,7 +42,11 @@ def compare_files(asked: Asked) -> Content:
     """Render the page that compares any two players, which its query names. An export does so by script."""
     if asked.served:
         return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
-    return asked.page("compare_files.html", boards=asked.view.boards)
+    return asked.page(
+        "compare_files.html",
+        boards=asked.view.boards,
+        category_of=lambda board: asked.view.category_face(board.category),
+    )
 
 
 def _shared_board(view: View, player: str, other: str, stem: str) -> Board | None:

@@ -126,7 +126,9 @@ def files(view: View) -> Iterator[File]:
     theme = (THEME,) if publication.look.accent else ()
     for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme):
         yield File(path, program)
-    boards = repr([(board.name, board.address) for board in view.boards])
+    boards = repr(
+        [(board.name, board.address, view.category_face(board.category).name) for board in view.boards]
+    )
     yield File(addresses.COMPARE.path(), _token(program, boards))
     for name in view.pictures_shown:
         yield File(addresses.PICTURE.path(picture=name), program)

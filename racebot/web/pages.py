@@ -75,7 +75,8 @@ def _not_found(asked: Asked) -> Content:
     if asked.served:
         return None
     # A static host shows this page at any address, so its links cannot be relative.
-    return asked.page("error.html", root=asked.view.publication.url, text=NOT_FOUND, detail=NO_RACE)
+    detail = f"{NO_PAGE} {NO_RACE}"
+    return asked.page("error.html", root=asked.view.publication.url, text=NOT_FOUND, detail=detail)
 
 
 def _picture(asked: Asked, picture: str) -> Content:

@@ -219,7 +219,7 @@ def test_exported_comparison_shows_what_the_server_shows(
     opened: Open, served: str, exported: Path, width: int
 ) -> None:
     page = opened(width=width).new_page()
-    parts = (".facing", ".facing .face", "section p", ".keys", "table tbody")
+    parts = (".over", ".facing", ".facing .face", "section p", ".keys", "table tbody")
     page.goto(f"{served}compare/id-r00/id-r04.html")
     shown = [page.locator(part).first.inner_text() for part in parts]
     with hosted(exported) as address:
@@ -258,6 +258,7 @@ def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported:
         page.goto(f"{address}compare.html")
         page.get_by_role("main").get_by_role("link", name="Any Orb").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Any Orb")
+        expect(page.get_by_label("Find a player")).to_be_hidden()
 
 
 def test_touch_reads_the_graph_and_leaves_scrolling_alone(browser: Browser, served: str) -> None:

@@ -27,6 +27,8 @@
   const ordinal = n => n + (Math.floor(n / 10) % 10 === 1 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th");
   const races = count => count === 1 ? "1 race" : `${count} races`;
 
+  const link = [...box.querySelectorAll("[data-board]")].find(each => each.dataset.board === board);
+
   let people;
   try {
     people = await Promise.all(ids.map(async id => {
@@ -38,7 +40,7 @@
       return {...await data.json(), name: hero.querySelector("h1").textContent.trim(), face: {html: face.outerHTML}};
     }));
   } catch {
-    box.innerHTML = html`<p class="lead">The comparison can't be loaded here. See <a href="${page(ids[0])}">the first player</a> and <a href="${page(ids[1])}">the second</a>.</p>`.html;
+    box.innerHTML = html`<p class="lead">${location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here."} See <a href="${page(ids[0])}">the first player</a> and <a href="${page(ids[1])}">the second</a>.</p>`.html;
     return;
   }
   const [one, other] = people;
@@ -63,6 +65,7 @@
   const row = ([a, b]) => html`<tr role="row"><th scope="row" role="rowheader" class="b"><a href="${raceLink(a.race)}">${a.race.split("/").at(-1)}</a></th>${result(a, b, 0)}${result(b, a, 1)}<td role="cell" class="date d">${day(a.ended_at)}</td></tr>`;
   const header = (text, kind) => html`<th scope="col" role="columnheader" class="${kind}">${text}</th>`;
   box.innerHTML = html`
+${link ? html`<p class="over">${link.dataset.category} · <a href="${link.getAttribute("href")}">${link.textContent}</a></p>` : ""}
 <section class="card facing" aria-label="Record">${person(one)}<div><div class="score"><span class="hidden">Races ahead: </span>${ahead} – ${behind}</div><div class="soft">${races(met.length)} together</div></div>${person(other)}</section>
 ${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
 <p>${chances[0] === chances[1] ? "Both have the same chance of finishing ahead." : html`${cut(one.name, 40)} has a <b>${chances[0]}</b> chance of finishing ahead, ${cut(other.name, 40)} <b>${chances[1]}</b>.`}</p>
