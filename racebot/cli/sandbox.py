@@ -44,7 +44,7 @@ def sandbox(
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
     list_cache: Annotated[
         float,
-        typer.Option(min=0, help="Seconds for which the list of open rooms is cached; racetime.gg's are 60."),
+        typer.Option(min=0, help="Seconds to cache the list of open rooms; racetime.gg caches it for 60."),
     ] = 60.0,
 ) -> None:
     """Serve a local imitation of racetime.gg, to try the bot on.
