@@ -171,6 +171,7 @@ DATA = Route("api/leaderboards/{board}.json", _PARTS)
 FRONT_CARD = Route("cards/index.png")
 RACE_CARD = Route("cards/races/{race}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
+PAIR_CARD = Route("cards/compare/{player}/{other}.png", frozenset({"on"}))
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
 BOARD_FEED = Route("leaderboards/{board}/feed.xml")

@@ -1,4 +1,4 @@
-"""Draws the cards of players, races, leaderboards and of the whole site.
+"""Draws the cards of players, pairs of players, races, leaderboards and of the whole site.
 
 https://ogp.me describes how pages name them.
 """
@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from racebot.standings.queries import ListedPlayer, RatedEntrant
-from racebot.text.format import signed
+from racebot.text.format import counted, signed
 from racebot.text.safe import printable
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
-from racebot.web.canvas import GAIN, LOSS, MARGIN, SOFT, WIDTH, Canvas
+from racebot.web.canvas import GAIN, LINE, LOSS, MARGIN, SOFT, WIDTH, Canvas
+from racebot.web.compare_page import pair
 from racebot.web.document import PNG, Content, Document
 from racebot.web.fonts import Style
-from racebot.web.formats import day, ordinal, timer
+from racebot.web.formats import day, ordinal, percent, timer
 from racebot.web.view import Board
 
 ROWS = 6
@@ -27,6 +28,8 @@ POINTS_DRAWN = 300
 RIGHT = WIDTH - MARGIN
 _ROW = Style(34, 600)
 _SMALL = Style(28, 500)
+_FACING = Style(54, 800)
+_SCORE = Style(128, 800)
 
 
 def player_card(asked: Asked, board: Board, player: str) -> Content:
@@ -64,6 +67,33 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     if len(points) > 1:
         step = -(-len(points) // POINTS_DRAWN)
         canvas.graph((610, 214, RIGHT + 8, 506), points[::-1][::step][::-1])
+    return _card(asked, canvas)
+
+
+def pair_card(asked: Asked, player: str, other: str) -> Content:
+    """Draw the record of two players, and the chance next time."""
+    found = pair(asked, player, other)
+    if found is None:
+        return None
+    one, two = found.people
+    comparison = found.comparison
+    canvas = Canvas(asked.view.publication.look.accent)
+    half = (RIGHT - MARGIN) / 2 - 30
+    canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
+    canvas.text_to(RIGHT, 136, fonts.shortened(name(two.name, other), _FACING, half), _FACING)
+    canvas.text(MARGIN, 186, f"{one.points} points", _SMALL, SOFT)
+    canvas.text_to(RIGHT, 186, f"{two.points} points", _SMALL, SOFT)
+    score = f"{comparison.ahead} – {comparison.behind}"
+    canvas.text((WIDTH - fonts.width(score, _SCORE)) / 2, 340, score, _SCORE, canvas.accent)
+    about = f"{counted(len(comparison.meetings), 'race')} together on {name(found.board.name)}"
+    about = fonts.shortened(about, _SMALL, RIGHT - MARGIN)
+    canvas.text((WIDTH - fonts.width(about, _SMALL)) / 2, 396, about, _SMALL, SOFT)
+    chance = comparison.chance
+    end = canvas.text(MARGIN, 486, percent(chance), _ROW)
+    canvas.text(end + 14, 486, "to be ahead next time", _SMALL, SOFT)
+    canvas.text_to(RIGHT, 486, percent(1 - chance), _ROW)
+    canvas.panel((MARGIN, 504, RIGHT, 524), LINE, radius=10)
+    canvas.panel((MARGIN, 504, MARGIN + max(20, chance * (RIGHT - MARGIN)), 524), canvas.accent, radius=10)
     return _card(asked, canvas)
 
 
@@ -167,6 +197,7 @@ CARDS: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT_CARD: front_card,
     addresses.RACE_CARD: race_card,
     addresses.PLAYER_CARD: player_card,
+    addresses.PAIR_CARD: pair_card,
     addresses.BOARD_CARD: board_card,
 }
 """Every card with its function."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from racebot.standings.queries import compared
+from dataclasses import dataclass
+
+from racebot.standings.queries import Comparison, PlayerStanding, compared
 from racebot.web import charts
 from racebot.web.asked import Asked
 from racebot.web.document import Content
+from racebot.web.formats import shown_name
 from racebot.web.player_graph import graph_data
 from racebot.web.view import Board, View
 
@@ -13,22 +16,37 @@ MEETINGS = 50
 """Number of races together to show."""
 
 
-def compare(asked: Asked, player: str, other: str) -> Content:
-    """Render a comparison on the leaderboard `on`, or on the one where both raced last."""
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two players, with their comparison on a leaderboard."""
+
+    board: Board
+    people: tuple[PlayerStanding, PlayerStanding]
+    comparison: Comparison
+
+
+def pair(asked: Asked, player: str, other: str) -> Pair | None:
+    """Compare two players on the leaderboard `on`, or on the one where both raced last. None in an export."""
     board = _shared_board(asked.view, player, other, asked.query.get("on", ""))
     if not asked.served or board is None or player == other:
         return None
     comparison = compared(asked.view.ledger, board.stored, player, other)
-    people = [asked.view.standing(board, each) for each in (player, other)]
-    if comparison is None or people[0] is None or people[1] is None:
+    one, two = (asked.view.standing(board, each) for each in (player, other))
+    return Pair(board, (one, two), comparison) if comparison and one and two else None
+
+
+def compare(asked: Asked, player: str, other: str) -> Content:
+    """Render the comparison of two players."""
+    found = pair(asked, player, other)
+    if found is None:
         return None
-    histories = [asked.view.history(board, each) for each in (player, other)]
-    names = [person.name for person in people if person is not None]
+    histories = [asked.view.history(found.board, each) for each in (player, other)]
+    names = [shown_name(person.name) for person in found.people]
     return asked.board_page(
         "compare.html",
-        board,
-        people=people,
-        comparison=comparison,
+        found.board,
+        people=found.people,
+        comparison=found.comparison,
         graph=charts.comparison(
             [[(race.ended_at, race.after) for race in history] for history in histories],
             f"Ratings of {names[0]} and {names[1]}",

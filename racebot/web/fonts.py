@@ -70,7 +70,15 @@ class Run:
     def width(self) -> float:
         return self.scale * self.font.getlength(self.text, features=_features(self.text))
 
+    @property
+    def overhang(self) -> float:
+        """Width of what the last mark adds beyond its letter."""
+        right = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
+        return max(0, self.scale * right - self.width)
 
+
+MOST_MARKS = 2
+"""Most marks and joiners of one letter. More would reach into other lines."""
 LARGEST = Style(84, 800)
 """The largest text that is not a number."""
 
@@ -82,8 +90,9 @@ def runs(text: str, style: Style) -> list[Run]:
 
 
 def width(text: str, style: Style) -> float:
-    """Return the width of a text in pixels."""
-    return sum(run.width for run in runs(text, style))
+    """Return the width of a text in pixels, with any mark that stands out at its end."""
+    parts = runs(text, style)
+    return sum(run.width for run in parts) + (parts[-1].overhang if parts else 0)
 
 
 def shortened(text: str, style: Style, limit: float) -> str:
@@ -145,16 +154,18 @@ def _features(text: str) -> list[str] | None:
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text, each with the path of its font."""
-    part, current = "", ""
+    part, current, marks = "", "", 0
     letter: str | None = None
     """The font of the last letter, None if no font has it. Its marks are left out with it."""
     for char in text:
         if char.isspace():
             path: str | None = current if current and not current.endswith(_EMOJI) else _paths()[0]
         elif _joins(char):
-            path = letter if letter and _stays(char, letter) else None
+            marks += 1
+            path = letter if letter and marks <= MOST_MARKS and _stays(char, letter) else None
         else:
-            path = letter = _font_of(char)
+            path, marks = _font_of(char), 0
+            letter = path
         if path is None:
             continue
         if path != current and part:

@@ -49,5 +49,10 @@ class Share:
         """Return the address of a race's card, or of the leaderboard's."""
         return self._absolute(addresses.RACE_CARD.path(race=race)) if self.every_card else self.board(board)
 
+    def pair(self, board: Board, player: str, other: str) -> str:
+        """Return the address of the card of two players. Only a server compares them."""
+        card = self._absolute(addresses.PAIR_CARD.path(player=player, other=other))
+        return f"{card}?{urlencode({'on': board.address.stem})}"
+
     def _absolute(self, path: str) -> str:
         return f"{self.url}/{addresses.quoted(path)}"

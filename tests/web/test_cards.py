@@ -23,7 +23,8 @@ from .conftest import Merge
 BOARD = "cards/leaderboards/orb/any-orb.png"
 PLAYER = "cards/players/id-ann/orb/any-orb.png"
 RACE = "cards/races/orb/a.png"
-ALL = ("cards/index.png", BOARD, PLAYER, RACE)
+PAIR = "cards/compare/id-ann/id-bo.png"
+ALL = ("cards/index.png", BOARD, PLAYER, PAIR, RACE)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -61,6 +62,8 @@ def test_cards_have_the_size_that_sites_expect(view: View, path: str) -> None:
         "cards/players/id-nobody/orb/any-orb.png",
         "cards/players/id-ann/orb/other.png",
         "cards/races/orb/zzz.png",
+        "cards/compare/id-ann/id-ann.png",
+        "cards/compare/id-ann/id-nobody.png",
         "cards/leaderboards/orb/other.png",
         "cards/other.png",
     ],
@@ -72,7 +75,7 @@ def test_unknown_pages_have_no_card(pages: Pages, path: str) -> None:
 def test_card_changes_with_the_ratings(merge: Merge) -> None:
     before = [picture(merge(), path).tobytes() for path in ALL]
     after = [picture(merge([result("d", "ann bo", after=300)]), path).tobytes() for path in ALL]
-    assert [old != new for old, new in zip(before, after, strict=True)] == [True, True, True, False]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -99,6 +102,7 @@ def test_marks_are_drawn_only_with_their_letter_and_by_its_font() -> None:
     assert fonts.drawable("a\N{MUSICAL SYMBOL COMBINING DOIT}b") == "ab"
     assert fonts.drawable("\U000f0000\N{COMBINING ACUTE ACCENT}\ufe0f ann") == " ann"
     assert fonts.drawable("e\N{COMBINING ACUTE ACCENT}") == "e\N{COMBINING ACUTE ACCENT}"
+    assert fonts.drawable("a" + 9 * "\N{COMBINING ACUTE ACCENT}" + "b") == "a\u0301\u0301b"
     assert cards.name("\U000f0000\ufe0f\u200d\U000f0000", "id-ann") == "id-ann"
 
 

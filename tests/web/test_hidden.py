@@ -66,6 +66,7 @@ def test_no_document_has_the_name_or_id_of_a_hidden_player(view: View, served: b
     "players/{}/orb/any-orb/opponents.html",
     "players/{}/orb/any-orb/feed.xml",
     "cards/players/{}/orb/any-orb.png",
+    "cards/compare/id-ann/{}.png",
     "badges/{}.svg",
     "badges/{}/orb/any-orb.svg",
     "compare/{}/id-ann.html",

@@ -112,6 +112,11 @@ def test_pages_use_their_leaderboards_card_unless_all_cards_exist(merge: Merge) 
         assert meta(merge(url=URL), path, served=False)["og:image"] == board
 
 
+def test_comparison_names_the_card_of_both_players_on_its_leaderboard(merge: Merge) -> None:
+    image = meta(merge(url=URL), "compare/id-bo/id-ann.html")["og:image"]
+    assert image == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
+
+
 def test_pages_without_a_known_address_name_no_card(view: View) -> None:
     assert "og:image" not in meta(view, RACE)
     assert meta(view, RACE)["og:title"]
