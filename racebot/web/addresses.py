@@ -233,7 +233,7 @@ class BoardAddress:
 
     def comparison(self, player: str, other: str) -> str:
         """Return the address of the comparison of two players, which works on a server and in an export."""
-        return f"{COMPARE.pattern}?a={quote_plus(player)}&b={quote_plus(other)}&on={self.stem}"
+        return f"{COMPARE.pattern}?a={_value(player)}&b={_value(other)}&on={self.stem}"
 
     @property
     def data(self) -> str:
@@ -280,6 +280,12 @@ def link(source: str, target: str) -> str:
 def quoted(path: str) -> str:
     """Quote a path for a link. Nearly all paths stay as they are, which is checked ten times as fast."""
     return path if _UNQUOTED.fullmatch(path) else quote(path)
+
+
+@lru_cache(maxsize=2**16)
+def _value(text: str) -> str:
+    """Quote a value of a query string."""
+    return quote_plus(text)
 
 
 @lru_cache(maxsize=2**16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from racebot.ledger.history import RaceRow
 from racebot.text.format import ordinal_ending, percentage
@@ -20,6 +21,7 @@ def plain_name(name: str, limit: int = 60) -> str:
     return isolated(shown_name(name, limit))
 
 
+@lru_cache(maxsize=2**13)
 def day(moment: date) -> str:
     """Format a date, or the date of a time in UTC, as in 3 May 2026."""
     shown = moment.astimezone(UTC) if isinstance(moment, datetime) else moment

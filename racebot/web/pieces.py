@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from racebot.ledger.history import Result
 from racebot.text.format import signed
-from racebot.web.formats import day, iso, shown_name, sign, slug
+from racebot.web.formats import day, iso, percent, shown_name, sign, signed_decimal, slug
 from racebot.web.view import Face
 
 _SIZES = {"": 30, "small": 24, "large": 88}
@@ -58,6 +58,27 @@ def dots(results: Sequence[Result]) -> Markup:
 
 def _dot(result: Result) -> str:
     return "won" if result.place == 1 else "out" if result.place is None else sign(result.change)
+
+
+def gained(places: float) -> Markup:
+    """Return places won or lost against what was expected."""
+    return Markup(  # noqa: S704 - numbers and our own words
+        f'<span class="{sign(round(10 * places))}">{signed_decimal(places)}</span>'
+    )
+
+
+@lru_cache(CACHED)
+def part(words: str, points: int | None) -> Markup:
+    """Return a reason for a change, with its points if it has any, as an item of a list."""
+    shown = Markup("") if points is None else Markup(" <b>{}</b>").format(signed(points))
+    return Markup("<li>{}{}</li>").format(shown_name(words, 120), shown)
+
+
+def opponent(verb: str, name: str, chance: float) -> Markup:
+    """Return an opponent who moved a rating, as an item of a list."""
+    return Markup(  # noqa: S704 - the name is escaped, the rest are our own words
+        f"<li>{verb} <b><bdi>{escape(shown_name(name, 40))}</bdi></b> ({escape(percent(chance))})</li>"
+    )
 
 
 def bar(share: float) -> Markup:

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
+
 from racebot.ledger.history import PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
 from racebot.web import addresses, charts
@@ -21,6 +23,7 @@ from racebot.web.player_page import player_figures
 from racebot.web.view import Board
 
 LAST_RACES = 25
+WON = Markup('<span class="soft">won</span>')
 OPPONENTS_ON_A_PAGE = 100
 OPPONENTS = 25
 """Opponents on a player's page. There is a page of all opponents if there are more."""
@@ -93,7 +96,7 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
         all_opponents=met,
         whole=_opponent_links(asked, board, player, met) if met > OPPONENTS else [],
         races=races,
-        winners=view.ledger.pages.winners(board.key, [race.sequence for race in races]),
+        won_by=_won_by(asked, board, player, races),
         all_races=len(history),
         others=len(view.standings(player)) - 1,
     )
@@ -146,7 +149,7 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         board,
         **_person(asked, board, standing),
         races=shown,
-        winners=view.ledger.pages.winners(board.key, [race.sequence for race in shown]),
+        won_by=_won_by(asked, board, player, shown),
         matching=total,
         goals=sorted({race.goal for race in history}),
         opponents=sorted(
@@ -180,6 +183,18 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
         pages=pager(number, count, lambda page: links[page - 1]),
         whole=links if count > 1 else [],
     )
+
+
+def _won_by(asked: Asked, board: Board, player: str, races: Sequence[PlayedRace]) -> dict[int, Markup]:
+    """Return links to the winners of races, or "won" for the player, by number in the sequence."""
+    winners = asked.view.ledger.pages.winners(board.key, [race.sequence for race in races])
+    return {
+        race.sequence: Markup(", ").join(
+            WON if winner.id == player else asked.player_link(winner, board.address.stem, 30)
+            for winner in winners.get(race.sequence, ())
+        )
+        for race in races
+    }
 
 
 def _opponent_links(asked: Asked, board: Board, player: str, total: int) -> list[str]:

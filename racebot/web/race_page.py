@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
+from markupsafe import Markup
+
 from racebot.standings.queries import RaceOnBoard, RatedEntrant
 from racebot.standings.reasons import ReasonKind
+from racebot.web import pieces
 from racebot.web.asked import Asked
 from racebot.web.document import Content
 from racebot.web.formats import ordinal, percent, shown_name
@@ -31,10 +37,26 @@ def race_page(asked: Asked, race: str) -> Content:
         fastest=min(times.values(), default=None),
         explained=any(part.entrants for part in report.leaderboards),
         unrated=[entrant for entrant in report.result if entrant.id is None],
-        names={entrant.id: entrant.name for entrant in report.result},
-        parts_of=parts_of,
-        remark_on=remark_on,
+        why=partial(why, {entrant.id: entrant.name for entrant in report.result}),
     )
+
+
+def why(names: Mapping[str | None, str], entrant: RatedEntrant) -> Markup:
+    """Return the reasons for a change as items of a list: its parts, its opponents, or a remark.
+
+    Args:
+        names: names of the race's entrants, by user id.
+        entrant: the entrant.
+    """
+    items = [pieces.part(*part) for part in parts_of(entrant)]
+    for each in entrant.pushed:
+        verb = "beat" if each.beaten else "behind"
+        items.append(pieces.opponent(verb, names[each.player], each.chance))
+    if entrant.opposed is not None:
+        verb = "but beat" if entrant.opposed.beaten else "but behind"
+        items.append(pieces.opponent(verb, names[entrant.opposed.player], entrant.opposed.chance))
+    remark = remark_on(entrant)
+    return Markup("").join([*items, pieces.part(remark, None)] if remark else items)
 
 
 def parts_of(entrant: RatedEntrant) -> list[tuple[str, int | None]]:

@@ -106,7 +106,6 @@ def _environment() -> Environment:
         "counted": counted,
         "ordinal": formats.ordinal,
         "iso": formats.iso,
-        "signed_decimal": formats.signed_decimal,
         "initials": initials,
         "slug": formats.slug,
         "host": formats.host,
@@ -115,6 +114,7 @@ def _environment() -> Environment:
         "date": pieces.date,
         "dots": pieces.dots,
         "bar": pieces.bar,
+        "gained": pieces.gained,
     }
     environment.filters.update(filters)
     environment.globals.update(addresses=addresses)
