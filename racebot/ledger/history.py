@@ -18,7 +18,7 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, players_in, start_of
-from racebot.ledger.rows import moment_of, states_of
+from racebot.ledger.rows import moment_of, parts_of, states_of
 from racebot.races.result import result_label
 
 PlayerId = Annotated[
@@ -247,11 +247,12 @@ class PageQueries:
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
         """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
         rows = self._connection.stream(
-            "SELECT sequence, rated.race, ended_at, player, players.name, place, points_before,"
+            "SELECT sequence, race, ended_at, player, players.name, place, points_before,"
             " points_after, races_before, parts FROM ("
-            "  SELECT * FROM rated WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
-            " ) AS rated JOIN changes USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
-            " JOIN shown_players AS players ON players.id = player"
+            "  SELECT leaderboard, sequence, race, ended_at FROM rated JOIN races ON races.name = race"
+            "  WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+            " ) CROSS JOIN changes USING (leaderboard, sequence)"
+            " CROSS JOIN shown_players AS players ON players.id = player"
             " ORDER BY sequence, place IS NULL, place, player",
             leaderboard,
             after,
@@ -268,7 +269,7 @@ class PageQueries:
                 before=row[6],
                 after=row[7],
                 races_before=row[8],
-                parts=dict(json.loads(row[9])),
+                parts=dict(parts_of(row[9])),
                 change=row[7] - row[6],
             )
             for row in rows

@@ -272,13 +272,13 @@ def changes_of(rows: Sequence[sqlite3.Row]) -> list[Change]:
             map(as_int, points_before),
             map(as_int, points_after),
             map(as_int, races_before),
-            map(_parts_of, parts),
+            map(parts_of, parts),
         )
     )
 
 
 @lru_cache(maxsize=10_000)
-def _parts_of(text: object) -> tuple[tuple[str, int], ...]:
+def parts_of(text: object) -> tuple[tuple[str, int], ...]:
     """Return points by cause from JSON. Cached, because few combinations make up most changes."""
     return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
 

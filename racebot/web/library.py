@@ -27,7 +27,9 @@ ENTRY_BYTES = 1000
 """Memory of a cached document besides its content and its query."""
 COMPRESSED_FROM = 1000
 """Smaller documents are sent uncompressed."""
-_LEVEL = 6
+LARGE = 2**18
+"""Larger documents are compressed in half the time, and become 6 % larger."""
+_LEVEL, _LEVEL_OF_LARGE = 6, 4
 _GZIP = 31
 """`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
 
@@ -238,5 +240,6 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _rendered(document: Document) -> Rendered:
     body = document.body
-    smaller = gzip.compress(body, _LEVEL, mtime=0) if len(body) >= COMPRESSED_FROM else None
+    level = _LEVEL if len(body) <= LARGE else _LEVEL_OF_LARGE
+    smaller = gzip.compress(body, level, mtime=0) if len(body) >= COMPRESSED_FROM else None
     return Rendered(document, smaller, f'W/"{hashlib.sha256(body).hexdigest()[:20]}"')
