@@ -213,8 +213,9 @@ class Careers:
             leaderboard,
         ):
             length, _, after = runs.get(player, (0, 0, -1))
-            runs[player] = (length + 1 if before == after else 1, sequence, before + 1)
-            longest[player] = max(longest.get(player, runs[player]), runs[player], key=lambda run: run[0])
+            run = runs[player] = (length + 1 if before == after else 1, sequence, before + 1)
+            if player not in longest or run[0] > longest[player][0]:
+                longest[player] = run
         found = [(player, *run) for player, run in longest.items() if run[0] > 1 and player not in hidden]
         found = sorted(found, key=lambda each: (-each[1], each[2]))[:limit]
         races = self._races(leaderboard, [sequence for _, _, sequence, _ in found])

@@ -330,18 +330,20 @@ class PageQueries:
 
 
 def _played_race(row: sqlite3.Row, start: str) -> PlayedRace:
-    entrant = entrant_in(row["entrant"], start)
+    # Much faster than reading each column by its name.
+    race, sequence, ended_at, place, goal, entrants, before, after, races_before, entry = row
+    entrant = entrant_in(entry, start)
     return PlayedRace(
-        race=row["race"],
-        sequence=row["sequence"],
-        ended_at=moment_of(row["ended_at"]),
-        place=row["place"],
-        standing=result_label(entrant.status, row["place"]),
-        entrants=row["entrants"],
-        before=row["points_before"],
-        after=row["points_after"],
-        races_before=row["races_before"],
-        change=row["points_after"] - row["points_before"],
-        goal=row["goal"],
-        finish_time=entrant.time(row["place"]),
+        race=race,
+        sequence=sequence,
+        ended_at=moment_of(ended_at),
+        place=place,
+        standing=result_label(entrant.status, place),
+        entrants=entrants,
+        before=before,
+        after=after,
+        races_before=races_before,
+        change=after - before,
+        goal=goal,
+        finish_time=entrant.time(place),
     )
