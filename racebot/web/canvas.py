@@ -72,9 +72,11 @@ class Canvas:
         """Write the pages' title with its sign, and their address."""
         y = HEIGHT - 44
         self.sign(MARGIN, y - 27, 34)
-        self.text(MARGIN + 48, y, title, Style(27, 700), limit=600)
+        end = self.text(MARGIN + 48, y, title, Style(27, 700), limit=600)
         if address:
-            self.text_to(WIDTH - MARGIN, y, address, Style(25, 500), SOFT)
+            style = Style(25, 500)
+            shown = fonts.shortened(address, style, WIDTH - MARGIN - end - 40)
+            self.text_to(WIDTH - MARGIN, y, shown, style, SOFT)
 
     def sign(self, x: float, y: float, side: int) -> None:
         """Draw the chequered sign of the pages."""

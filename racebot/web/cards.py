@@ -18,6 +18,7 @@ from racebot.web.compare_page import pair
 from racebot.web.document import PNG, Content, Document
 from racebot.web.fonts import Style
 from racebot.web.formats import day, ordinal, percent, timer
+from racebot.web.look import on_light
 from racebot.web.view import Board
 
 ROWS = 6
@@ -38,7 +39,7 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = asked.view.history(board, player)
-    canvas = Canvas(asked.view.publication.look.accent)
+    canvas = _canvas(asked)
     face = asked.view.face(player, standing.name)
     picture = asked.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
     drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
@@ -77,7 +78,7 @@ def pair_card(asked: Asked, player: str, other: str) -> Content:
         return None
     one, two = found.people
     comparison = found.comparison
-    canvas = Canvas(asked.view.publication.look.accent)
+    canvas = _canvas(asked)
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
     canvas.text_to(RIGHT, 136, fonts.shortened(name(two.name, other), _FACING, half), _FACING)
@@ -104,7 +105,7 @@ def race_card(asked: Asked, race: str) -> Content:
         return None
     part = report.leaderboards[0]
     times = {entrant.id: entrant.finish_time for entrant in report.result if entrant.place is not None}
-    canvas = Canvas(asked.view.publication.look.accent)
+    canvas = _canvas(asked)
     canvas.title(126, name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {len(report.result)} entrants"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
@@ -118,7 +119,7 @@ def race_card(asked: Asked, race: str) -> Content:
 def board_card(asked: Asked, board: Board) -> Content:
     """Draw the best players of a leaderboard."""
     report = asked.view.report(board)
-    canvas = Canvas(asked.view.publication.look.accent)
+    canvas = _canvas(asked)
     canvas.title(126, name(board.name))
     category = asked.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
@@ -135,8 +136,10 @@ def front_card(asked: Asked) -> Content:
     boards = sorted(asked.view.boards, key=lambda board: -asked.view.totals(board).races)
     if len(boards) == 1:
         return board_card(asked, boards[0])
-    canvas = Canvas(asked.view.publication.look.accent)
+    canvas = _canvas(asked)
     canvas.title(126, "Leaderboards")
+    if not boards:
+        canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
     for row, board in enumerate(boards[:ROWS]):
         y = 210 + 53 * row
         report = asked.view.report(board)
@@ -176,6 +179,11 @@ def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
     left = MARGIN + 72
     canvas.text(left, y, name(player.name, player.id), _ROW, limit=RIGHT - 420 - left)
     canvas.rule(y + 17)
+
+
+def _canvas(asked: Asked) -> Canvas:
+    accent = asked.view.publication.look.accent
+    return Canvas(on_light(accent) if accent else "")
 
 
 def _card(asked: Asked, canvas: Canvas) -> Document:

@@ -36,12 +36,17 @@ DEFAULT_LOOK = Look()
 
 def theme(accent: str) -> bytes:
     """Return a style sheet that sets the accent color, made readable on light and dark backgrounds."""
-    light = _readable(accent, BACKGROUNDS["light"], lambda part: part * 0.95)
+    light = on_light(accent)
     dark = _readable(accent, BACKGROUNDS["dark"], lambda part: part + (255 - part) * 0.05)
     return (
         f":root {{ --accent: {light}; }}\n"
         f"@media (prefers-color-scheme: dark) {{ :root {{ --accent: {dark}; }} }}\n"
     ).encode()
+
+
+def on_light(accent: str) -> str:
+    """Return an accent color, darker if it would be hard to read on a light background."""
+    return _readable(accent, BACKGROUNDS["light"], lambda part: part * 0.95)
 
 
 def contrast(one: str, other: str) -> float:

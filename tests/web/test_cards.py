@@ -15,6 +15,7 @@ from racebot.web import cards, fonts
 from racebot.web.canvas import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.document import PNG, Document
 from racebot.web.fonts import Style
+from racebot.web.look import Look
 from racebot.web.pages import Pages
 from racebot.web.view import View
 
@@ -87,6 +88,21 @@ def test_hostile_names_stay_within_the_margins(merge: Merge, name: str) -> None:
         for box in ((0, 30, MARGIN - 16, HEIGHT), (WIDTH - MARGIN + 16, 30, WIDTH, HEIGHT)):
             colors = shown.crop(box).getcolors()
             assert colors is not None and len(colors) == 1, path
+
+
+def test_title_and_address_of_the_pages_never_overlap() -> None:
+    short, long = Canvas(), Canvas()
+    short.footer("W" * 99, "")
+    long.footer("W" * 99, "w" * 200)
+    ink = [np.asarray(Image.open(io.BytesIO(c.png())).convert("L"))[560:] < 200 for c in (short, long)]
+    title_end = np.flatnonzero(ink[0].any(axis=0)).max()
+    assert (ink[0][:, : title_end + 20] == ink[1][:, : title_end + 20]).all()
+
+
+def test_accent_is_readable_on_cards(merge: Merge) -> None:
+    light = picture(merge(look=Look(accent="#ffee00")), PLAYER).crop((MARGIN, 220, 400, 330))
+    darkest = np.asarray(light.convert("L")).min()
+    assert darkest < 130  # at least 4.5:1 on the card
 
 
 def test_name_that_no_font_can_draw_is_replaced_by_the_id() -> None:
