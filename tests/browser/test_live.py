@@ -30,6 +30,13 @@ SERVED = (
 )
 
 
+SEEN = """seen => {
+  Object.defineProperty(document, "hidden", {value: !seen, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+"""Put the page into the background, or back."""
+
+
 def entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
     """Return an entrant of each name, in the order of finishing."""
     return tuple(
@@ -113,6 +120,17 @@ def test_live_page_says_when_it_no_longer_updates(
     monkeypatch.setattr(events, "STREAMS", limit)
     page.clock.run_for(15_000)
     expect(notice).to_be_hidden()
+
+
+def test_live_page_in_the_background_gives_up_its_stream(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    streams = "**/events/**"
+    with page.expect_response(streams):
+        page.goto(f"{served}live")
+    with page.expect_event("requestfailed", lambda request: "/events/" in request.url):
+        page.evaluate(SEEN, False)
+    with page.expect_response(streams):
+        page.evaluate(SEEN, True)
 
 
 def test_overlay_follows_the_room_on_a_transparent_page(opened: Open, served: str, database: Path) -> None:

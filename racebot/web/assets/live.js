@@ -13,11 +13,14 @@
   // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
   const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";
   const update = (old, fresh) => {
+    if (old.isEqualNode(fresh)) return;
     if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
     else if (old.nodeType !== Node.ELEMENT_NODE) old.nodeValue = fresh.nodeValue;
-    else if (!old.isEqualNode(fresh)) {
+    else {
       for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
-      for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
+      for (const { name, value } of fresh.attributes) {
+        if (old.getAttribute(name) !== value) old.setAttribute(name, value); // the same `src` would load again
+      }
       merge(old, fresh);
     }
   };
@@ -69,10 +72,8 @@
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(follow, again);
     };
   };
-  follow();
-
-  // A page that nobody looks at gives up its place among the server's streams. Overlays must always be current.
-  if (notice) {
-    document.addEventListener("visibilitychange", () => (document.hidden ? stop() : follow()));
-  }
+  // A live page that nobody looks at gives up its place among the server's streams. Overlays are always current.
+  const followIfSeen = () => (notice && document.hidden ? stop() : follow());
+  if (notice) document.addEventListener("visibilitychange", followIfSeen);
+  followIfSeen();
 })();
