@@ -11,6 +11,7 @@ from pydantic import Field
 
 from racebot.ledger.careers import Meeting
 from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow, RatingChange
+from racebot.ledger.live import LiveRoom
 from racebot.standings.queries import (
     Comparison,
     LeaderboardReport,
@@ -20,6 +21,7 @@ from racebot.standings.queries import (
     RaceReport,
     Rival,
 )
+from racebot.web.live import LiveRooms
 
 Page = Annotated[
     str, Field(description="Address of the page; without RACEBOT_PAGES_URL, relative to the front page")
@@ -85,7 +87,7 @@ class ListedRace(RaceRow):
     page: Page
 
 
-Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace")
+Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace", "OpenRoom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +211,18 @@ class HeadToHead(Comparison):
     board: Id
     a: NamedPlayer
     b: NamedPlayer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRoom(LiveRoom):
+    """A race room that is open, in progress, or finished and not recorded yet, with its addresses."""
+
+    room: Room
+    page: Annotated[str, Field(description="Address of the page that the race has once it is recorded")]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAnswer(LiveRooms):
+    """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
+
+    rooms: Sequence[OpenRoom]

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 from racebot.ledger.careers import Meeting
 from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow
+from racebot.ledger.live import LiveRoom
 from racebot.standings.queries import (
     PlayerStanding,
     compared,
@@ -30,7 +31,9 @@ from racebot.web.answers import (
     LeaderboardsAnswer,
     ListedRace,
     ListPage,
+    LiveAnswer,
     OddsAnswer,
+    OpenRoom,
     PlayerAnswer,
     PlayerOnBoard,
     PlayerRace,
@@ -216,8 +219,14 @@ def rated_race(view: View, name: str) -> RaceAnswer | None:
     return replace(extended(RaceAnswer, report, **_addresses_of(view, name)), leaderboards=on_boards)
 
 
+def live_rooms(view: View) -> LiveAnswer:
+    """Return the open rooms with their addresses."""
+    live = view.live_rooms()
+    return LiveAnswer(live.seen_at, live.late, _with_addresses(view, OpenRoom, live.rooms))
+
+
 def _with_addresses(
-    view: View, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting]
+    view: View, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
 ) -> list[Addressed]:
     """Add the addresses of its room and page to each race."""
     return [extended(kind, race, **_addresses_of(view, race.race)) for race in races]

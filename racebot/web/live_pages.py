@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import orjson
 
-from racebot.web import addresses
+from racebot.web import addresses, api
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
 from racebot.web.document import JSON, Content, Document
@@ -32,7 +32,7 @@ def _live_part(asked: Asked) -> Content:
 def _live_data(asked: Asked) -> Content:
     if not asked.served:
         return None
-    return Document(orjson.dumps(asked.view.live_rooms()), JSON)
+    return Document(orjson.dumps(api.live_rooms(asked.view)), JSON)
 
 
 LIVE: Mapping[Route, Callable[..., Content]] = {

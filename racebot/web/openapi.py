@@ -13,7 +13,6 @@ from racebot import __version__
 from racebot.web import addresses, answers
 from racebot.web.addresses import Route
 from racebot.web.api import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
-from racebot.web.live import LiveRooms
 from racebot.web.problems import ProblemDetails
 
 Schema = dict[str, Any]
@@ -48,7 +47,7 @@ _ANSWERS: dict[Route, type] = {
     addresses.RACE_DATA: answers.RaceAnswer,
     addresses.ODDS_DATA: answers.OddsAnswer,
     addresses.HEAD_TO_HEAD_DATA: answers.HeadToHead,
-    addresses.LIVE_DATA: LiveRooms,
+    addresses.LIVE_DATA: answers.LiveAnswer,
 }
 _SHEETS = {
     addresses.SHEET: "Listed players by place, as CSV",

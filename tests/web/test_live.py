@@ -194,6 +194,8 @@ def test_api_lists_live_rooms(live: Live) -> None:
         ("orb/live-2", "finished"),
     ]
     assert found["rooms"][0]["leaderboards"][0]["entrants"][0]["win_chance"] == 0.734
+    room = found["rooms"][0]
+    assert (room["room"], room["page"]) == ("https://racetime.gg/orb/live-1", "races/orb/live-1.html")
 
 
 def test_pages_link_the_overlays_that_follow_a_room(live: Live) -> None:
