@@ -242,14 +242,19 @@ class _Origins:
     def problem(self, error: Any) -> str:
         """Return one line for one of pydantic's errors, without values that may hold a secret."""
         location = [str(part) for part in error["loc"]]
-        text = str(error["msg"]).removeprefix("Value error, ")
+        text = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
         if not location:
             return text
         name, *inner = location
         if name not in Settings.model_fields:
-            hint = did_you_mean(name, Settings.model_fields)
+            hint = did_you_mean(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields)
             return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
-        where = ".".join([self.place(name), *inner])
+        where = self.place(name)
+        if inner[:1] and inner[0].isdecimal():
+            where += f", table {int(inner.pop(0)) + 1}:"
+            where += f" {'.'.join(inner)}" if inner else ""
+        elif inner:
+            where += f".{'.'.join(inner)}"
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
             return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
@@ -260,6 +265,8 @@ class _Origins:
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
         shown = "" if secret else f"={raw or error['input']!r}"
         if name in _TABLES:
+            if error["type"] == "string_pattern_mismatch":  # of a slug
+                text = "must be the end of the category's address, such as smr"
             return f"{where}{shown}: {text}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
         reason = f"{text}: " if error["type"] == "value_error" else ""

@@ -416,22 +416,30 @@ def test_category_set_in_two_ways_is_refused(folder: Path, monkeypatch: pytest.M
             "quite_seconds = 1",
             ["racebot.toml", "'quite_seconds' is not a setting", "did you mean 'quiet_seconds'?"],
         ),
+        ("RACEBOT_GREET = true", ["racebot.toml: 'RACEBOT_GREET' is not a setting", "did you mean 'greet'?"]),
         ("model = 'elo'", ["racebot.toml", "no rating model 'elo'"]),
+        (
+            "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nminimum_finishes = -1",
+            ["minimum_finishes=-1: must be greater than or equal to 0"],
+        ),
         (
             "model = 'plackett-luce'\nparameters = { ratse = [1] }",
             ["racebot.toml", "no parameter 'ratse'", "'rates'"],
         ),
-        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards.0.goals is missing: add it"]),
-        ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards.0.name"]),
+        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards, table 1: goals is missing: add it"]),
+        ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards, table 1: name=''"]),
         (
             "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodle = 'trueskill'",
-            ["leaderboards.0.modle", "'model'"],
+            ["leaderboards, table 1: modle", "'model'"],
         ),
         (
             "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'elo'",
-            ["racebot.toml: leaderboards.0.model='elo'", "no rating model 'elo'"],
+            ["racebot.toml: leaderboards, table 1: model='elo'", "no rating model 'elo'"],
         ),
-        ("[[categories]]\nslug = 'Bad Slug'\nclient_id = 'a'\nclient_secret = 'b'", ["categories.0.slug"]),
+        (
+            "[[categories]]\nslug = 'Bad Slug'\nclient_id = 'a'\nclient_secret = 'b'",
+            ["categories, table 1: slug", "such as smr: correct it"],
+        ),
         ("this is no toml", ["racebot.toml", "correct the file"]),
     ],
 )
