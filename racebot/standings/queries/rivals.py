@@ -80,8 +80,8 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
         if place != other:
             gained[encounter.opponent] += (place < other) - chance
     return [
-        extended(Rival, record, chance=chance, gained=gained.get(record.id))
-        for record, chance in zip(records, chances, strict=True)
+        Rival(r.id, r.name, r.met, r.ahead, r.behind, r.points, chance, gained.get(r.id))
+        for r, chance in zip(records, chances, strict=True)
     ]
 
 
