@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
@@ -315,12 +316,16 @@ class PageQueries:
             leaderboard,
         )
         hidden = {row[0] for row in self._all("SELECT player FROM hidden_players")}
+
+        @cache
+        def shown(player: str) -> str:
+            return f"{player in hidden}{names.get(player, '')}"
+
         digests = []
         for race, sequence, result, note, joined, changes in rows:
             players = tuple(joined.split("\x1f")) if joined else ()
             # The page of a race without changes shows the entrants of its result.
-            shown = (f"{player in hidden}{names.get(player, '')}" for player in players or players_in(result))
-            parts = (result, note, changes or "", *shown)
+            parts = (result, note, changes or "", *map(shown, players or players_in(result)))
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests

@@ -268,7 +268,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _write_manifest(folder: Path, tokens: Tokens) -> None:
-    lines = (f"{path} {token}\n" if token else f"{path}\n" for path, token in sorted(tokens.items()))
+    lines = [f"{path} {tokens[path]}\n" if tokens[path] else f"{path}\n" for path in sorted(tokens)]
     _write(folder / MANIFEST, "".join(lines).encode())
 
 

@@ -71,10 +71,10 @@ class Run:
         return self.scale * self.font.getlength(self.text, features=_features(self.text))
 
     @property
-    def overhang(self) -> float:
-        """Width of what the last mark adds beyond its letter."""
-        right = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
-        return max(0, self.scale * right - self.width)
+    def reach(self) -> float:
+        """The right end of what is drawn. A last mark can stand out beyond the width."""
+        right: float = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
+        return self.scale * right
 
 
 MOST_MARKS = 2
@@ -92,7 +92,8 @@ def runs(text: str, style: Style) -> list[Run]:
 def width(text: str, style: Style) -> float:
     """Return the width of a text in pixels, with any mark that stands out at its end."""
     parts = runs(text, style)
-    return sum(run.width for run in parts) + (parts[-1].overhang if parts else 0)
+    widths = [run.width for run in parts]
+    return sum(widths) + (max(0, parts[-1].reach - widths[-1]) if parts else 0)
 
 
 def shortened(text: str, style: Style, limit: float) -> str:
@@ -198,13 +199,19 @@ def _has(path: str, char: str) -> bool:
     """Return whether a font has a character."""
     # Shaping puts a dotted circle under a mark on its own, so the comparison does without.
     font = _loaded(path, 40, ImageFont.Layout.BASIC)
-    if bytes(font.getmask(char)) == bytes(font.getmask(_UNKNOWN)):
+    if bytes(font.getmask(char)) == _unknown(path):
         return False
     try:
         _font(path, LARGEST).getmask(char)
     except OSError:
         return False  # a glyph too large to draw
     return True
+
+
+@cache
+def _unknown(path: str) -> bytes:
+    """Return what a font draws for a character that it lacks."""
+    return bytes(_loaded(path, 40, ImageFont.Layout.BASIC).getmask(_UNKNOWN))
 
 
 @cache

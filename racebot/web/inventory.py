@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from racebot import __version__
 from racebot.ledger.history import RaceDigest
-from racebot.races.result import Profile
 from racebot.standings.queries import ListedPlayer
 from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
@@ -98,7 +97,7 @@ def files(view: View) -> Iterator[File]:
     names = {
         player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
     }
-    profiles = view.ledger.profiles.all()
+    profiles = {player: repr(each) for player, each in view.ledger.profiles.all().items()}
     races: dict[str, list[str]] = defaultdict(list)
     players: dict[str, list[str]] = defaultdict(list)
     everything = []
@@ -151,7 +150,7 @@ def files(view: View) -> Iterator[File]:
                 yield File(addresses.PLAYER_CARD.path(player=player, board=board.address.stem), token)
             yield from _more_of_player(board, player, tokens, token)
     for player, each in players.items():
-        token = _token(repr(profiles.get(player)), *each)
+        token = _token(profiles.get(player, ""), *each)
         yield File(addresses.PLAYER.path(player=player), token)
         yield File(addresses.PLAYER_DATA.path(player=player), token)
     for race, each in races.items():
@@ -168,7 +167,7 @@ def _board_tokens(
     digests: list[RaceDigest],
     program: str,
     names: dict[str, str],
-    profiles: Mapping[str, Profile],
+    profiles: Mapping[str, str],
 ) -> _BoardTokens:
     siblings = [(each.name, each.address) for each in view.siblings(board)]
     category = view.category_face(board.category)
@@ -189,7 +188,7 @@ def _board_tokens(
                 settings,
                 str(sum(digest.value for digest in races)),
                 names.get(player, ""),
-                repr(profiles.get(player)),
+                profiles.get(player, ""),
                 str(player in listed),
             )
             for player, races in raced.items()
