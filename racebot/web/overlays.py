@@ -17,7 +17,6 @@ from racebot.web.addresses import OVERLAY_OPTIONS, Route
 from racebot.web.asked import Asked
 from racebot.web.document import CSS, Content, Document
 from racebot.web.query import BadQueryError, whole_number
-from racebot.web.view import Board
 
 ROWS = 12
 """Rows of a room's overlay, unless its address says otherwise."""
@@ -28,6 +27,8 @@ JUST_ENDED = timedelta(minutes=15)
 """Age of a result up to which an overlay shows it rather than an open room or an older race."""
 RECENT = timedelta(hours=3)
 """Age at which an overlay that follows a category or a player stops showing their last result."""
+LAST_RACES = 5
+"""Rated races among which an overlay looks for the last one: moderators record races in any order."""
 
 COLORS = {
     "text": "ffffff",
@@ -56,7 +57,7 @@ class OverlayRow:
 
 @dataclass(frozen=True, slots=True)
 class _LastRace:
-    """A player's last rated race on one leaderboard."""
+    """One of a player's last rated races, with the id of its leaderboard."""
 
     board: str
     played: PlayedRace
@@ -183,7 +184,7 @@ def _current_in(asked: Asked, category: str) -> str | None:
     ]
     for board in asked.view.boards:
         if board.category == category and wanted in {None, board.address.stem}:
-            last = asked.view.ledger.pages.races(board.key, 1)
+            last = asked.view.ledger.pages.races(board.key, LAST_RACES)
             found += [(*_rank_of_result(race.ended_at, now), race.race) for race in last]
     return _first(found)
 
@@ -198,13 +199,11 @@ def _current_of(asked: Asked, player: str) -> LiveRoom | _LastRace | None:
     ]
     for board, _ in asked.view.standings(player):
         if wanted in {None, board.address.stem}:
-            last = _last_race(asked, board, player)
-            found.append((*_rank_of_result(last.played.ended_at, now), last))
+            last = asked.view.history(board, player)[-LAST_RACES:]
+            found += [
+                (*_rank_of_result(race.ended_at, now), _LastRace(board.address.stem, race)) for race in last
+            ]
     return _first(found)
-
-
-def _last_race(asked: Asked, board: Board, player: str) -> _LastRace:
-    return _LastRace(board.address.stem, asked.view.history(board, player)[-1])
 
 
 def _entry(room: LiveRoom, player: str, wanted: str | None) -> tuple[str | None, LiveEntrant] | None:

@@ -333,8 +333,9 @@ def test_overlays_follow_the_current_room(live: Live, rooms: list[LiveRoom], sho
 
 def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
     ended_at = datetime.now(UTC) - timedelta(minutes=5)
-    late = replace(result("d", "bo ann"), ended_at=ended_at)
-    Settler(live.ledger, Plans(SIMPLE)).merge([late], "import")
+    settler = Settler(live.ledger, Plans(SIMPLE))
+    for name, end in (("d", ended_at), ("recorded-last", ended_at - timedelta(hours=1))):
+        settler.settle(replace(result(name, "bo ann"), ended_at=end), lambda _: (), NOW)
     expected = live.get("/overlay/part/room/orb/d").text
     for path in FOLLOWING:
         assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
