@@ -24,40 +24,55 @@ class CommandEntry(NamedTuple):
     summary: str
 
 
-COMMANDS = {
-    "setup": CommandEntry("setup.command", "Set up a bot, question by question"),
-    "doctor": CommandEntry("operate", "Check that everything is set up, and say how to fix it"),
-    "run": CommandEntry("operate", "Watch race rooms and update the ratings, until stopped"),
-    "service": CommandEntry("service", "Keep the bot running with systemd"),
-    "report": CommandEntry("report", "Write a bundle without secrets to attach to an issue"),
-    "status": CommandEntry("state", "Show what the bot is doing"),
-    "health": CommandEntry("state", "Succeed if the bot has seen its category lately"),
-    "backfill": CommandEntry("past", "Fetch the category's past races and rate them"),
-    "import": CommandEntry("past", "Rate the races of a file"),
-    "leaderboard": CommandEntry("read", "Show the leaderboards"),
-    "player": CommandEntry("read", "Show a player's standing and last races"),
-    "race": CommandEntry("read", "Show how a race changed each rating, and why"),
-    "web": CommandEntry("web", "Serve leaderboards, players and races as pages and JSON"),
-    "export-site": CommandEntry("web", "Export the pages as files for a static host"),
-    "verify": CommandEntry("maintain", "Compare the stored ratings with a replay of all races"),
-    "rebuild": CommandEntry("maintain", "Rate the stored races again with the current settings"),
-    "backup": CommandEntry("maintain", "Copy the database, even while the bot runs"),
-    "refit": CommandEntry("refit", "Rate a leaderboard with racebot's current defaults"),
-    "fit": CommandEntry("refit", "Fit a leaderboard's model to its races"),
-    "hide": CommandEntry("orders", "Hide a player in chat and on pages"),
-    "unhide": CommandEntry("orders", "Show a hidden player again"),
-    "forget": CommandEntry("orders", "Erase a player's name permanently"),
-    "merge": CommandEntry("orders", "Merge two accounts of the same person"),
-    "exclude": CommandEntry("orders", "Exclude a race from the ratings"),
-    "include": CommandEntry("orders", "Include an excluded race again"),
-    "audit": CommandEntry("orders", "List all orders with date and reason"),
-    "evaluate": CommandEntry("study", "Compare models on past races"),
-    "tune": CommandEntry("tune", "Search for a model's best parameters"),
-    "iterate": CommandEntry("study", "Rate a whole history at once with iterated-elo"),
-    "demo": CommandEntry("sandbox", "Show the bot at work for half a minute"),
-    "sandbox": CommandEntry("sandbox", "Serve a local imitation of racetime.gg"),
+SECTIONS = {
+    "Set up and run": {
+        "setup": CommandEntry("setup.command", "Set up a bot, question by question"),
+        "doctor": CommandEntry("operate", "Check that everything is set up, and say how to fix it"),
+        "run": CommandEntry("operate", "Watch race rooms and update the ratings, until stopped"),
+        "service": CommandEntry("service", "Keep the bot running with systemd"),
+        "report": CommandEntry("report", "Write a bundle without secrets to attach to an issue"),
+        "status": CommandEntry("state", "Show what the bot is doing"),
+        "health": CommandEntry("state", "Succeed if the bot has seen its category lately"),
+    },
+    "Races and ratings": {
+        "backfill": CommandEntry("past", "Fetch the category's past races and rate them"),
+        "import": CommandEntry("past", "Rate the races of a file"),
+        "leaderboard": CommandEntry("read", "Show the leaderboards"),
+        "player": CommandEntry("read", "Show a player's standing and last races"),
+        "race": CommandEntry("read", "Show how a race changed each rating, and why"),
+    },
+    "Pages": {
+        "web": CommandEntry("web", "Serve leaderboards, players and races as pages and JSON"),
+        "export-site": CommandEntry("web", "Export the pages as files for a static host"),
+    },
+    "Maintenance": {
+        "verify": CommandEntry("maintain", "Compare the stored ratings with a replay of all races"),
+        "rebuild": CommandEntry("maintain", "Rate the stored races again with the current settings"),
+        "backup": CommandEntry("maintain", "Copy the database, even while the bot runs"),
+        "refit": CommandEntry("refit", "Rate a leaderboard with racebot's current defaults"),
+        "fit": CommandEntry("refit", "Fit a leaderboard's model to its races"),
+    },
+    "Corrections": {
+        "hide": CommandEntry("orders", "Hide a player in chat and on pages"),
+        "unhide": CommandEntry("orders", "Show a hidden player again"),
+        "forget": CommandEntry("orders", "Erase a player's name permanently"),
+        "merge": CommandEntry("orders", "Merge two accounts of the same person"),
+        "exclude": CommandEntry("orders", "Exclude a race from the ratings"),
+        "include": CommandEntry("orders", "Include an excluded race again"),
+        "audit": CommandEntry("orders", "List all orders with date and reason"),
+    },
+    "Studies": {
+        "evaluate": CommandEntry("study", "Compare models on past races"),
+        "tune": CommandEntry("tune", "Search for a model's best parameters"),
+        "iterate": CommandEntry("study", "Rate a whole history at once with iterated-elo"),
+    },
+    "Try it": {
+        "demo": CommandEntry("sandbox", "Show the bot at work for half a minute"),
+        "sandbox": CommandEntry("sandbox", "Serve a local imitation of racetime.gg"),
+    },
 }
-"""All commands in the order of `racebot --help`."""
+"""All commands under the headings of `racebot --help`."""
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 
 class PlainCommand(TyperCommand):
@@ -123,6 +138,14 @@ class _Commands(TyperGroup):
             command.short_help = entry.summary
             loaded[name] = command
         super().__init__(commands={name: loaded[name] for name in COMMANDS}, **settings)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings."""
+        del ctx
+        width = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in section.items()])
 
 
 app = typer.Typer(

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from racebot.cli import app, tables
-from racebot.cli.commands import COMMANDS
+from racebot.cli.commands import COMMANDS, SECTIONS
 from racebot.ledger.store import Ledger
 from racebot.standings import queries
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -130,9 +130,12 @@ def test_ledger_without_leaderboards_says_so(
     assert "No leaderboards yet" in done.stdout
 
 
-def test_each_command_has_one_line_in_the_list_of_commands() -> None:
+def test_each_command_has_one_line_under_a_heading() -> None:
     text = CliRunner().invoke(app, ["-h"], terminal_width=80).stdout
-    listed = text.partition("Commands:\n")[2].splitlines()
+    first, *_ = SECTIONS
+    headings = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z][^:]*:", line)]
+    assert headings == ["Options", *SECTIONS]
+    listed = [line for line in text.partition(f"{first}:\n")[2].splitlines() if line.startswith("  ")]
     assert [line.split()[0] for line in listed] == list(COMMANDS)
     assert all(line.endswith(COMMANDS[line.split()[0]].summary) for line in listed)
 
