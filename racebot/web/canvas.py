@@ -64,7 +64,7 @@ class Canvas:
 
     def title(self, y: float, text: str, *, limit: float = WIDTH - 2 * MARGIN) -> None:
         """Write a title as large as fits."""
-        sizes = (fonts.LARGEST, *(Style(size, 800) for size in (76, 68, 60, 54)))
+        sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
         style = next((each for each in sizes if fonts.width(text, each) <= limit), Style(54, 800))
         self.text(MARGIN, y, text, style, limit=limit)
 

@@ -77,10 +77,10 @@ class Run:
         return self.scale * right
 
 
+_TRIED = Style(20, 800)
+"""The style in which `_has` draws a character."""
 MOST_MARKS = 2
 """Most marks and joiners of one letter. More would reach into other lines."""
-LARGEST = Style(84, 800)
-"""The largest text that is not a number."""
 
 
 def runs(text: str, style: Style) -> list[Run]:
@@ -198,20 +198,17 @@ def _font_of(char: str) -> str | None:
 def _has(path: str, char: str) -> bool:
     """Return whether a font has a character."""
     # Shaping puts a dotted circle under a mark on its own, so the comparison does without.
-    font = _loaded(path, 40, ImageFont.Layout.BASIC)
-    if bytes(font.getmask(char)) == _unknown(path):
-        return False
+    font = _font(path, _TRIED, ImageFont.Layout.BASIC)
     try:
-        _font(path, LARGEST).getmask(char)
+        return bytes(font.getmask(char)) != _unknown(path)
     except OSError:
         return False  # a glyph too large to draw
-    return True
 
 
 @cache
 def _unknown(path: str) -> bytes:
     """Return what a font draws for a character that it lacks."""
-    return bytes(_loaded(path, 40, ImageFont.Layout.BASIC).getmask(_UNKNOWN))
+    return bytes(_font(path, _TRIED, ImageFont.Layout.BASIC).getmask(_UNKNOWN))
 
 
 @cache
@@ -229,12 +226,15 @@ def _paths() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _font(path: str, style: Style) -> ImageFont.FreeTypeFont:
+def _font(path: str, style: Style, layout: ImageFont.Layout | None = None) -> ImageFont.FreeTypeFont:
     """Load a font. Each thread has its own, since a font is not thread-safe."""
-    fonts: dict[tuple[str, Style], ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
-    key = (path, style)
+    fonts: dict[object, ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
+    key = (path, style, layout)
     if key not in fonts:
-        font = _loaded(path, style.size)
+        try:
+            font = ImageFont.truetype(path, style.size, layout_engine=layout)
+        except OSError:  # a font of pictures
+            font = ImageFont.truetype(path, _PICTURES, layout_engine=layout)
         try:
             axes = font.get_variation_axes()
         except OSError:
@@ -243,13 +243,6 @@ def _font(path: str, style: Style) -> ImageFont.FreeTypeFont:
             font.set_variation_by_axes([_axis(axis, style) for axis in axes])
         fonts[key] = font
     return fonts[key]
-
-
-def _loaded(path: str, size: int, layout: ImageFont.Layout | None = None) -> ImageFont.FreeTypeFont:
-    try:
-        return ImageFont.truetype(path, size, layout_engine=layout)
-    except OSError:  # a font of pictures
-        return ImageFont.truetype(path, _PICTURES, layout_engine=layout)
 
 
 def _axis(axis: ImageFont.Axis, style: Style) -> float:

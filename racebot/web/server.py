@@ -71,7 +71,7 @@ Found = Rendered | Streamed | None
 class Desk:
     """Renders documents in threads. Concurrent requests for the same document share one rendering.
 
-    Cards have a thread of their own: crawlers ask for many at once, and readers must not wait for those.
+    Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
     """
 
     def __init__(self, library: Library) -> None:
