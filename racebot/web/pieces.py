@@ -1,6 +1,7 @@
 """Small pieces of HTML that rows repeat: players, races, places, dates and changes of points.
 
-They are cached functions, because building them in a template takes ten times as long.
+They are cached functions, because building them in a template takes ten times as long. `Markup % values`
+escapes the values, and takes less time than `Markup.format`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def change(points: int) -> Markup:
         return Markup('<span class="pill same">±0</span>')
     arrow, spoken = ("▲", "+") if points > 0 else ("▼", "−")
     return Markup(
-        '<span class="pill {}"><span aria-hidden="true">{}</span><span class="hidden">{}</span>{}</span>'
-    ).format(sign(points), arrow, spoken, abs(points))
+        '<span class="pill %s"><span aria-hidden="true">%s</span><span class="hidden">%s</span>%s</span>'
+    ) % (sign(points), arrow, spoken, abs(points))
 
 
 @lru_cache(CACHED)
@@ -39,12 +40,12 @@ def medal(standing: int | str) -> Markup:
     """Return a place, or a result such as DNF."""
     text = str(standing)
     kind = f"m{text}" if text in {"1", "2", "3"} else "" if text[:1].isdecimal() else "out"
-    return Markup('<span class="medal {}">{}</span>').format(kind, text)
+    return Markup('<span class="medal %s">%s</span>') % (kind, text)
 
 
 @lru_cache(CACHED)
 def date(moment: datetime) -> Markup:
-    return Markup('<time datetime="{}">{}</time>').format(iso(moment), day(moment))
+    return Markup('<time datetime="%s">%s</time>') % (iso(moment), day(moment))
 
 
 def dots(results: Sequence[Result]) -> Markup:
@@ -70,8 +71,8 @@ def gained(places: float) -> Markup:
 @lru_cache(CACHED)
 def part(words: str, points: int | None) -> Markup:
     """Return a reason for a change, with its points if it has any, as an item of a list."""
-    shown = Markup("") if points is None else Markup(" <b>{}</b>").format(signed(points))
-    return Markup("<li>{}{}</li>").format(shown_name(words, 120), shown)
+    shown = Markup("") if points is None else Markup(" <b>%s</b>") % signed(points)
+    return Markup("<li>%s%s</li>") % (shown_name(words, 120), shown)
 
 
 def opponent(verb: str, name: str, chance: float) -> Markup:
@@ -85,39 +86,46 @@ def bar(share: float) -> Markup:
     """Return a bar whose filled part is a share from 0 to 1."""
     return Markup(
         '<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="rest" width="100" height="8"/><rect width="{:.1f}" height="8"/></svg>'
-    ).format(100 * share)
+        '<rect class="rest" width="100" height="8"/><rect width="%.1f" height="8"/></svg>'
+    ) % (100 * share)
 
 
 @lru_cache(CACHED)
 def face(face: Face, href: str | None, kind: str) -> Markup:
     """Return a player's picture at `href`, or their initials without one."""
     if href is None:
-        return Markup('<span class="face c{} {}" aria-hidden="true">{}</span>').format(
-            face.color, kind, face.initials
+        return Markup('<span class="face c%s %s" aria-hidden="true">%s</span>') % (
+            face.color,
+            kind,
+            face.initials,
         )
     lazy = Markup("") if kind == "large" else Markup(' loading="lazy"')
-    return Markup(
-        '<img class="face {}" src="{}" width="{size}" height="{size}" alt="" decoding="async"{}>'
-    ).format(kind, href, lazy, size=_SIZES[kind])
+    size = _SIZES[kind]
+    return Markup('<img class="face %s" src="%s" width="%s" height="%s" alt="" decoding="async"%s>') % (
+        kind,
+        href,
+        size,
+        size,
+        lazy,
+    )
 
 
 @lru_cache(CACHED)
 def player_link(href: str, name: str, limit: int) -> Markup:
-    return Markup('<a class="player" href="{}"><bdi>{}</bdi></a>').format(href, shown_name(name, limit))
+    return Markup('<a class="player" href="%s"><bdi>%s</bdi></a>') % (href, shown_name(name, limit))
 
 
 def unlinked(name: str) -> Markup:
     """Return a player's name without a link."""
-    return Markup('<span class="player"><bdi>{}</bdi></span>').format(shown_name(name))
+    return Markup('<span class="player"><bdi>%s</bdi></span>') % shown_name(name)
 
 
 @lru_cache(CACHED)
 def race_link(href: str, race: str) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(href, slug(race))
+    return Markup('<a href="%s">%s</a>') % (href, slug(race))
 
 
 @lru_cache(CACHED)
 def who(face: Markup, link: Markup, extra: Markup | str) -> Markup:
     """Return a player's face and link, and what follows the name."""
-    return Markup('<span class="who">{}<span>{}{}</span></span>').format(face, link, extra)
+    return Markup('<span class="who">%s<span>%s%s</span></span>') % (face, link, extra)
