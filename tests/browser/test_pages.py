@@ -183,6 +183,8 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: s
     assert graph.get_attribute("aria-valuemax") == "20"
     page.get_by_role("button", name="By race").click()
     assert graph.get_attribute("aria-valuemax") == "20"
+    expect(page.get_by_role("button", name="By race")).to_have_attribute("aria-pressed", "true")
+    assert str(graph.get_attribute("aria-valuetext")).startswith("race 60, 29 Apr 2026, ")
     page.get_by_role("button", name="Zoom in").click()
     assert int(str(graph.get_attribute("aria-valuemax"))) < 20
     everything = page.get_by_role("button", name="All", exact=True)

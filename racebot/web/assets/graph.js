@@ -130,7 +130,7 @@ window.racebot.graph = (figure, data, label) => {
   };
 
   const words = point => [
-    series.length > 1 ? point.name : null, day(point.date), point.race,
+    series.length > 1 ? point.name : null, byDate ? null : `race ${point.index + 1}`, day(point.date), point.race,
     typeof point.place === "number" ? `place ${point.place} of ${point.entrants}` : `${point.place}, ${point.entrants} racers`,
     signed(point.change), `${point.points} points`,
   ].filter(Boolean);
