@@ -208,7 +208,9 @@ class Site:
         except httpx.RequestError as error:
             if (distrust := certificate_problem(error)) is not None:
                 raise SiteError(f"{self.url} is not trusted: {distrust}") from error
-            raise Transient(f"{self.url} cannot be reached ({type(error).__name__})") from error
+            # Other errors may quote a header, and so a token.
+            reason = str(error) if isinstance(error, httpx.ConnectError) else type(error).__name__
+            raise Transient(f"{self.url} cannot be reached ({reason})") from error
         except TimeoutError:
             raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
         status = answer.status_code

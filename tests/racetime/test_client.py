@@ -387,6 +387,23 @@ async def test_a_transient_failure_is_retried(
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "[Errno -2] Name or service not known"),
+        (httpx.ReadTimeout("slow"), "ReadTimeout"),
+    ],
+)
+async def test_site_that_cannot_be_reached_is_named_with_the_reason(
+    site: Site, fake: FakeSite, failure: Exception, reason: str
+) -> None:
+    fake.failures = [failure] * 10
+    with pytest.raises(SiteError) as refused:
+        await site.category("orb")
+    assert str(refused.value).endswith(f" cannot be reached ({reason})")
+
+
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", [httpx.Response(502, html=HTML), httpx.ReadTimeout("slow")], ids=str)
 async def test_retries_end_after_the_last_attempt(
     fake: FakeSite, failure: httpx.Response | Exception, caplog: pytest.LogCaptureFixture
