@@ -293,6 +293,7 @@ def test_internal_errors_hide_their_details(get: Get, monkeypatch: pytest.Monkey
     assert answer.status_code == 500
     assert "hush-hush" not in answer.text
     assert "content-security-policy" in answer.headers
+    assert answer.headers["access-control-allow-origin"] == "*"  # scripts on other sites may read errors, too
 
 
 # Limits
