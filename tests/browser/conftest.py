@@ -55,6 +55,10 @@ PAGES = (
     "search.html?q=racer",
     RACE,
 )
+PATIENCE = 20_000
+"""Milliseconds to wait for the browser; the machine may be busy."""
+VIEWS = (("light", 1280), ("dark", 390))
+"""Schemes and widths in which each page is checked. Axe takes too long for all four pairs."""
 NAMES = (
     "Ann Orbit",
     "雪の介",
@@ -97,7 +101,7 @@ def rated(path: Path, races: list[RaceResult]) -> Path:
     return path
 
 
-expect.set_options(timeout=20_000)  # the machine may be busy
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
@@ -190,7 +194,7 @@ def opened(browser: Browser) -> Iterator[Open]:
             viewport={"width": width, "height": 800},
             java_script_enabled=scripts,
         )
-        context.set_default_timeout(5000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         return context
 

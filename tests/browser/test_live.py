@@ -16,7 +16,7 @@ from racebot.web import events
 from racebot.web.server import application
 from racebot.web.view import Publication
 
-from .conftest import NAMES, Open, running
+from .conftest import NAMES, VIEWS, Open, running
 from .test_pages import check
 
 ROOM = "overlay/room/orb/live-1"
@@ -88,8 +88,8 @@ def test_served_pages_are_accessible_and_self_contained(
 ) -> None:
     if path == "live":
         write(database, "open", "in_progress", "finished")
-    for width in (1280, 390):
-        check(opened(width=width), served, path, width)
+    for scheme, width in VIEWS:
+        check(opened(scheme, width), served, path, width)
 
 
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from builders import result
 
 from racebot.errors import ModelError, PayloadError
+from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, ViewRules, evaluate
 from racebot.study.history import History
@@ -47,10 +48,7 @@ def test_each_entry_is_judged_by_itself(season: History) -> None:
         assert evaluation.figures.log_loss == pytest.approx(loss)
         assert evaluation.complaints.unfinished_gains == gains
         assert evaluation.model == entry.model
-        assert evaluation.parameters == {
-            **vars(create(entry.model, entry.parameters)),
-            **evaluation.parameters,
-        }
+        assert evaluation.parameters == as_json(create(entry.model, entry.parameters))
 
 
 def test_earlier_races_only_train(season: History) -> None:
