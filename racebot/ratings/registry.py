@@ -9,7 +9,7 @@ from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
-from racebot.ratings.parameters import Parameters, ParameterValue, from_mapping
+from racebot.ratings.parameters import Parameters, from_mapping
 from racebot.text.parse import did_you_mean
 
 _PLACES = {
@@ -69,12 +69,10 @@ def create(key: str, parameters: Parameters | None = None) -> RatingModel:
         raise ModelError(
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
         )
-    given = (parameters or {}).items()
-    return _create(key, tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in given))
+    return _create(key, tuple(from_mapping(MODELS[key], parameters or {}).items()))
 
 
 @lru_cache(maxsize=64)
-def _create(key: str, parameters: tuple[tuple[str, ParameterValue], ...]) -> RatingModel:
-    model = MODELS[key]
-    made: RatingModel = model(**from_mapping(model, dict(parameters)))
+def _create(key: str, parameters: tuple[tuple[str, Any], ...]) -> RatingModel:
+    made: RatingModel = MODELS[key](**dict(parameters))
     return made

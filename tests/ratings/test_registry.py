@@ -59,3 +59,10 @@ def test_equal_parameters_share_one_model() -> None:
     one, same, other = (create("thurstone-hurdle", {"level": level}) for level in (1.5, 1.5, 2.5))
     assert one is same
     assert other != one
+
+
+@pytest.mark.parametrize("value", [[[1.0]], [{}], ["a", 1]])
+def test_a_value_of_the_wrong_type_is_refused(value: Any) -> None:
+    with pytest.raises(ModelError, match="is not a list of numbers") as refusal:
+        create("elo-ffa", {"rates": value})
+    assert repr(value) in str(refusal.value)
