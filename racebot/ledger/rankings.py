@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import REBUILD, RESTORE, as_text, readable, states_of
 from racebot.races.change import State
+from racebot.races.result import NO_NAME
 
 T = TypeVar("T")
 
@@ -122,14 +123,14 @@ class Rankings:
 
     @readable("player", RESTORE)
     def names(self, players: Sequence[str]) -> list[str]:
-        """Return the names of players to show, in the same order."""
+        """Return the names of players to show, in the same order: `NO_NAME` for removed players."""
         rows = self._connection.rows(
             "SELECT shown_players.id, name FROM json_each(?) AS wanted"
             " CROSS JOIN shown_players ON shown_players.id = wanted.value",
             json.dumps(players),
         )
         found = {row[0]: as_text(row[1]) for row in rows}
-        return [found[player] for player in players]
+        return [found.get(player, NO_NAME) for player in players]
 
     def _ends(self, leaderboard: int, sequences: Collection[int]) -> dict[int, str]:
         """Return when races ended, by their numbers in the sequence."""

@@ -7,7 +7,7 @@ from builders import entrant, result
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.store import Ledger
-from racebot.races.result import Entrant, RaceResult
+from racebot.races.result import NO_NAME, Entrant, RaceResult
 
 
 def keep(ledger: Ledger, *races: RaceResult) -> None:
@@ -32,6 +32,11 @@ def shown(ledger: Ledger, player: str) -> str:
     found = ledger.players.get(player)
     assert found is not None
     return found.shown
+
+
+def test_names_keep_their_order_and_stand_in_for_removed_players(ledger: Ledger) -> None:
+    keep(ledger, result("r", "ann bo"))
+    assert ledger.rankings.names(["id-bo", "id-gone", "id-ann"]) == ["Bo", NO_NAME, "Ann"]
 
 
 def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:
