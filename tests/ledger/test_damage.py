@@ -23,7 +23,8 @@ from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-SEEDS = range(50)
+SEEDS = range(30)
+"""Five for each of `WAYS`."""
 COMMANDS = (["status"], ["verify"], ["doctor"], ["backup"], ["leaderboard"])
 PAGE = 4096
 GOALS = ("Any Orb", "All Orbs")
