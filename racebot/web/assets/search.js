@@ -53,7 +53,7 @@
     }) : [];
     const places = wanted ? matches(boards, wanted) : [];
     results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
-    found.textContent = wanted && !people.length && !places.length ? "Nothing found." : "";
+    found.textContent = wanted && !people.length && !places.length ? "Nothing found. Players appear after their first rated race." : "";
   };
   form.q.value = new URLSearchParams(location.search).get("q") ?? "";
   form.addEventListener("submit", event => event.preventDefault());
