@@ -325,7 +325,8 @@ class PageQueries:
         for race, sequence, result, note, joined, changes in rows:
             players = tuple(joined.split("\x1f")) if joined else ()
             # The page of a race without changes shows the entrants of its result.
-            parts = (result, note, changes or "", *map(shown, players or players_in(result)))
+            shown_players = map(shown, players or players_in(result))
+            parts = (str(sequence), result, note, changes or "", *shown_players)
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +23,8 @@ from racebot.web.pages import Pages
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
+
+PLAYERS = "api/leaderboards/orb/any-orb/players"
 
 
 @pytest.fixture
@@ -219,6 +222,15 @@ def test_updated_export_equals_a_new_one_except_for_dated_places(
     assert all("players/" in path and any(player in path for player in others) for path in different)
     export(filled, Publication(), folder, everything=True)
     assert contents(folder) == new
+
+
+def test_a_race_that_is_added_before_others_renumbers_them(filled: Ledger, folder: Path) -> None:
+    run(filled, folder)
+    Settler(filled, Plans(SIMPLE)).merge([result("past", "fay gus", after=-24)], "import")
+    run(filled, folder)
+    (numbered,) = json.loads((folder / "api/races/orb/b.json").read_bytes())["leaderboards"]
+    (played,) = json.loads((folder / f"{PLAYERS}/id-cy.json").read_bytes())["history"]
+    assert (numbered["sequence"], played["sequence"]) == (3, 3)
 
 
 def test_changed_result_renders_its_race_and_racers_again(
