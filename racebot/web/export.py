@@ -37,8 +37,8 @@ LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
 FEW = 800
 """Up to this many files, one process is faster than the time it takes to start several."""
-AT_ONCE = 64
-"""Number of files handed to a process at a time."""
+AT_ONCE = 16
+"""Number of files handed to a process at a time: few, so that all processes finish at about the same time."""
 
 Tokens = dict[str, str]
 

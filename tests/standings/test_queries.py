@@ -448,3 +448,11 @@ def beaten(player: str) -> Opponent:
 
 def lost_to(player: str) -> Opponent:
     return Opponent(player, beaten=False, chance=0.5)
+
+
+def test_kept_players_are_those_that_are_read_one_by_one(ledger: Ledger, board: Leaderboard) -> None:
+    players = queries.open_leaderboard(ledger, board, Listing()).players
+    assert isinstance(players, queries.ListedPlayers)
+    read = [players[index] for index in range(len(players))]
+    players.keep()
+    assert [players[:], players[1:], [players[-1]]] == [read, read[1:], read[-1:]]

@@ -151,6 +151,11 @@ class ListedPlayers(Sequence[ListedPlayer]):
         self._ranking = ranking
         self._provisional_races = provisional_races
         self._chosen = range(len(ranking.rows)) if chosen is None else chosen
+        self._kept: list[ListedPlayer] | None = None
+
+    def keep(self) -> None:
+        """Read all players and keep them, for an export, which shows each of them several times."""
+        self._kept = self[:]
 
     def __len__(self) -> int:
         return len(self._chosen)
@@ -160,6 +165,8 @@ class ListedPlayers(Sequence[ListedPlayer]):
     @overload
     def __getitem__(self, index: slice) -> list[ListedPlayer]: ...
     def __getitem__(self, index: int | slice) -> ListedPlayer | list[ListedPlayer]:
+        if self._kept is not None:
+            return self._kept[index]
         if isinstance(index, slice):
             return self._read(self._chosen[index])
         return self._read([self._chosen[index]])[0]
