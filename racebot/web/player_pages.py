@@ -97,6 +97,7 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
         whole=_opponent_links(asked, board, player, met) if met > OPPONENTS else [],
         races=races,
         won_by=_won_by(asked, board, player, races),
+        timed=_timed(history),
         all_races=len(history),
         others=len(view.standings(player)) - 1,
     )
@@ -149,6 +150,7 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         board,
         **_person(asked, board, standing),
         races=shown,
+        timed=_timed(history),
         won_by=_won_by(asked, board, player, shown),
         matching=total,
         goals=sorted({race.goal for race in history}),
@@ -183,6 +185,11 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
         pages=pager(number, count, lambda page: links[page - 1]),
         whole=links if count > 1 else [],
     )
+
+
+def _timed(history: Sequence[PlayedRace]) -> bool:
+    """Return True if any finish time is known, so that the player's races have a column for times."""
+    return any(race.finish_time is not None for race in history)
 
 
 def _won_by(asked: Asked, board: Board, player: str, races: Sequence[PlayedRace]) -> dict[int, Markup]:

@@ -166,7 +166,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     assert "beat Bo (50%)" in shown
     assert re.search(r"DNF C Cy first race ▼ − \d+", shown)
     assert re.search(r"DQ D Di first race ▼ − \d+ .*% to finish", shown)
-    assert "Not rated because the account was deleted: Gone (1)." in shown
+    assert "Not rated because the account was deleted: Gone (1st)." in shown
 
 
 def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
@@ -175,6 +175,17 @@ def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
     assert re.search(r"Ann first race 1:00:00 ▲ \+ \d", shown)
     assert "Bo first race 1:00:07 +0:07 " in shown
     assert re.search(r"Cy first race ▼ − \d", shown)
+
+
+@pytest.mark.parametrize("time", [None, 3600 * SECOND])
+def test_tables_have_a_column_for_times_only_if_a_time_is_known(merge: Merge, time: int | None) -> None:
+    field = (entrant("ann", time=time, place=1), entrant("bo", time=time and time + SECOND, place=2))
+    pages = Pages(merge([result("a", entrants=field)]), served=True)
+    player = "players/id-ann/orb/any-orb"
+    for path in ("races/orb/a.html", f"{player}.html", f"{player}/races.html"):
+        document = pages.document(path, {})
+        assert isinstance(document, Document)
+        assert ('role="columnheader">Time<' in document.body.decode()) is (time is not None)
 
 
 @pytest.mark.parametrize(
