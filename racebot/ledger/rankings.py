@@ -7,7 +7,7 @@ player.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -90,8 +90,8 @@ class Rankings:
         )
         # Most players have not raced since a recent date: their last race is known.
         known = {row[0]: now[row[0]][1] for row in rows if now[row[0]][0] == row[3]}
-        ends = self._ends(leaderboard, {row[6] for row in rows if row[0] not in known})
-        return _columns([(*row[:6], known.get(row[0]) or ends[row[6]]) for row in rows])
+        ends = known | self._ends(leaderboard, {row[0]: row[6] for row in rows if row[0] not in known})
+        return _columns([(*row[:6], ends[row[0]]) for row in rows])
 
     def before(self, leaderboard: int, first: int, last: int) -> dict[str, StandingBefore]:
         """Return the standings before a range of races, of the players in these races, by player.
@@ -115,9 +115,9 @@ class Rankings:
             last,
         )
         states = states_of([row[1] for row in rows])
-        ends = self._ends(leaderboard, {row[5] for row in rows} - {None})
+        ends = self._ends(leaderboard, {row[0]: row[5] for row in rows if row[5] is not None})
         return {
-            row[0]: StandingBefore(state, row[2], row[3], row[4], ends.get(row[5]))
+            row[0]: StandingBefore(state, row[2], row[3], row[4], ends.get(row[0]))
             for row, state in zip(rows, states, strict=True)
         }
 
@@ -132,16 +132,33 @@ class Rankings:
         found = {row[0]: as_text(row[1]) for row in rows}
         return [found.get(player, NO_NAME) for player in players]
 
-    def _ends(self, leaderboard: int, sequences: Collection[int]) -> dict[int, str]:
-        """Return when races ended, by their numbers in the sequence."""
+    def _ends(self, leaderboard: int, lasts: Mapping[str, int]) -> dict[str, str]:
+        """Return when the last of each player's races ended, up to a number in the sequence, by player.
+
+        Args:
+            leaderboard: key of the leaderboard.
+            lasts: the last number in the sequence of each player's races, by player.
+        """
         rows = self._connection.rows(
-            "SELECT sequence, ended_at FROM json_each(?2) AS wanted"
+            "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
             " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
             " CROSS JOIN races ON races.name = race",
             leaderboard,
-            json.dumps(sorted(sequences)),
+            json.dumps(sorted(set(lasts.values()))),
         )
-        return dict(map(tuple, rows))
+        ends = {row[0]: row[1] for row in rows}
+        # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
+        late = {row[0] for row in rows if row[2]}
+        again = self._connection.rows(
+            "SELECT wanted.key, max(ended_at) FROM json_each(?2) AS wanted"
+            " CROSS JOIN changes INDEXED BY changes_by_player"
+            "  ON changes.leaderboard = ?1 AND player = wanted.key AND sequence <= wanted.value"
+            " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = race"
+            " GROUP BY wanted.key",
+            leaderboard,
+            json.dumps({player: last for player, last in lasts.items() if last in late}),
+        )
+        return {player: ends[last] for player, last in lasts.items()} | dict(map(tuple, again))
 
 
 @readable("standing", REBUILD)

@@ -117,6 +117,28 @@ def test_inactive_players_are_not_listed(ledger: Ledger) -> None:
     assert len(rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=10)))) == 4
 
 
+def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(SIMPLE))
+    for race in (
+        result("a", "ann bo", after=48),
+        result("late", "ann bo", after=2),
+        result("b", "cy di", after=60),
+        result("c", "ann bo", after=300),
+    ):
+        assert settler.settle(race, lambda _: (), NOON)
+    (board,) = ledger.leaderboards()
+    active = Listing(inactive_days=1)
+    then = queries.leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
+    assert {each.id: each.last_race_at - NOON for each in then.players} == {
+        "id-ann": timedelta(hours=48),
+        "id-bo": timedelta(hours=48),
+        "id-cy": timedelta(hours=60),
+        "id-di": timedelta(hours=60),
+    }
+    now = queries.leaderboard_report(ledger, board, active)
+    assert [each.moved.places for each in now.players if each.moved] == [0, 2]
+
+
 @pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=1), Listing(inactive_days=9)])
 def test_the_first_of_a_leaderboard_are_as_on_the_whole(
     ledger: Ledger, board: Leaderboard, listing: Listing
