@@ -73,9 +73,12 @@ class LiveReader:
         return next((_without(room, hidden) for room in rooms if room.race == race), None)
 
     def stamp(self) -> str:
-        """Return a text that changes whenever `rooms` or `room` may return something else."""
+        """Return a text that changes whenever `rooms` or `room` may return something else.
+
+        It also changes every minute: overlays stop showing old results, even if no worker writes the file.
+        """
         stamp, report, late = self._current()
-        return f"{stamp} {report is None} {late}"
+        return f"{stamp} {report is None} {late} {self._clock().timestamp() // 60:.0f}"
 
     def _current(self) -> tuple[_FileStamp | None, LiveReport | None, bool]:
         """Return the file's stamp, its content, None if it is out of date, and whether the worker is late."""

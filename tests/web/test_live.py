@@ -137,6 +137,16 @@ def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) ->
     assert len(set(stamps)) == 4
 
 
+def test_stamp_changes_every_minute_without_a_worker(tmp_path: Path) -> None:
+    now = NOW.replace(second=0)
+    reader = LiveReader(tmp_path / "racebot.db", lambda: now)
+    stamps = []
+    for seconds in (0, 59, 60):
+        now = NOW.replace(second=0) + timedelta(seconds=seconds)
+        stamps.append(reader.stamp())
+    assert stamps[0] == stamps[1] != stamps[2]
+
+
 def test_rooms_stay_while_the_live_file_is_missing_until_they_are_out_of_date(tmp_path: Path) -> None:
     now = NOW
     reader = LiveReader(tmp_path / "racebot.db", lambda: now)
