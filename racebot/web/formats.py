@@ -9,6 +9,9 @@ from racebot.ledger.history import RaceRow
 from racebot.text.format import ordinal_ending, percentage
 from racebot.text.safe import isolated, printable
 
+_RANKED = 10
+"""Least number of listed players to give a percentile of."""
+
 
 def shown_name(name: str, limit: int = 60) -> str:
     """Return a name from the site without invisible characters, cut to `limit` characters."""
@@ -43,6 +46,18 @@ def timer(length: float) -> str:
 def ordinal(place: int) -> str:
     """Return a place as an ordinal, as in 22nd."""
     return f"{place}{ordinal_ending(place)}"
+
+
+def percentile(place: int, listed: int) -> str:
+    """Return what share of the listed players a place is in, or ahead of; empty among few players.
+
+    Examples: top 2%, ahead of 30%.
+    """
+    if 2 * place <= listed:
+        share = f"top {-(-100 * place // listed)}%"
+    else:
+        share = f"ahead of {100 * (listed - place) // listed}%"
+    return share if listed >= _RANKED and place < listed else ""
 
 
 def gap(seconds: float) -> str:

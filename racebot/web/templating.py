@@ -105,6 +105,7 @@ def _environment() -> Environment:
         "percent": formats.percent,
         "counted": counted,
         "ordinal": formats.ordinal,
+        "percentile": formats.percentile,
         "iso": formats.iso,
         "initials": initials,
         "slug": formats.slug,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from builders import entrant, result
+from builders import NOON, entrant, result
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, VIEWS, Open, hosted, rated, serving, written
@@ -361,6 +362,15 @@ def colors(page: Page) -> tuple[str, ...]:
             ("document.querySelector('.graph .line')", "stroke"),
         )
     )
+
+
+def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.clock.install(time=NOON + timedelta(days=59, minutes=3, seconds=5))
+    page.goto(f"{served}{BOARD}.html")
+    expect(page.locator(".hero time")).to_have_text("3 minutes ago")
+    page.clock.fast_forward("02:00")
+    expect(page.locator(".hero time")).to_have_text("5 minutes ago")
 
 
 def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> None:

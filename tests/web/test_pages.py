@@ -15,7 +15,7 @@ from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document
-from racebot.web.formats import gap
+from racebot.web.formats import gap, percentile
 from racebot.web.pages import Pages
 from racebot.web.view import View
 
@@ -112,6 +112,30 @@ def test_player_page_shows_places_opponents_and_races(view: View) -> None:
     assert re.search(r"B Bo 810 2 met 2 – 0 \d\d% chance \+\d\.\d", shown)
     assert "Gained most a 1 Mar 2026 ▲ + 100" in shown
     assert "1 of 2 a 1:00:00 · 1 Mar 2026 ▲ + 100 1100 won 1 Mar 2026" in shown
+
+
+def test_player_page_shows_the_percentile_and_the_best_win(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "bo ann", after=1), result("c", " ".join("bcdefghi"))])
+    ann, bo = (text(view, f"players/id-{name}/orb/any-orb.html") for name in ("ann", "bo"))
+    assert "Place 6 of 10, ahead of 40%" in ann
+    assert "Place 5 of 10, top 50%" in bo
+    assert re.search(r"Best win b 1 Mar 2026 \d\d% to win", bo)
+    assert "Best win" not in ann, "every newcomer has a first race without a rating"
+
+
+@pytest.mark.parametrize(
+    ("place", "listed", "expected"),
+    [
+        (1, 82, "top 2%"),
+        (41, 82, "top 50%"),
+        (57, 82, "ahead of 30%"),
+        (82, 82, ""),
+        (1, 300, "top 1%"),
+        (1, 9, ""),
+    ],
+)
+def test_percentile_is_the_share_of_players_ahead_or_behind(place: int, listed: int, expected: str) -> None:
+    assert percentile(place, listed) == expected
 
 
 def test_tabs_of_a_player_lead_to_lists_that_exist(view: View) -> None:

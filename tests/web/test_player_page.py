@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 from builders import result
 
 from racebot.ledger.history import PlayedRace
 from racebot.standings.queries import Listing, PlayerStanding
-from racebot.web.player_page import PlayerFigures, player_figures
+from racebot.web.player_page import PlayerFigures, RunLengths, player_figures
 from racebot.web.view import View
 
 from .conftest import Merge
@@ -94,6 +95,23 @@ def test_best_races_of_a_newcomer_are_of_all_races(view: View) -> None:
     found = figures(view, "id-ann")
     assert [race.race for race in found.best] == ["orb/a", "orb/c"]
     assert not found.only_settled
+
+
+def test_form_streaks_and_best_times_count_all_races(merge: Merge) -> None:
+    season = ["won", "won", "won", "dnf", "lost", "won", "won", "won", "lost", "won", "won", "lost"]
+    fields = {"won": ("ann bo", ""), "lost": ("bo ann", ""), "dnf": ("bo", "ann")}
+    view = merge(result(f"r{n}", fields[how][0], dnf=fields[how][1], after=n) for n, how in enumerate(season))
+    races = history(view, "id-ann")
+    found = player_figures(
+        view, [replace(race, goal="Any" if race.sequence > 4 else "All") for race in races]
+    )
+    assert [race.place for race in found.form] == [1, None, 2, 1, 1, 1, 2, 1, 1, 2]
+    assert found.form_change == races[-1].after - races[1].after
+    assert (found.wins, found.finishes) == (RunLengths(now=0, longest=3), RunLengths(now=8, longest=8))
+    assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
+        ("All", "orb/r0", 3600),
+        ("Any", "orb/r5", 3600),
+    ]
 
 
 def test_the_peak_is_the_first_race_with_the_most_points(merge: Merge) -> None:
