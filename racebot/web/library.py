@@ -119,7 +119,7 @@ class Library:
             return known
         reader = self._take()
         try:
-            content = reader.document(path, query, generation)
+            content = reader.document(path, query)
         finally:
             self._give_back(reader)
         if content is None or isinstance(content, Streamed):
@@ -192,7 +192,7 @@ class Library:
 
 
 class _Reader:
-    """A connection to the ledger, with the pages of one generation."""
+    """A connection to the ledger, with the pages of what it last read."""
 
     def __init__(self, database: Path, publication: Publication, live: LiveReader, inode: int = 0) -> None:
         self.inode = inode
@@ -200,12 +200,14 @@ class _Reader:
         self._publication = publication
         self._ledger = Ledger.open_to_publish(database)
         self._pages: Pages | None = None
-        self._generation = 0
+        self._version = 0
 
-    def document(self, path: str, query: Mapping[str, str], generation: int) -> Content:
-        if self._pages is None or generation != self._generation:
-            self._pages, self._generation = self._new_pages(), generation
+    def document(self, path: str, query: Mapping[str, str]) -> Content:
         with self._ledger.snapshot():
+            # Compare inside the snapshot, so that what the pages remember is from the same one.
+            version = self._ledger.data_version()
+            if self._pages is None or version != self._version:
+                self._pages, self._version = self._new_pages(), version
             return self._pages.document(path, query)
 
     def content(self, path: str) -> Content:

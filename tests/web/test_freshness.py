@@ -112,3 +112,15 @@ def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library
         found = documents(library)
         assert [path for path, a, b in zip(DOCUMENTS, found, expected, strict=True) if a != b] == [], change
         last = expected
+
+
+def test_a_change_right_before_rendering_shows_in_full(
+    settler: Settler, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.document("players/id-ann/orb/any-orb.html", {})
+    generation = library._current_generation()
+    monkeypatch.setattr(library, "_current_generation", lambda: generation)
+    settler.withdraw(f"{CATEGORY}/c")
+    feed = library.document("players/id-ann/orb/any-orb/feed.xml", {})
+    assert isinstance(feed, Rendered)
+    assert feed.document.body.count(b"<entry>") == 1
