@@ -21,7 +21,8 @@ RUN pip --python /opt/racebot/bin/python install --no-cache-dir --no-deps .
 FROM python:3.13-slim
 
 # Cards need a font for emoji, and FriBidi to join Arabic letters. The program and its folder belong to root;
-# the bot may write into state/ alone.
+# the bot may write into state/ alone. Debian removes replaced versions, so pinned ones could not be installed later.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends fonts-noto-color-emoji libfribidi0 \
     && rm -rf /var/lib/apt/lists/* \
