@@ -13,7 +13,7 @@ import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePosixPath
@@ -182,12 +182,15 @@ class _Listings:
     by_key: Mapping[int, Listing]
 
     def __call__(self, board: Leaderboard) -> Listing:
-        return self.by_key[board.key]
+        # A leaderboard that is newer than this export is in no file of it.
+        return self.by_key.get(board.key, Listing())
 
 
 class _Worker:
     """The state of a rendering process."""
 
+    snapshot: AbstractContextManager[None]
+    """Holds what the process reads as it was when the process began."""
     pages: Pages
     folder: Path
 
@@ -195,6 +198,8 @@ class _Worker:
 def _begin(database: Path, publication: Publication, folder: Path) -> None:
     gc.disable()
     ledger = Ledger.open_to_publish(database)
+    _Worker.snapshot = ledger.snapshot()
+    _Worker.snapshot.__enter__()
     _Worker.pages = Pages(View(ledger, publication), served=False)
     _Worker.folder = folder
     threading.Thread(target=_exit_with_parent, daemon=True).start()

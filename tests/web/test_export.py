@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
 from racebot.standings.counting import Plans
+from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
 from racebot.web.document import Content
@@ -328,6 +330,24 @@ class Links(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found += [value or "" for name, value in attrs if name in {"href", "src", "action"}]
+
+
+def test_changes_during_an_export_do_not_disturb_its_processes(filled: Ledger, folder: Path) -> None:
+    player = "players/id-ann/orb/any-orb"
+    (board,) = filled.leaderboards()
+    listings = export_module._Listings({board.key: Listing()})
+    export_module._begin(filled.path, Publication(listings), folder)
+    gc.enable()
+    try:
+        export_module._render_part([f"{player}.html"])
+        settler = Settler(filled, Plans(SIMPLE))
+        settler.merge([replace(result("new", "ann bo"), goal="New Orb")], "import")
+        settler.withdraw("orb/c")
+        export_module._render_part([f"{player}/feed.xml"])
+    finally:
+        export_module._Worker.snapshot.__exit__(None, None, None)
+    assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
+    assert listings(filled.leaderboards()[-1]) == Listing()
 
 
 @pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
