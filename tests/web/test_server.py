@@ -218,8 +218,14 @@ def test_names_are_escaped(ledger: Ledger, ask: Get) -> None:
         type(e)(e.user_id, name, e.status, e.finish_time) for e, name in zip(field, NASTY, strict=True)
     )
     Settler(ledger, Plans(SIMPLE)).merge([result("a", entrants=named)], "import")
-    for path in ("/", BOARD, f"{BOARD}?q=%3Cscript%3E%22"):
-        text = ask(path).text
+    asked = "?q=%3Cscript%3Ealert%3C%22"
+    board, player = BOARD.removesuffix(".html"), "/players/id-n0/orb/any-orb"
+    of_board = (f"{board}{asked}", f"{board}/races", f"{board}/fame", "/embed/orb/any-orb", f"/search{asked}")
+    of_player = ("/players/id-n0", player, f"{player}/races", f"{player}/opponents", "/compare/id-n0/id-n3")
+    for path in ("/", BOARD, "/races/orb/a", *of_board, *of_player):
+        answer = ask(path)
+        assert answer.status_code == 200, path
+        text = answer.text
         assert "<script>alert" not in text and "<img" not in text
         assert "\u202e" not in text and "\u200b" not in text
         assert "W" * 61 not in text
