@@ -57,7 +57,10 @@ def asking(
         assert board.category == CATEGORY
         return listing or Listing()
 
-    answers = Answers(settler, texts or Texts(), CommandNames(), listed, lambda board, *players: link)
+    def page(_: Leaderboard, *players: str) -> str | None:
+        return link and "/".join((link, *players))
+
+    answers = Answers(settler, texts or Texts(), CommandNames(), listed, page)
 
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
@@ -515,6 +518,11 @@ def test_two_players_against_each_other(ledger: Ledger) -> None:
     )
     assert ask(Command.VERSUS, "cy", by=BO).startswith("Bo vs Cy: 3–0 in 3 races · ")
     assert " to win the next" in ask(Command.VERSUS, "bo")
+
+
+def test_comparison_links_the_page_of_both_players(ledger: Ledger) -> None:
+    ask = asking(ledger, link="https://example.org/compare")
+    assert ask(Command.VERSUS, "bo").endswith(" https://example.org/compare/id-ann/id-bo")
 
 
 def test_comparison_with_an_opponent_never_met(ledger: Ledger) -> None:
