@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -148,6 +149,8 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
 def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:
     """Move all races of one account to another account of the same person, and rate them again.
 
+    If the first one is hidden, the other is from now on, too.
+
     Returns:
         The leaderboards that were rated again.
 
@@ -170,6 +173,9 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
             )
         keys = orders.leaderboards_with(old.id)
         orders.add(_order(OrderKind.MERGE, old.id, reason, now, target=kept.id))
+        if orders.is_hidden(old.id):
+            with suppress(OrderError):  # the kept account is hidden already
+                hide(settler, kept, reason, now, by_player=not orders.is_hidden_by_operator(old.id))
         orders.amend_stored(old.id)
         rated = settler.rate_again(board for board in ledger.leaderboards() if board.key in keys)
         orders.remove_player(old.id)

@@ -240,6 +240,14 @@ def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settl
     assert ask(settler, Command.RATING, by="old") == ask(settler, Command.RATING, by="cy")
 
 
+@pytest.mark.parametrize("by_player", [True, False])
+def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, *, by_player: bool) -> None:
+    orders.hide(settler, player(settler, "old"), "asked", NOON, by_player=by_player)
+    orders.merge(settler, player(settler, "old"), player(settler, "cy"), "same", NOON)
+    assert "Cy" not in listed(settler)
+    assert settler.ledger.orders.is_hidden_by_operator("id-cy") != by_player
+
+
 def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
     settler.merge([result("e", "older bo", after=4)], "import")
     orders.merge(settler, player(settler, "older"), player(settler, "old"), "", LATER)
