@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
 from racebot.text.parse import fold_name
 from racebot.web.asked import Asked
@@ -18,7 +18,7 @@ from racebot.web.view import Board
 
 MOST_FOUND = 20
 LEAST_LIKENESS = 75
-"""Least likeness of a leaderboard's name, 0 to 100 as rapidfuzz measures it."""
+"""Least likeness of a leaderboard's name, or of its beginning, 0 to 100 as rapidfuzz measures it."""
 
 
 def search(asked: Asked) -> Content:
@@ -64,7 +64,15 @@ def _boards(asked: Asked, text: str) -> list[Board]:
     if not wanted:
         return []
     names = {board.key: fold_name(board.name) for board in asked.view.boards}
-    near = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=10)
-    keys = [key for key, name in names.items() if wanted in name] or [key for _, _, key in near]
+    likeness = {
+        key: max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
+        for key, name in names.items()
+    }
+    near = [
+        key
+        for key in sorted(names, key=likeness.__getitem__, reverse=True)
+        if likeness[key] >= LEAST_LIKENESS
+    ]
+    keys = [key for key, name in names.items() if wanted in name] or near[:10]
     by_key = {board.key: board for board in asked.view.boards}
     return [by_key[key] for key in keys]

@@ -14,12 +14,14 @@
     }
     return row[b.length];
   };
-  const matches = (entries, wanted) => {
+  const matches = (entries, wanted, byBeginning = false) => {
     const named = entries.map(([address, name, ...about]) => [address, name, plain(name), ...about]);
     const exact = named.filter(([, , name]) => name.includes(wanted));
     if (exact.length) return exact.sort((a, b) => a[2].length - b[2].length);
     const most = wanted.length > 7 ? 2 : wanted.length > 3 ? 1 : 0;
-    return named.filter(([, , name]) => Math.abs(name.length - wanted.length) <= most && distance(name, wanted) <= most);
+    const near = name => Math.abs(name.length - wanted.length) <= most && distance(name, wanted) <= most;
+    const beginnings = name => byBeginning ? [name.slice(0, wanted.length), name.slice(0, wanted.length + 1)] : [];
+    return named.filter(([, , name]) => [name, ...beginnings(name)].some(near));
   };
   const section = (title, entries) => {
     if (!entries.length) return [];
@@ -51,7 +53,7 @@
       const page = boards[board]?.[0].replace("leaderboards/", "/") ?? ".html";
       return [`players/${segment(id)}${page}`, name, key, points, board];
     }) : [];
-    const places = wanted ? matches(boards, wanted) : [];
+    const places = wanted ? matches(boards, wanted, true) : [];
     results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found. Players appear after their first rated race." : "";
   };
