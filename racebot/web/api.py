@@ -18,6 +18,7 @@ from racebot.standings.queries import (
     odds,
 )
 from racebot.standings.queries.records import extended
+from racebot.text.parse import fold_name
 from racebot.web import addresses
 from racebot.web.answers import (
     Addressed,
@@ -178,18 +179,18 @@ def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHe
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
-    """Return players whose name contains the query's `name`, ignoring case.
+    """Return players whose name contains the query's `name`, ignoring case and accents.
 
     Raises:
         BadQueryError: `name` is missing or empty.
     """
-    wanted = query.get("name", "").strip().casefold()
+    wanted = fold_name(query.get("name", "").strip())
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
     found = [
         each
         for each in view.ledger.pages.players()
-        if wanted in each.name.casefold() and each.id not in view.hidden
+        if wanted in fold_name(each.name) and each.id not in view.hidden
     ]
     found.sort(key=lambda each: (len(each.name), each.name))
     return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))

@@ -155,6 +155,12 @@ def test_players_are_found_by_part_of_their_name(view: View) -> None:
     ]
 
 
+def test_players_are_found_without_the_accents_of_their_name(merge: Merge) -> None:
+    view = merge([result("a", entrants=(entrant("Ólöf", place=1), entrant("bo", place=2)))])
+    for text in ("olof", "ÓLÖ"):
+        assert [each["name"] for each in ask(view, "api/players", name=text)["players"]] == ["Ólöf"]
+
+
 def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     view = merge(url="https://ratings.example.org/orb", site="https://site.example")
     pages = "https://ratings.example.org/orb"
