@@ -19,6 +19,7 @@ from pydantic import Field
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_in, players_in, start_of
+from racebot.ledger.rankings import Rankings
 from racebot.ledger.rows import moment_of, parts_of, states_of
 from racebot.races.result import result_label
 
@@ -136,31 +137,31 @@ class PageQueries:
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
         """Return rated races, newest first."""
         rows = self._all(
-            "SELECT rated.race, sequence, ended_at, note,"
-            " (SELECT count(*) FROM changes AS c"
-            "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
-            " (SELECT count(place) FROM changes AS c"
-            "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
-            " (SELECT json_group_array(json_array(players.id, players.name)) FROM changes AS c"
-            "  JOIN shown_players AS players ON players.id = c.player"
-            "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence AND place = 1)"
+            "SELECT rated.race, sequence, ended_at, note, ("
+            "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
+            "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
             " FROM rated JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT ? OFFSET ?",
             leaderboard,
             limit,
             offset,
         )
+        counted = [json.loads(row[4]) for row in rows]
+        winners = list({player for *_, first in counted for player in first})
+        names = dict(zip(winners, Rankings(self._connection).names(winners), strict=True))
         return [
             RaceRow(
-                race=row[0],
-                sequence=row[1],
-                ended_at=moment_of(row[2]),
-                note=row[3],
-                entrants=row[4],
-                finishers=row[5],
-                winners=tuple(NamedPlayer(*winner) for winner in json.loads(row[6])),
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                note=note,
+                entrants=entrants,
+                finishers=finishers,
+                winners=tuple(NamedPlayer(player, names[player]) for player in first),
             )
-            for row in rows
+            for (race, sequence, ended_at, note, _), (entrants, finishers, first) in zip(
+                rows, counted, strict=True
+            )
         ]
 
     def played(self, leaderboard: int, player: str) -> list[PlayedRace]:
