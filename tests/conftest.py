@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -38,6 +39,16 @@ settings.load_profile("tests")
 def pytest_xdist_auto_num_workers() -> int:
     """Run twice as many tests at a time as there are cores, since many wait for another process."""
     return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
+
+
+@pytest.fixture
+def restored_logging() -> Iterator[None]:
+    """Undo what a command that runs in this process does to logging."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +33,10 @@ Racebot = Callable[..., Done]
 
 @pytest.fixture
 def racebot(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    restored_logging: None,
 ) -> Iterator[Racebot]:
     """Run a command in an empty folder and a wide terminal without colors. Only exits may end it."""
     monkeypatch.chdir(tmp_path)
@@ -42,8 +44,7 @@ def racebot(
     # The consoles read the width when they are made, which is before a test can set it.
     for console in (common.console, common.notices):
         monkeypatch.setattr(console, "_width", 140)
-    hooks, root = stamina.instrumentation.get_on_retry_hooks(), logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    hooks = stamina.instrumentation.get_on_retry_hooks()
 
     def run(*words: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["racebot", *words])
@@ -57,5 +58,3 @@ def racebot(
 
     yield run
     stamina.instrumentation.set_on_retry_hooks(hooks)
-    root.handlers[:] = handlers
-    root.setLevel(level)

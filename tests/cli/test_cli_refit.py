@@ -17,6 +17,8 @@ from racebot.study.fit import Fit
 from racebot.study.paired import Tally
 from racebot.study.tuning import Judged, PairFigures
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 Run = Callable[..., Result]
 
 

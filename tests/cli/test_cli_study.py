@@ -16,6 +16,8 @@ from racebot.cli import app
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.study.presets import PRESETS
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 runner = CliRunner()
 
 

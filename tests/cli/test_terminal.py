@@ -22,6 +22,8 @@ from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing, PlayerReport, RaceReport
 from racebot.standings.settle import Settler
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 RACE = "orb/incomprehensible-mothmanmoon-1234"
 EVERYBODY = Listing(0, 0)
 

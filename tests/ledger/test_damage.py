@@ -23,6 +23,8 @@ from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 SEEDS = range(30)
 """Five for each of `WAYS`."""
 COMMANDS = (["status"], ["verify"], ["doctor"], ["backup"], ["leaderboard"])
