@@ -58,10 +58,18 @@ def player_standing(
     if standing is None:
         return None
     placing = placing_of(ledger, board, standing, listing)
-    return PlayerStanding.of(
-        standing,
-        placing.place,
-        provisional_races,
+    return PlayerStanding(
+        place=placing.place,
+        id=standing.player,
+        name=standing.name,
+        points=standing.points,
+        rating=standing.rating,
+        state=standing.state,
+        races=standing.races,
+        finishes=standing.finishes,
+        wins=standing.wins,
+        last_race_at=standing.last_race_at,
+        provisional=standing.races < provisional_races,
         category=board.category,
         leaderboard=board.name,
         listed=placing.listed,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Self, TypeVar, overload
+from typing import Annotated, TypeVar, overload
 
 import numpy as np
 from pydantic import Field
 
 from racebot.ledger.rankings import StandingColumns
-from racebot.ledger.rows import Leaderboard, Standing, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.races.change import State
 from racebot.races.outcome import BoolArray, IntArray
@@ -49,31 +49,6 @@ class RatedPlayer:
     wins: int
     last_race_at: datetime
     provisional: bool
-
-    @classmethod
-    def of(cls, standing: Standing, place: int | None, provisional_races: int, **more: Any) -> Self:
-        """Return a player with the given standing.
-
-        Args:
-            standing: the stored standing.
-            place: the player's place; None if the player is not listed.
-            provisional_races: a rating after fewer races is provisional.
-            more: the other fields.
-        """
-        return cls(
-            place=place,
-            id=standing.player,
-            name=standing.name,
-            points=standing.points,
-            rating=standing.rating,
-            state=standing.state,
-            races=standing.races,
-            finishes=standing.finishes,
-            wins=standing.wins,
-            last_race_at=standing.last_race_at,
-            provisional=standing.races < provisional_races,
-            **more,
-        )
 
 
 @dataclass(frozen=True, slots=True)
