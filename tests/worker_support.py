@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
 QUIET = 0.05
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds to wait for another process; the machine may be busy."""
 
 

@@ -12,7 +12,6 @@ import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -483,21 +482,23 @@ async def test_every_pause_is_limited(site: Site, fake: FakeSite, text: str) -> 
 
 
 async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -> None:
-    starts: list[float] = []
+    waits: list[float] = []
     running = 0
 
     async def answering() -> None:
         nonlocal running
         running += 1
         assert running == 1
-        starts.append(time.monotonic())
+        waits.append(time.monotonic() - began)
         await asyncio.sleep(0.01)
         running -= 1
 
     fake.answering = answering
     async with Site(URL, interval=0.05, transport=Wire(fake)) as site:
+        began = time.monotonic()
         await asyncio.gather(*(site.category("orb") for _ in range(4)))
-    assert all(later - earlier >= 0.045 for earlier, later in pairwise(starts))
+    # A busy machine delays requests, so only the least wait since the beginning is certain.
+    assert all(wait >= number * 0.045 for number, wait in enumerate(waits))
 
 
 async def test_the_first_request_does_not_wait(fake: FakeSite) -> None:
