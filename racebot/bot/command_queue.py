@@ -51,11 +51,12 @@ class CommandQueue:
         self._is_up_to_date = is_up_to_date
         self._answered = answered
         self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
+        self._answering = False
 
     @property
     def empty(self) -> bool:
         """True if no command waits for an answer."""
-        return self._commands.empty()
+        return self._commands.empty() and not self._answering
 
     def add(self, message: ChatMessage) -> None:
         """Queue a chat line if it is a command to answer."""
@@ -66,13 +67,22 @@ class CommandQueue:
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
     async def run(self) -> None:
-        """Answer commands until cancelled."""
+        """Answer commands until cancelled.
+
+        Raises:
+            LedgerError: the ledger cannot store what the site shows about the race.
+        """
         while True:
             expires, asked, message = await self._commands.get()
-            if _is_about_the_race(asked) and not await self._is_up_to_date():
-                log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
-            elif time.monotonic() < expires:
-                await self._answer(asked, message)
+            self._answering = True
+            try:
+                if _is_about_the_race(asked) and not await self._is_up_to_date():
+                    log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
+                elif time.monotonic() < expires:
+                    await self._answer(asked, message)
+            finally:
+                self._answering = False
+            self._answered()
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
         """Answer a command. If that fails, only this answer is lost."""
@@ -92,7 +102,6 @@ class CommandQueue:
             if reply is not None and text and not self._handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
                 self._sender.answer(text, reply.to)
-            self._answered()
 
 
 def _is_about_the_race(asked: ParsedCommand) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from racebot.ledger.outbox import OutboxRow
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, PrivateNote, RaceUpdate
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, RaceUpdate
 from racebot.text.safe import visible
 
 HISTORY_LENGTH = 100
@@ -43,10 +43,6 @@ def echo_of(text: str) -> Callable[[Event], bool]:
 
 def shows_any(message: ChatMessage, texts: Sequence[str]) -> bool:
     return any(echo_of(text)(message) for text in texts)
-
-
-def note_to(user_id: str) -> Callable[[Event], bool]:
-    return lambda event: isinstance(event, PrivateNote) and event.bot is not None and event.to == user_id
 
 
 def shows_info(text: str) -> Callable[[Event], bool]:

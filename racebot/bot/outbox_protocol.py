@@ -25,7 +25,6 @@ from racebot.bot.outbox_echoes import (
     echo_of,
     is_history,
     is_pong,
-    note_to,
     reaches_back,
     shows_any,
     shows_info,
@@ -41,7 +40,7 @@ from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Race, Race
 
 CONFIRM_WITHIN = 10.0
 """Seconds to wait for the site to show what we sent, before the connection counts as lost."""
-ECHO_WITHIN = 3.0
+ANSWER_WITHIN = 3.0
 """The same for an answer to a command, which must not delay a rating message."""
 ANSWER_EXPIRES = 60.0
 """Seconds after which an answer to a command is dropped."""
@@ -268,19 +267,13 @@ class OutboxProtocol:
     def _give_answer(self) -> Generator[Command]:
         answer = self._answers[0]
         race = yield from self._current_race()
+        if self._now <= answer.expires and not race.recorded:
+            message = actions.message(answer.text, answer.guid, to=answer.to)
+            # If the connection is lost, it is sent again: the site ignores a guid that it knows.
+            event = yield from self._exchange_unconfirmed(message, min(ANSWER_WITHIN, self._confirm_within))
+            if isinstance(event, Refusal):
+                yield Warn(f"the site refused an answer: {'; '.join(event.errors)}")
         self._answers.popleft()
-        if self._now > answer.expires or race.recorded:
-            return
-        confirmed = echo_of(answer.text) if answer.to is None else note_to(answer.to)
-        within = min(ECHO_WITHIN, self._confirm_within)
-        message = actions.message(answer.text, answer.guid, to=answer.to)
-        try:
-            event = yield from self._exchange(message, confirmed=confirmed, within=within)
-        except TokenRefused:
-            self._answers.appendleft(answer)
-            raise
-        if isinstance(event, Refusal):
-            yield Warn(f"the site refused an answer: {'; '.join(event.errors)}")
 
     def _conclude(self, row: OutboxRow, event: Event) -> Generator[Command]:
         if not isinstance(event, Refusal):
@@ -310,10 +303,12 @@ class OutboxProtocol:
         event = yield from self._exchange(actions.GET_HISTORY, confirmed=is_history)
         return event.messages if isinstance(event, ChatHistory) else ()
 
-    def _exchange_unconfirmed(self, action: Action) -> Generator[Command, None, Event]:
-        """Send an action that the site only answers if it refuses. Return the refusal, or a pong."""
+    def _exchange_unconfirmed(
+        self, action: Action, within: float | None = None
+    ) -> Generator[Command, None, Event]:
+        """Send an action, and return the site's refusal, or a pong once the site has carried it out."""
         # The site answers in order, so a refusal comes before the pong.
-        return (yield from self._exchange(action, actions.PING, confirmed=is_pong))
+        return (yield from self._exchange(action, actions.PING, confirmed=is_pong, within=within))
 
     def _exchange(
         self, *sent: Action, confirmed: Callable[[Event], bool], within: float | None = None

@@ -113,6 +113,8 @@ class RoomWatch:
         self._deadline_moved = asyncio.Event()
         self._reading = asyncio.Lock()
         self._commands: CommandQueue | None = None
+        self._answering: asyncio.Task[None] | None = None
+        """Answers commands. It outlives connections, so that a lost one takes no answer with it."""
         if commands is not None:
             self._commands = CommandQueue(
                 self._room,
@@ -138,7 +140,12 @@ class RoomWatch:
             LedgerError: the database is not intact.
         """
         with about(self.name):
-            await self._join_until_done()
+            try:
+                await self._join_until_done()
+            finally:
+                if self._answering is not None:
+                    self._answering.cancel()
+                    await asyncio.gather(self._answering, return_exceptions=True)
 
     async def _join_until_done(self) -> None:
         delays, failures = retry_pauses(), 0
@@ -193,14 +200,18 @@ class RoomWatch:
             asyncio.create_task(self._follow_clock(), name=f"clock {self.name}"),
             asyncio.create_task(self._read_when_wanted(), name=f"read {self.name}"),
         ]
-        if self._commands is not None:
-            tasks.append(asyncio.create_task(self._commands.run(), name=f"answer {self.name}"))
+        if self._commands is not None and self._answering is None:
+            self._answering = asyncio.create_task(self._commands.run(), name=f"answer {self.name}")
+        lasting = [] if self._answering is None else [self._answering]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*tasks, *lasting], return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
+        if self._answering is not None and self._answering.done():
+            results += await asyncio.gather(self._answering, return_exceptions=True)
+            self._answering = None
         for result in results:
             if isinstance(result, Exception):
                 raise result

@@ -184,11 +184,6 @@ class ChatHistoryDocument(SiteDocument):
     messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
 
 
-class PrivateNoteDocument(SiteDocument):
-    from_bot: _Text = ""
-    to: Annotated[UserDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
-
-
 _REASONS = {
     "missing": "is missing",
     "model_type": "is not an object",
@@ -227,4 +222,3 @@ read_category: Callable[[object, str], CategoryDocument] = _reader(CategoryDocum
 read_race_page: Callable[[object, str], RacePageDocument] = _reader(RacePageDocument)
 read_chat_message: Callable[[object, str], ChatMessageDocument] = _reader(ChatMessageDocument)
 read_chat_history: Callable[[object, str], ChatHistoryDocument] = _reader(ChatHistoryDocument)
-read_private_note: Callable[[object, str], PrivateNoteDocument] = _reader(PrivateNoteDocument)

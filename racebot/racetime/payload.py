@@ -131,15 +131,6 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateNote:
-    """`chat.dm`: a private message to one user, without its text."""
-
-    bot: str | None
-    to: str | None
-    """The user's id."""
-
-
-@dataclass(frozen=True, slots=True)
 class ChatHistory:
     """`chat.history`: the last messages of the room, oldest first."""
 
@@ -178,10 +169,18 @@ class Unreadable:
     """A frame that could not be read; its content is lost."""
 
 
-Event = RaceUpdate | ChatMessage | PrivateNote | ChatHistory | Refusal | Pong | Ignored | Unreadable
+Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Ignored | Unreadable
 
 
-_IGNORED_EVENTS = {"race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin", "chat.unpin"}
+_IGNORED_EVENTS = {
+    "race.renders",
+    "race.split",
+    "chat.delete",
+    "chat.dm",
+    "chat.pin",
+    "chat.purge",
+    "chat.unpin",
+}
 
 
 def parse_event(frame: object) -> Event:
@@ -201,9 +200,6 @@ def parse_event(frame: object) -> Event:
         case "chat.history":
             history = documents.read_chat_history(frame, "chat history")
             return ChatHistory(tuple(map(_chat_message, history.messages)))
-        case "chat.dm":
-            note = documents.read_private_note(frame, "private note")
-            return PrivateNote(bot=note.from_bot or None, to=(note.to.id if note.to else "") or None)
         case "error":
             errors = frame.get("errors")
             return Refusal(

@@ -38,7 +38,6 @@ from racebot.racetime.payload import (
     Event,
     Ignored,
     Pong,
-    PrivateNote,
     Race,
     RaceUpdate,
     Refusal,
@@ -121,7 +120,7 @@ class FakeRoom:
             self.guids.add(guid)
             if to is not None:
                 self.notes.append((text, to))
-                self._answer(PrivateNote("Bot", to), "message")
+                self._answer(Ignored("chat.dm"), "message")
                 return
             self.chat.append(replace(self.wrote(text), pinned=data.get("pinned", False)))
             self._answer(self.chat[-1], "message")
@@ -744,14 +743,20 @@ async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxSende
     assert len(room.done("message")) == 3, "once each"
 
 
-async def test_an_answer_without_an_echo_is_not_repeated(sender: OutboxSender, room: FakeRoom) -> None:
+@pytest.mark.parametrize("lost", ["deaf", "mute"])
+async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(
+    sender: OutboxSender, room: FakeRoom, lost: str
+) -> None:
+    """Whether the site received it or not."""
     sender.answer("the answer", None)
-    room.mute = {"message"}
+    setattr(room, lost, {"message", "ping"})
     with pytest.raises(ConnectionLost):
         await deliver(sender, room)
-    room.mute = set()
+    setattr(room, lost, set())
     await deliver(sender, room)
-    assert len(room.done("message")) == 1
+    await deliver(sender, room)
+    assert room.said == ["the answer"]
+    assert len(set(room.done("message"))) == 1, "the guid is the same"
 
 
 async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(

@@ -19,7 +19,7 @@ from builders import NOON, Wire, at_once, chat_body, result, seen
 from pydantic import SecretStr
 
 from racebot.bot import room_watcher
-from racebot.bot.command_handler import CommandHandler
+from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import why
 from racebot.chat.answers.answers import Answers
@@ -27,7 +27,7 @@ from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import DEFAULT_TEXTS
-from racebot.errors import LedgerUnavailable
+from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
 from racebot.racetime.actions import Action
@@ -227,6 +227,48 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     assert not threads[0].startswith("ledger")
 
 
+async def test_an_answer_in_preparation_outlives_its_connection(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket drops while the bot composes the answer, and the next one brings the answer."""
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    drafting, go_on = threading.Event(), threading.Event()
+
+    def compose() -> str:
+        drafting.set()
+        assert go_on.wait(10)
+        return "the answer"
+
+    class Slow(_Questions):
+        def reply(self, asked: ParsedCommand, *_: object) -> Reply:  # type: ignore[override]
+            return Reply(compose, None)
+
+        def is_repeat(self, *_: object) -> bool:
+            return False
+
+    class DroppedSocket(SilentSocket):
+        async def receive(self, wait: float) -> Event | None:
+            if self.events:
+                return self.events.pop(0)
+            await until(drafting.is_set)
+            raise ConnectionLost("the socket closed")
+
+    shown = RaceUpdate(seen(result("r", "ann bo", recorded=False)))
+    dropped, kept = DroppedSocket([shown, _line("!leaderboard")]), SilentSocket([shown])
+    sockets = iter([dropped])
+
+    def connected() -> SilentSocket:
+        socket = next(sockets, kept)
+        if socket is kept:
+            go_on.set()
+        return socket
+
+    connect(monkeypatch, connected)
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, Slow()))):
+        await until(lambda: "the answer" in kept.said)
+    assert dropped.said == []
+
+
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +387,7 @@ class SilentSocket:
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self.events = list(events)
+        self.said: list[str] = []
 
     async def receive(self, wait: float) -> Event | None:
         if self.events:
@@ -353,7 +396,8 @@ class SilentSocket:
         return None
 
     async def send(self, action: Action) -> None:
-        pass
+        if action.name == "message":
+            self.said.append(action.data["message"])
 
 
 def watching(

@@ -15,7 +15,6 @@ from racebot.racetime.payload import (
     ChatMessage,
     Ignored,
     Pong,
-    PrivateNote,
     RaceUpdate,
     Refusal,
     parse_category,
@@ -484,18 +483,6 @@ def test_a_refusal_tells_its_kind(errors: list[str], token: bool, closed: bool) 
 
 def test_a_refusal_may_be_a_single_text() -> None:
     assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
-
-
-def test_a_private_note_has_its_sender_and_recipient() -> None:
-    frame = {
-        "type": "chat.dm",
-        "message": "m",
-        "from_user": None,
-        "from_bot": "Bot",
-        "to": {"id": "u", "name": "A"},
-    }
-    assert parse_event(frame) == PrivateNote("Bot", "u")
-    assert parse_event({"type": "chat.dm", "from_user": {"id": "v"}}) == PrivateNote(None, None)
 
 
 @pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
