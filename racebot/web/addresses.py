@@ -132,7 +132,7 @@ NOT_FOUND = Route("404.html")
 """The page that static hosts show for a missing file."""
 PICTURE = Route("avatars/{picture}.webp")
 RACE = Route("races/{race}.html")
-PLAYER_ON_BOARD = Route("players/{player}/{board}.html")
+PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))
 PLAYER = Route("players/{player}.html")
 BOARD_PAGE = Route("leaderboards/{board}/page-{number}.html")
 RACES_PAGE = Route("leaderboards/{board}/races-{number}.html")
@@ -232,8 +232,11 @@ class BoardAddress:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)
 
     def comparison(self, player: str, other: str) -> str:
-        """Return the address of the comparison of two players, which works on a server and in an export."""
-        return f"{COMPARE.pattern}?a={_value(player)}&b={_value(other)}&on={self.stem}"
+        """Return the address of the comparison of two players, which works on a server and in an export.
+
+        Without scripts, an export shows the first player's page there, with the opponent's row marked.
+        """
+        return self.player(player) + versus(other)
 
     @property
     def data(self) -> str:
@@ -266,6 +269,11 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
         taken.add(stem)
         addresses.append(BoardAddress(stem))
     return addresses
+
+
+def versus(other: str) -> str:
+    """Return what leads from a player's page to the comparison with another player."""
+    return f"?vs={_value(other)}#vs-{segment(other)}"
 
 
 def link(source: str, target: str) -> str:

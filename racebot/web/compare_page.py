@@ -25,9 +25,9 @@ class Pair:
     comparison: Comparison
 
 
-def pair(asked: Asked, player: str, other: str) -> Pair | None:
+def pair(asked: Asked, player: str, other: str, on: str = "") -> Pair | None:
     """Compare two players on the leaderboard `on`, or on the one where both raced last. None in an export."""
-    board = _shared_board(asked.view, player, other, asked.query.get("on", ""))
+    board = _shared_board(asked.view, player, other, asked.query.get("on", on))
     if not asked.served or board is None or player == other:
         return None
     comparison = compared(asked.view.ledger, board.stored, player, other)
@@ -35,9 +35,9 @@ def pair(asked: Asked, player: str, other: str) -> Pair | None:
     return Pair(board, (one, two), comparison) if comparison and one and two else None
 
 
-def compare(asked: Asked, player: str, other: str) -> Content:
-    """Render the comparison of two players."""
-    found = pair(asked, player, other)
+def compare(asked: Asked, player: str, other: str, on: str = "") -> Content:
+    """Render the comparison of two players. `on` is as for `pair`."""
+    found = pair(asked, player, other, on)
     if found is None:
         return None
     histories = [asked.view.history(found.board, each) for each in (player, other)]

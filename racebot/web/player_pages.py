@@ -15,6 +15,7 @@ from racebot.standings.queries import PlayerStanding, upsets
 from racebot.web import addresses, charts
 from racebot.web.addresses import link
 from racebot.web.asked import Asked
+from racebot.web.compare_page import compare
 from racebot.web.document import Content
 from racebot.web.formats import day, shown_name
 from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
@@ -67,6 +68,8 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
     standing = view.standing(board, player)
     if standing is None:
         return None
+    if "vs" in asked.query and (comparison := compare(asked, player, asked.query["vs"], board.address.stem)):
+        return comparison
     history = view.history(board, player)
     figures = player_figures(view, history)
     graph = None
@@ -225,12 +228,11 @@ def on_all_boards(asked: Asked, player: str) -> Content:
 
 
 def compare_link(asked: Asked, board: Board, player: str, other: str) -> str:
-    """Return a link to the comparison of two players."""
-    if asked.served:
-        target = addresses.COMPARED.path(player=player, other=other)
-        return f"{link(asked.path, target)}?{urlencode({'on': board.address.stem})}"
-    page, _, query = board.address.comparison(player, other).partition("?")
-    return f"{link(asked.path, page)}?{query}"
+    """Return a link to the comparison of two players. In an export, it marks the opponent's row."""
+    if not asked.served:
+        return addresses.versus(other)
+    target = addresses.COMPARED.path(player=player, other=other)
+    return f"{link(asked.path, target)}?{urlencode({'on': board.address.stem})}"
 
 
 def _person(asked: Asked, board: Board, standing: PlayerStanding) -> dict[str, Any]:

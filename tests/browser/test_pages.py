@@ -253,6 +253,33 @@ def test_comparisons_show_a_tie_without_times_once_and_no_favorite(opened: Open,
         assert "%" not in said.pop()
 
 
+@pytest.mark.parametrize("path", ["players/id-hub/orb/any-orb", "players/id-hub/orb/any-orb/opponents-2"])
+def test_without_scripts_an_exported_comparison_marks_the_opponent(
+    opened: Open, long: str, path: str
+) -> None:
+    page = opened(scripts=False).new_page()
+    page.goto(f"{long}{path}.html")
+    row = page.locator("table[data-sortable] tbody tr").nth(7)
+    name = row.locator(".player").inner_text()
+    row.get_by_title("Compare").click()
+    expect(page.locator("tr:target .player")).to_have_text(name)
+    expect(page.locator("tr:target .player")).to_be_in_viewport()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Hub")
+    comparison = page.url
+    page = opened().new_page()
+    page.goto(comparison)
+    expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
+
+
+def test_records_of_sorted_opponents_lead_to_comparisons(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{long}players/id-hub/orb/any-orb.html")
+    page.get_by_role("button", name="Chance").click()
+    expect(page.locator("table[data-sortable] tbody tr")).to_have_count(300)
+    page.locator("table[data-sortable] a.button").last.click()
+    expect(page.get_by_role("slider", name="Ratings of Hub and")).to_be_visible()
+
+
 def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:
     with hosted(exported) as address:
         page = opened().new_page()

@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, and holds what other scripts share.
+// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, links their comparisons, and holds what other scripts share.
 "use strict";
 (() => {
   // Fetch the rows that other pages of a list hold, with links that work from this page.
@@ -48,6 +48,13 @@
     });
     heading.replaceChildren(button);
   });
+  // In an export, the link to a comparison marks the opponent's row. With scripts, it compares both players.
+  const opponents = document.querySelector("table[data-compare]");
+  if (opponents) {
+    const comparison = search => `${opponents.dataset.compare}&b=${encodeURIComponent(new URLSearchParams(search).get("vs"))}`;
+    if (new URLSearchParams(location.search).has("vs")) location.replace(comparison(location.search));
+    for (const link of opponents.querySelectorAll("a.button")) link.href = comparison(link.search);
+  }
   window.racebot = {rows, segment, plain, key, sortable};
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
