@@ -22,7 +22,14 @@ from racebot.study.objective import Objective
 from racebot.study.paired import Tally, standard_error, tallies
 from racebot.study.replay import replay
 
-MODELS = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle", "trueskill", "plackett-luce")
+MODELS = (
+    "thurstone-hurdle",
+    "thurstone-filter",
+    "plackett-luce-hurdle",
+    "trueskill",
+    "plackett-luce",
+    "thurstone",
+)
 WANTED = (Objective.MISORDERED, Objective.LOG_LOSS)
 
 
