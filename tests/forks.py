@@ -10,12 +10,13 @@ import os
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from multiprocessing import reduction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # Windows has none
+    from multiprocessing.connection import Connection
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 LOADED = (
@@ -39,24 +40,28 @@ def fork(
     arguments: Sequence[str],
     environment: Mapping[str, str],
     folder: Path,
-    output: int,
-    errors: int,
+    output: Path,
+    errors: Path,
     script: Path | None = None,
 ) -> ForkServerProcess:
-    """Start `racebot` with arguments.
+    """Start `racebot` with arguments, and return once it has opened its output.
 
     Args:
         arguments: the command and its options.
         environment: all environment variables.
         folder: the current folder.
-        output: the file descriptor of standard output. If it is a terminal, the process runs in that
+        output: the file that standard output is added to. If it is a terminal, the process runs in that
             terminal and reads from it; otherwise, standard input is empty.
-        errors: the file descriptor of standard error.
+        errors: the file that standard error is added to.
         script: a Python file to run in place of racebot.
     """
-    streams = reduction.DupFd(output), reduction.DupFd(errors)
-    process = _server().Process(target=_run, args=(arguments, dict(environment), folder, streams, script))
+    waiting, given = multiprocessing.Pipe(duplex=False)
+    target = (arguments, dict(environment), folder, (output, errors), script, given)
+    process = _server().Process(target=_run, args=target)
     process.start()
+    given.close()
+    with waiting, suppress(EOFError):
+        waiting.recv()  # the process only closes its end
     return process
 
 
@@ -71,19 +76,18 @@ def _run(
     arguments: Sequence[str],
     environment: Mapping[str, str],
     folder: Path,
-    streams: tuple[Any, Any],
+    streams: tuple[Path, Path],
     script: Path | None,
+    waiting: Connection,
 ) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    os.setsid()  # the first terminal that it opens becomes its controlling terminal
     for number, stream in enumerate(streams, start=1):
-        os.dup2(stream.detach(), number)
-    if os.isatty(1):
-        os.setsid()
-        os.dup2(os.open(os.ttyname(1), os.O_RDWR), 0)  # makes it the controlling terminal
-    else:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(stream, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), number)
+    os.dup2(1 if os.isatty(1) else os.open(os.devnull, os.O_RDONLY), 0)
+    waiting.close()
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the rest of the process
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.argv[1:] = arguments

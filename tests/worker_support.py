@@ -88,13 +88,11 @@ class Bench:
 
     async def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of racebot, which may ask the sandbox, and wait for its end."""
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            streams = output.fileno(), errors.fileno()
-            process = fork(arguments, self.environment(), self.database.parent, *streams)
+        with tempfile.TemporaryDirectory() as folder:
+            output, errors = Path(folder, "output"), Path(folder, "errors")
+            process = fork(arguments, self.environment(), self.database.parent, output, errors)
             await until(lambda: process.exitcode is not None)
-            output.seek(0)
-            errors.seek(0)
-            shown, told = output.read().decode(), errors.read().decode()
+            shown, told = output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
         return subprocess.CompletedProcess(arguments, process.exitcode or 0, shown, told)
 
     def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
@@ -165,10 +163,8 @@ def start(
     script: Path | None = None,
 ) -> WorkerProcess:
     """Start racebot, or a script in its place, with its output appended to a log."""
-    with log.open("ab") as output:
-        begin = output.tell()
-        process = fork(arguments, environment, folder, output.fileno(), output.fileno(), script)
-    return WorkerProcess(process, log, begin)
+    begin = log.stat().st_size if log.exists() else 0
+    return WorkerProcess(fork(arguments, environment, folder, log, log, script), log, begin)
 
 
 @contextlib.asynccontextmanager

@@ -76,7 +76,8 @@ class Bench:
         own, given = os.openpty()
         termios.tcsetwinsize(given, (40, 80))
         arguments = ["setup", "--site", self.address, *options]
-        process = fork(arguments, self.environment(**variables), self.folder, given, given)
+        terminal = Path(os.ttyname(given))
+        process = fork(arguments, self.environment(**variables), self.folder, terminal, terminal)
         os.close(given)
         self.terminals.append(Terminal(own, process))
         return self.terminals[-1]
