@@ -5,7 +5,8 @@ Sources:
 - misordered pairs: "Multiplayer generalizations of Elo" §5, https://github.com/blkerby/MultiEloRating
 - metrics of ranks, and views: Dehpanah et al., "The Evaluation of Rating Systems in Online Free-for-All
   Games" §IV–V, https://arxiv.org/abs/2008.06787
-- win probabilities: the Terra Mystica rating evaluation, https://github.com/jsnell/terra-mystica
+- win probabilities: J. Snellman, "Rating system for asymmetric multiplayer games",
+  https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/
 - "challenged": "TrueSkill" §4.1
 
 The sources leave some choices open. Here:

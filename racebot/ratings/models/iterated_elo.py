@@ -1,7 +1,8 @@
 """Iterated Elo, which rates a whole history in several passes, along with a factor such as a faction.
 
-Source: J. Snellman's ratings of online Terra Mystica, "The rating system", https://www.snellman.net/blog/.
-It is not a `RatingModel`, because ratings also depend on later races.
+Source: J. Snellman, "Rating system for asymmetric multiplayer games", section "The rating system",
+https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/. It is
+not a `RatingModel`, because ratings also depend on later races.
 """
 
 from __future__ import annotations

@@ -274,10 +274,11 @@ def _axis(m: int, spread: int) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuce(KernelModel, SingleParameterModel):
-    """Follow the gradient of the Plackett-Luce log-likelihood. Defaults are as published (section 5.2).
+    """Follow the gradient of the Plackett-Luce log-likelihood.
 
-    `unfinished` selects how to treat a group of several entrants (DNFs, finishers with equal times, or
-    entrants who share the last place with the dummy):
+    The default numbers are the published ones (section 5.2). The published figures are those of
+    `unfinished=independent`, and section 4 describes `exact`. `unfinished` selects how to treat a group of
+    several entrants (DNFs, finishers with equal times, or entrants who share the last place with the dummy):
 
     - exact: marginalise over the unobserved order within the group.
     - independent: treat each member as if it had met the rest of the race alone.

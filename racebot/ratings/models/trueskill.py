@@ -152,9 +152,10 @@ def evidence(
 
 @dataclass(frozen=True, kw_only=True)
 class TrueSkill(KernelModel):
-    """TrueSkill. Except for `unfinished`, the defaults are those of the source and of racetime.gg.
+    """TrueSkill. Except for `unfinished`, the defaults are those of racetime.gg, which ranks by μ − 2σ.
 
-    In a sweep each numeric parameter is a number or an array of shape [candidates].
+    The source has the same priors, β and γ (here `tau`), ranks by μ − 3σ, and names no draw probability. In a
+    sweep each numeric parameter is a number or an array of shape [candidates].
 
     Raises:
         ModelError: on creation, if the draw probability is not below 1.

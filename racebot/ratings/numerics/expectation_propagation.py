@@ -8,7 +8,7 @@ Gaussian that gives the difference the same mean and variance as the exact poste
 
 There is no explicit factor graph. Let the *cavities* of a and b (their distributions without the comparison)
 have means m_a, m_b and variances v_a, v_b, and let v = v_a + v_b and s = √v. The truncated difference has
-mean m + s·V and variance v·(1 − W), and row 3 of table 1 simplifies to the messages
+mean m + s·V and variance v·(1 − W), and rows 3 and 4 of table 1 simplify to the messages
 
     to a:  precision W/(v − v_a·W),  mean times precision (m_a·W + s·V)/(v − v_a·W)
     to b:  precision W/(v − v_b·W),  mean times precision (m_b·W − s·V)/(v − v_b·W)

@@ -322,8 +322,8 @@ def _integral(values: FloatArray) -> FloatArray:
 def _integration(points: int) -> FloatArray:
     """Return the matrix of the running integral on a uniform grid, for multiplication from the right.
 
-    This is the trapezoid rule with Gauss's central difference corrections up to seventh order. Each
-    correction only spans four points, so that the tails keep their relative accuracy.
+    This is the trapezoid rule with the central difference corrections that `order_quadrature` cites. They
+    reach only four points to either side, so that the tails keep their relative accuracy.
     """
     matrix = np.triu(np.ones((points, points))) - np.eye(points) / 2
     difference = np.array([1.0])

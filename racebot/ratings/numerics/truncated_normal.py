@@ -1,8 +1,8 @@
 """Mean and variance of a truncated Gaussian: the functions V and W of TrueSkill.
 
-Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), table 1 and
-figure 2, https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. With X ~ N(t, 1) and a
-margin e ≥ 0, a *win* is the event X > e and a *draw* is the event |X| ≤ e. Given the event,
+Source: R. Herbrich, T. Minka, T. Graepel, "TrueSkill: A Bayesian Skill Rating System" (2006), section 3,
+https://papers.nips.cc/paper/3079-trueskilltm-a-bayesian-skill-rating-system. With X ~ N(t, 1) and a margin
+e ≥ 0, a *win* is the event X > e and a *draw* is the event |X| ≤ e. Given the event,
 
     E[X] = t + V(t, e)    Var[X] = 1 − W(t, e)    0 ≤ W ≤ 1
 
