@@ -18,14 +18,12 @@ class Backfills:
 
     def next_page(self, category: str, *, not_before: datetime) -> int:
         """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
-        rows = list(
-            self._connection.rows(
-                "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
-                category,
-                exact_time(not_before),
-            )
+        page = self._connection.value(
+            "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
+            category,
+            exact_time(not_before),
         )
-        return rows[0]["next_page"] if rows else 1
+        return 1 if page is None else page
 
     def keep(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
         """Store a page's races, replacing earlier copies. Page 1 starts a new backfill."""
@@ -50,8 +48,7 @@ class Backfills:
 
     def count(self, category: str) -> int:
         """Return the number of races stored so far."""
-        rows = self._connection.rows("SELECT count(*) AS n FROM fetched WHERE category = ?", category)
-        return int(rows[0]["n"])
+        return int(self._connection.value("SELECT count(*) FROM fetched WHERE category = ?", category))
 
     def under_way(self) -> list[tuple[str, int]]:
         """Return the categories with an unfinished backfill, each with its next page."""
@@ -75,8 +72,9 @@ class Backfills:
         self._connection.write(
             "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, exact_time(now)
         )
-        rows = self._connection.rows("SELECT read_at FROM full_reads WHERE category = ?", category)
-        return moment_of(rows[0]["read_at"])
+        return moment_of(
+            self._connection.value("SELECT read_at FROM full_reads WHERE category = ?", category)
+        )
 
     def note_full_read(self, category: str, now: datetime) -> None:
         """Store that the whole list of past races was read."""

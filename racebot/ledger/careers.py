@@ -249,7 +249,7 @@ class Careers:
     def _has_races(self, leaderboard: int, player: str, races: int) -> bool:
         """Return True if a player has exactly this many races."""
         return bool(
-            self._connection.rows(
+            self._connection.value(
                 "SELECT 1 FROM standings WHERE leaderboard = ? AND player = ? AND races = ?",
                 leaderboard,
                 player,

@@ -61,6 +61,11 @@ class Connection:
         """Run a query and return its first row, or None."""
         return next(iter(self.rows(sql, *values)), None)
 
+    def value(self, sql: str, *values: Any) -> Any:
+        """Run a query and return the first column of its first row, or None without rows."""
+        row = self.row(sql, *values)
+        return None if row is None else row[0]
+
     def stream(self, sql: str, *values: Any) -> Iterator[sqlite3.Row]:
         """Run a query and yield its rows one at a time."""
         with translated(self.path):
@@ -127,7 +132,7 @@ class Connection:
 
     def data_version(self) -> int:
         """Return a number that changes when another connection writes to the database."""
-        return int(self.rows("PRAGMA data_version")[0][0])
+        return int(self.value("PRAGMA data_version"))
 
     def check(self) -> list[str]:
         """Return one line for each problem that SQLite finds in the file; empty if it is intact.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -136,7 +136,7 @@ class PageQueries:
 
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
         """Return rated races, newest first."""
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT rated.race, sequence, ended_at, note, ("
             "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
             "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
@@ -171,7 +171,7 @@ class PageQueries:
     def last_played(self, leaderboard: int, player: str, limit: int) -> list[PlayedRace]:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         start = start_of(player)
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT rated.race, sequence, ended_at, place, goal,"
             " (SELECT count(*) FROM changes AS c"
             "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence) AS entrants,"
@@ -189,7 +189,7 @@ class PageQueries:
     def winners(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[NamedPlayer, ...]]:
         """Return the winners of rated races, by their numbers in the sequence."""
         found: dict[int, tuple[NamedPlayer, ...]] = {}
-        for row in self._all(
+        for row in self._connection.rows(
             "SELECT sequence, players.id, players.name FROM json_each(?2) AS wanted"
             " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value"
             " JOIN shown_players AS players ON players.id = player WHERE place = 1",
@@ -201,7 +201,7 @@ class PageQueries:
 
     def counted(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
         """Return when rated races were counted, by their numbers in the sequence, in which they rise."""
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT sequence, counted_at FROM json_each(?2) AS wanted"
             " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
             " CROSS JOIN races ON races.name = rated.race",
@@ -216,7 +216,7 @@ class PageQueries:
         """Return the last results of each player, oldest first, up to the race with the number `last`."""
         found: dict[str, list[Result]] = {}
         for player in players:
-            rows = self._all(
+            rows = self._connection.rows(
                 "SELECT place, points_after - points_before FROM changes INDEXED BY changes_by_player"
                 " WHERE leaderboard = ?1 AND player = ?2 AND (?4 IS NULL OR sequence <= ?4)"
                 " ORDER BY sequence DESC LIMIT ?3",
@@ -230,7 +230,7 @@ class PageQueries:
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
         """Return a player's opponents, most races together first."""
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT players.id, players.name, met, ahead, behind, standings.points FROM ("
             "  SELECT other.player AS id, count(*) AS met,"
             "   sum(mine.place IS NOT NULL AND (other.place IS NULL OR mine.place < other.place)) AS ahead,"
@@ -279,7 +279,7 @@ class PageQueries:
 
     def entries(self, leaderboard: int, races: int) -> list[EntryRow]:
         """Return the entrants of the last `races` races of the sequence, in order."""
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
             " WHERE leaderboard = ?1 AND sequence > ("
             "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
@@ -292,7 +292,7 @@ class PageQueries:
 
     def players(self) -> list[NamedPlayer]:
         """Return all players with a rating, by id."""
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT id, name FROM shown_players WHERE id IN ("
             "  SELECT player FROM standings JOIN leaderboards ON leaderboards.id = leaderboard"
             "  WHERE shadow_of IS NULL) ORDER BY id"
@@ -306,7 +306,7 @@ class PageQueries:
             leaderboard: key of the leaderboard.
             names: current names of the players.
         """
-        rows = self._all(
+        rows = self._connection.rows(
             "SELECT rated.race, sequence, result, counted_at || coalesce(note, ''),"
             " (SELECT group_concat(player, char(31)) FROM changes AS c"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
@@ -316,7 +316,7 @@ class PageQueries:
             " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
             leaderboard,
         )
-        hidden = {row[0] for row in self._all("SELECT player FROM hidden_players")}
+        hidden = {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}
 
         @cache
         def shown(player: str) -> str:
@@ -331,9 +331,6 @@ class PageQueries:
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests
-
-    def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        return self._connection.rows(sql, *values)
 
 
 def _played_race(row: sqlite3.Row, start: str) -> PlayedRace:

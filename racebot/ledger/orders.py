@@ -72,7 +72,7 @@ class Orders:
 
     def last(self) -> int:
         """Return the number of the last order, 0 if there is none."""
-        return int(self._connection.rows("SELECT coalesce(max(id), 0) FROM orders")[0][0])
+        return int(self._connection.value("SELECT coalesce(max(id), 0) FROM orders"))
 
     def add(self, order: Order) -> None:
         self._connection.write(
@@ -88,12 +88,12 @@ class Orders:
 
     def is_hidden(self, player: str) -> bool:
         """Return whether a player is left out of lists. Forgotten players always are."""
-        return bool(self._connection.rows("SELECT 1 FROM hidden_players WHERE player = ?", player))
+        return bool(self._connection.value("SELECT 1 FROM hidden_players WHERE player = ?", player))
 
     def is_hidden_by_operator(self, player: str) -> bool:
         """Return whether an order of the operator hides a player. Forgetting a player is one."""
         return bool(
-            self._connection.rows(
+            self._connection.value(
                 "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'forget') AND NOT by_player"
                 " AND NOT EXISTS (SELECT 1 FROM orders AS later WHERE later.subject = orders.subject"
                 " AND later.kind = 'unhide' AND later.id > orders.id) LIMIT 1",
@@ -107,16 +107,13 @@ class Orders:
 
     def is_forgotten(self, player: str) -> bool:
         return bool(
-            self._connection.rows(
-                "SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ? LIMIT 1", player
-            )
+            self._connection.value("SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ?", player)
         )
 
     def why_excluded(self, race: str) -> str | None:
         """Return the note to store with an excluded race, None for a race that counts."""
-        return (
-            EXCLUDED if self._connection.rows("SELECT 1 FROM excluded_races WHERE race = ?", race) else None
-        )
+        is_excluded = self._connection.value("SELECT 1 FROM excluded_races WHERE race = ?", race)
+        return EXCLUDED if is_excluded else None
 
     def excluded(self) -> frozenset[str]:
         """Return the names of all excluded races."""

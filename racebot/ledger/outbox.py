@@ -169,10 +169,11 @@ class Outbox:
 
     def length(self, category: str) -> int:
         """Return the number of a category's undelivered messages."""
-        rows = self._connection.rows(
-            "SELECT count(*) AS n FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
+        return int(
+            self._connection.value(
+                "SELECT count(*) FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
+            )
         )
-        return next(int(row["n"]) for row in rows)
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Store a message's new state."""

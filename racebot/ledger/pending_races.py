@@ -81,7 +81,7 @@ class Pending:
 
     def is_joined(self, race: str) -> bool:
         """Return whether we watch this race as an unfinished one."""
-        return bool(self._connection.rows("SELECT race FROM joined WHERE race = ?", race))
+        return bool(self._connection.value("SELECT 1 FROM joined WHERE race = ?", race))
 
     def keep_quiet(self, race: str) -> None:
         """Store that the bot must not write in a room's chat."""
@@ -93,15 +93,14 @@ class Pending:
 
     def is_quiet(self, race: str) -> bool:
         """Return whether the bot must not write in a room's chat."""
-        return bool(self._connection.rows("SELECT race FROM quiet WHERE race = ?", race))
+        return bool(self._connection.value("SELECT 1 FROM quiet WHERE race = ?", race))
 
     def unrecorded_since(self, race: str, now: datetime) -> datetime:
         """Return when a settled race was first seen without its record. Store `now` the first time."""
         self._connection.write(
             "INSERT OR IGNORE INTO unrecorded (race, first_seen) VALUES (?, ?)", race, exact_time(now)
         )
-        rows = self._connection.rows("SELECT first_seen FROM unrecorded WHERE race = ?", race)
-        return moment_of(rows[0]["first_seen"])
+        return moment_of(self._connection.value("SELECT first_seen FROM unrecorded WHERE race = ?", race))
 
     def forget_unrecorded(self, race: str) -> None:
         """Forget when a race was first seen without its record."""

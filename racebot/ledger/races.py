@@ -53,8 +53,8 @@ class Races(Connection):
 
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
-        row = self.row("SELECT counted_at FROM races WHERE name = ?", name)
-        return None if row is None else Position(moment_of(row["counted_at"]), name)
+        moment = self.value("SELECT counted_at FROM races WHERE name = ?", name)
+        return None if moment is None else Position(moment_of(moment), name)
 
     def races_of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
         """Yield the races of a leaderboard's goals after a position, in the order in which they count.
@@ -82,7 +82,7 @@ class Races(Connection):
         marks = ", ".join("?" for _ in board.goals)
         first = "" if after == START else exact_time(after.counted_at)
         last = ("9999", "") if until is None else (exact_time(until.counted_at), until.race)
-        rows = self.rows(
+        count = self.value(
             f"SELECT count(*) FROM (SELECT 1 FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
             " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?) LIMIT ?)",
             board.category,
@@ -93,7 +93,7 @@ class Races(Connection):
             *last,
             limit,
         )
-        return as_int(rows[0][0])
+        return as_int(count)
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
@@ -113,8 +113,8 @@ class Races(Connection):
 
     def current_goal(self, category: str, name: str) -> str:
         """Return the current name of a goal, given its current or an earlier name."""
-        row = self.row("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
-        return name if row is None else as_text(row["goal"])
+        goal = self.value("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
+        return name if goal is None else as_text(goal)
 
     def renamed_goals(self) -> dict[str, dict[str, str]]:
         """Return, by category, the earlier names of its goals with their current names."""
@@ -125,8 +125,8 @@ class Races(Connection):
 
     def stored_goal(self, name: str) -> str | None:
         """Return the goal of a stored race; None if the race is not stored."""
-        row = self.row("SELECT goal FROM races WHERE name = ?", name)
-        return None if row is None else as_text(row["goal"])
+        goal = self.value("SELECT goal FROM races WHERE name = ?", name)
+        return None if goal is None else as_text(goal)
 
     def goal_is_known(self, stored: StoredRace) -> bool:
         """Return whether a stored race's goal is the recorded one or a later name of it."""

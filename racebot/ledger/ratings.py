@@ -95,16 +95,12 @@ class Ratings(Connection):
 
     def last_counted(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard's sequence counted, None if there is none."""
-        row = self.row(
-            "SELECT races.counted_at AS at FROM rated JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
-            board.key,
-        )
-        return None if row is None else moment_of(row["at"])
+        last = self._rated_until(board, _LAST)
+        return None if last is None else last[1].counted_at
 
     def rated_count(self, board: Leaderboard) -> int:
         """Return the number of races that count on a leaderboard."""
-        return as_int(self.rows("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key)[0][0])
+        return as_int(self.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
 
     def races_after(self, board: Leaderboard, sequence: int) -> list[str]:
         """Return the names of a leaderboard's rated races after a sequence number, in order."""
@@ -117,12 +113,14 @@ class Ratings(Connection):
 
     def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
-        row = self.row("SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
-        return None if row is None else self.rated_rows(board, row["sequence"], row["sequence"])[0]
+        sequence = self.value(
+            "SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?", board.key, race
+        )
+        return None if sequence is None else self.rated_rows(board, sequence, sequence)[0]
 
     def holds(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
-        return self.row("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race) is not None
+        return bool(self.value("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race))
 
     def position_of(self, board: Leaderboard, sequence: int) -> Position | None:
         """Return the position of a leaderboard's rated race with a sequence number, None if there is none."""
@@ -173,8 +171,8 @@ class Ratings(Connection):
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
-        row = self.row("SELECT revision FROM leaderboards WHERE id = ?", board.key)
-        return -1 if row is None else as_int(row["revision"])
+        revision = self.value("SELECT revision FROM leaderboards WHERE id = ?", board.key)
+        return -1 if revision is None else as_int(revision)
 
     def platforms(self, board: Leaderboard) -> list[str]:
         """Return the platforms that rated a leaderboard's races, in order.

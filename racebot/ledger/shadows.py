@@ -57,8 +57,8 @@ class Shadows(Connection):
                 carry_text(shadow.carry),
                 board.name,
             )
-            row = self.rows("SELECT id FROM leaderboards WHERE name = ?", shadow.name)[0]
-        return replace(shadow, id=as_int(row["id"]))
+            key = self.value("SELECT id FROM leaderboards WHERE name = ?", shadow.name)
+        return replace(shadow, id=as_int(key))
 
     def copy_to_shadow(self, board: Leaderboard, shadow: Leaderboard, until: int, pause: Pause) -> None:
         """Copy a leaderboard's races before a sequence number, and all of its standings, into a shadow."""
@@ -85,14 +85,13 @@ class Shadows(Connection):
         last: str | None = ""
         while last is not None:
             with self.transaction(lasting=False):
-                end = self.row(
-                    "SELECT max(player) AS player FROM (SELECT player FROM standings"
+                following = self.value(
+                    "SELECT max(player) FROM (SELECT player FROM standings"
                     " WHERE leaderboard = ? AND player > ? ORDER BY player LIMIT ?)",
                     board.key,
                     last,
                     STANDINGS_PIECE,
                 )
-                following = None if end is None else end["player"]
                 if following is not None:
                     self.write(
                         f"INSERT INTO standings SELECT ?, {_STANDINGS} FROM standings"  # noqa: S608 - ours
@@ -114,14 +113,14 @@ class Shadows(Connection):
         """
         self.ratings_written += 1
         with self.transaction():
-            row = self.rows(
-                "SELECT coalesce(number, id) AS number FROM leaderboards WHERE id = ?", board.key
-            )[0]
-            self._discard(board)
+            number = self.value("SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key)
+            self.write(
+                "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key
+            )
             self.write(
                 "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?",
                 board.name,
-                row["number"],
+                number,
                 shadow.key,
             )
             for race in self.races_written:
@@ -172,7 +171,3 @@ class Shadows(Connection):
                     )
                 pause()
         self.write("DELETE FROM leaderboards WHERE id = ?", leftover)
-
-    def _discard(self, board: Leaderboard) -> None:
-        """Make a live leaderboard a leftover."""
-        self.write("UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key)

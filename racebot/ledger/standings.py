@@ -22,32 +22,25 @@ from racebot.ledger.rows import (
 from racebot.races.change import State
 from racebot.text.format import exact_time
 
+_SELECT = (
+    "SELECT standings.*, players.name AS name, player IN (SELECT player FROM hidden_players) AS hidden"
+    " FROM standings JOIN shown_players AS players ON players.id = player WHERE leaderboard = ?"
+)
+"""Reads the standings of a leaderboard with the players' names."""
+
 
 class Standings(Connection):
     """Reads and writes the table `standings`."""
 
     def standings(self, board: Leaderboard) -> list[Standing]:
         """Return all standings with names, best first, then by name."""
-        rows = self.rows(
-            "SELECT standings.*, players.name AS name,"
-            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
-            " JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? ORDER BY rating DESC, players.name COLLATE NOCASE, player",
-            board.key,
-        )
+        rows = self.rows(f"{_SELECT} ORDER BY rating DESC, players.name COLLATE NOCASE, player", board.key)
         states = states_of([row["state"] for row in rows])
         return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
 
     def standing(self, board: Leaderboard, player: str) -> Standing | None:
         """Return a player's standing, or None."""
-        row = self.row(
-            "SELECT standings.*, players.name AS name,"
-            " player IN (SELECT player FROM hidden_players) AS hidden FROM standings"
-            " JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? AND player = ?",
-            board.key,
-            player,
-        )
+        row = self.row(f"{_SELECT} AND player = ?", board.key, player)
         return None if row is None else standing_of(row)
 
     def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
@@ -99,7 +92,7 @@ class Standings(Connection):
 
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard ended, None if there is none."""
-        at = self.rows("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)[0][0]
+        at = self.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)
         return moment_of(at) if at else None
 
     def standings_before(
@@ -134,15 +127,15 @@ class Standings(Connection):
 
     def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
         """Return when a player's last race before a sequence number ended."""
-        row = self.rows(
+        ended_at = self.value(
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? AND player = ? AND sequence < ?",
             board.key,
             player,
             sequence,
-        )[0]
-        return moment_of(row[0])
+        )
+        return moment_of(ended_at)
 
     def replace_standings(
         self, board: Leaderboard, standings: Sequence[Standing], interrupted: Interrupted = never
