@@ -46,7 +46,7 @@ def preview(settler: Settler, proposal: Proposal, count: int = 10) -> ProposalEf
         count: how many players each part shows.
     """
     before = settler.ledger.standings(proposal.stored)
-    after = {standing.player: standing for standing in settler.replayed(proposal.proposed)}
+    after = {standing.player: standing for standing in settler.replay.standings(proposal.proposed)}
     places_before, places_after = _places(before), _places(after.values())
     moves = [
         Move(

@@ -8,15 +8,16 @@ the states before it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import filterfalse
 from typing import Protocol
 
 from racebot.ledger.connection import Interrupted, never
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace, damaged_race
 from racebot.ledger.store import Ledger
+from racebot.races.change import State
 from racebot.standings.carry_over import (
     carried_states,
     sources_first,
@@ -28,6 +29,8 @@ from racebot.standings.rater import Rater
 from racebot.standings.rerating import Prepared, Progress, RatingsDeferred, Rerating, Rerun
 
 log = logging.getLogger(__name__)
+
+_AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 
 class Preparer(Protocol):
@@ -126,6 +129,11 @@ class Replay:
         if board.id is not None:
             rater.load(self._standings(board, players))
         return rater
+
+    def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
+        """Return each player's state before the next race, and whether the player has raced here."""
+        rater = self.rater(board, players, _AFTER_ALL)
+        return [rater.state(player) for player in players]
 
     def standings(self, board: Leaderboard) -> list[Standing]:
         """Return the standings that a leaderboard's stored races lead to. Stores nothing."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.outbox import Message
-from racebot.ledger.rows import START, Leaderboard, Position, Standing
+from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
@@ -27,7 +27,6 @@ from racebot.standings.verify import Problem, verify
 log = logging.getLogger(__name__)
 
 _TICK = timedelta(microseconds=1)
-_AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,7 @@ class Settler:
 
     def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
         """Return each player's state before the next race, and whether the player has raced here."""
-        rater = self.replay.rater(board, players, _AFTER_ALL)
-        return [rater.state(player) for player in players]
+        return self.replay.states(board, players)
 
     def settle(
         self,
@@ -214,10 +212,6 @@ class Settler:
         rated = list(boards)
         self.replay.update({board.key: since for board in rated})
         return [self._current(board) for board in rated]
-
-    def replayed(self, board: Leaderboard) -> list[Standing]:
-        """Return the standings that a leaderboard's stored races lead to. Stores nothing."""
-        return self.replay.standings(board)
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate a leaderboard's races again, and return their number. See `Replay.rebuild`."""

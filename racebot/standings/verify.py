@@ -56,24 +56,27 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
 
 
 @dataclass(slots=True)
-class _Bits:
-    """Numeric differences that another platform explains."""
-
-    races: int = 0
-    largest: float = 0.0
-
-
-@dataclass(slots=True)
 class _Verification:
+    """A verification under way.
+
+    Attributes:
+        ledger: the ledger.
+        board: one of its leaderboards.
+        problems: the problems found so far.
+        platforms: the other platforms that rated some of its races.
+        differing: number of races with numeric differences that another platform explains.
+        largest: the largest of these differences.
+    """
+
     ledger: Ledger
     board: Leaderboard
     problems: list[Problem] = field(default_factory=list)
-    bits: _Bits = field(default_factory=_Bits)
     platforms: Sequence[str] = ()
+    differing: int = 0
+    largest: float = 0.0
 
     def run(self, progress: Progress | None) -> list[Problem]:
-        others = set(self.ledger.platforms(self.board)) - {this_platform()}
-        self.platforms = sorted(others)
+        self.platforms = sorted(set(self.ledger.platforms(self.board)) - {this_platform()})
         try:
             carried = carried_states(self.ledger, self.board)
             if carried != states_to_carry_now(self.ledger, self.board):
@@ -85,10 +88,10 @@ class _Verification:
             self._add(str(error), REPAIR)
         except LedgerError as error:
             self._add(str(error), REBUILD)
-        if self.bits.races:
+        if self.differing:
             elsewhere = "; ".join(each or "an unknown platform" for each in self.platforms)
             self._add(
-                f"{self.bits.races} races differ in the last bits, by at most {self.bits.largest:.1g}: "
+                f"{self.differing} races differ in the last bits, by at most {self.largest:.1g}: "
                 f"they were rated on {elsewhere}, and this is {this_platform()}",
                 None,
             )
@@ -131,8 +134,8 @@ class _Verification:
             return
         difference = _row_difference(stored, replayed) if self.platforms else math.inf
         if difference <= LAST_BITS:
-            self.bits.races += 1
-            self.bits.largest = max(self.bits.largest, difference)
+            self.differing += 1
+            self.largest = max(self.largest, difference)
         else:
             self._add(f"race {replayed.race}: the stored changes differ from a replay", REBUILD)
 

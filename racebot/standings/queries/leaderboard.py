@@ -113,15 +113,9 @@ def leaderboard_report(
     limit: int | None = None,
     at: datetime | None = None,
 ) -> LeaderboardReport:
-    """Read a leaderboard with its listed players.
+    """Return a leaderboard with its players already read, best first.
 
-    Args:
-        ledger: the ledger that holds it.
-        board: the leaderboard.
-        listing: which players it lists.
-        provisional_races: ratings after fewer races are provisional.
-        limit: return only this many players, best first; all if None.
-        at: show the leaderboard as it was at this time; as it is now if None.
+    Takes the arguments of `open_leaderboard`, and a limit on the number of players.
     """
     report = open_leaderboard(ledger, board, listing, provisional_races=provisional_races, at=at)
     return replace(report, players=report.players[:limit])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
 import numpy as np
@@ -17,8 +16,6 @@ from racebot.ratings import registry
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import PredictsFinish
 from racebot.standings.replay import Replay
-
-_AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,8 @@ def finish_chance(board: Leaderboard, state: State) -> float | None:
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
-    found, known = forecasts(board, _states(ledger, board, players)), _known(ledger, board, players)
+    states = [state for state, _ in Replay(ledger).states(board, players)]
+    found, known = forecasts(board, states), _known(ledger, board, players)
     return [
         PlayerOdds(
             points=forecast.points,
@@ -79,11 +77,6 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
         )
         for player, forecast in zip(players, found, strict=True)
     ]
-
-
-def _states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[State]:
-    rater = Replay(ledger).rater(board, players, _AFTER_ALL)
-    return [rater.state(player)[0] for player in players]
 
 
 def _known(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> dict[str, tuple[str | None, bool]]:
