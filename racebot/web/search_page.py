@@ -9,6 +9,7 @@ import json
 
 from rapidfuzz import fuzz
 
+from racebot.ledger.history import NamedPlayer
 from racebot.text.parse import fold_name
 from racebot.web.asked import Asked
 from racebot.web.document import Content, Document
@@ -39,7 +40,8 @@ def search(asked: Asked) -> Content:
 def index(asked: Asked) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
-    Each player has the points on the leaderboard that they raced on last, and that leaderboard's index.
+    Each player has the address of an avatar, or initials after the number of their color. Then come the
+    points on the leaderboard that they raced on last, and that leaderboard's index.
     """
     if asked.served:
         return None
@@ -50,13 +52,18 @@ def index(asked: Asked) -> Content:
     ]
     points = {player: latest for _, player, *latest in sorted(standings)}
     players = [
-        [each.id, shown_name(each.name), *points.get(each.id, ())]
+        [each.id, shown_name(each.name), _face(asked, each), *points.get(each.id, ())]
         for each in asked.view.rated_players.values()
         if each.id not in asked.view.hidden
     ]
     boards = [[board.address.page(), shown_name(board.name)] for board in asked.view.boards]
     content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))
     return Document(f"window.racebotIndex={content};\n".encode(errors="replace"), SCRIPT_TYPE)
+
+
+def _face(asked: Asked, player: NamedPlayer) -> str:
+    face = asked.view.face(player.id, player.name)
+    return face.picture or f"{face.color}{face.initials}"
 
 
 def _boards(asked: Asked, text: str) -> list[Board]:

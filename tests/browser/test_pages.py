@@ -107,6 +107,45 @@ def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, long: 
     expect(page.get_by_role("heading", level=1)).to_have_text(beyond)
 
 
+def test_an_address_keeps_the_filters_of_an_exported_leaderboard(opened: Open, long: str) -> None:
+    page = opened(width=390).new_page()
+    page.goto(f"{long}{BOARD}.html?min=2&utm_source=mail")
+    expect(page.get_by_role("status")).to_have_text("1 player found")
+    expect(page.get_by_label("Minimum races")).to_have_value("2")
+    page.get_by_label("Minimum races").fill("")
+    expect(page.get_by_role("status")).to_be_empty()
+    page.get_by_label("Find a player").fill("p29")
+    page.get_by_role("button", name="Player").click()
+    page.get_by_role("button", name="Player").click()
+    expect(page.get_by_role("status")).to_have_text("10 players found")
+    names = [f"P29{last}" for last in range(9, -1, -1)]
+    assert column(page, 2) == names
+    page.goto(page.url)
+    expect(page.get_by_role("status")).to_have_text("10 players found")
+    expect(page.get_by_label("Find a player")).to_have_value("p29")
+    assert column(page, 2) == names
+
+
+def test_addresses_choose_the_same_on_a_server_and_in_files(
+    opened: Open, served: str, exported: Path
+) -> None:
+    page = opened().new_page()
+    with hosted(exported) as address:
+        for path in (
+            f"{BOARD}.html?active=3&sort=points&order=up",
+            f"{BOARD}.html?q=racer+1&sort=races",
+            "players/id-r00/orb/any-orb/races.html?result=won&opponent=id-r04",
+        ):
+            shown = []
+            for root in (served, address):
+                page.goto(root + path)
+                expect(page.get_by_role("status")).not_to_be_empty()
+                rows = page.locator("main table tbody tr:visible > :is(.b, :nth-child(3))")
+                shown.append((page.get_by_role("status").inner_text(), rows.all_inner_texts()))
+            assert shown[0] == shown[1]
+            assert shown[0][1]
+
+
 @pytest.mark.parametrize("path", ["players/id-hub/orb/any-orb", "players/id-hub/orb/any-orb/opponents-2"])
 def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, path: str) -> None:
     page = opened(width=390).new_page()
@@ -356,6 +395,7 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
                 expect(page.locator("#results a").first).to_have_text(found)
         for root in (served, address):
             page.goto(f"{root}search.html?q=ann orbit")
+            expect(page.locator("#results .face")).to_have_text("AO")
             expect(page.locator("#results li b")).to_have_text(re.compile(r"^\d{3,4} Any Orb$"))
             page.locator("#results a").first.click()
             expect(page.locator(".rating")).to_be_visible()

@@ -65,6 +65,9 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     page = body(view, "players/id-ann/orb/any-orb.html")
     assert f"avatars/{name_of(AVATAR)}.webp" in page
     assert "racetime.gg/media" not in page
+    index = Pages(view, served=False).document("assets/players.js", {})
+    assert isinstance(index, Document)
+    assert f'"avatars/{name_of(AVATAR)}.webp"'.encode() in index.body
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
     assert picture == Document(b"a picture", "image/webp")
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None

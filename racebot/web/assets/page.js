@@ -48,14 +48,23 @@
     });
     heading.replaceChildren(button);
   });
+  // What the reader chose. The address holds it, as it does on a server, and can be shared.
+  const choice = new URLSearchParams(location.search);
+  const choose = values => {
+    for (const [name, value] of Object.entries(values)) {
+      if (value) choice.set(name, value);
+      else choice.delete(name);
+    }
+    history.replaceState(null, "", String(choice) ? `?${choice}` : location.pathname);
+  };
   // In an export, the link to a comparison marks the opponent's row. With scripts, it compares both players.
   const opponents = document.querySelector("table[data-compare]");
   if (opponents) {
-    const comparison = search => `${opponents.dataset.compare}&b=${encodeURIComponent(new URLSearchParams(search).get("vs"))}`;
-    if (new URLSearchParams(location.search).has("vs")) location.replace(comparison(location.search));
-    for (const link of opponents.querySelectorAll("a.button")) link.href = comparison(link.search);
+    const comparison = query => `${opponents.dataset.compare}&b=${encodeURIComponent(query.get("vs"))}`;
+    if (choice.has("vs")) location.replace(comparison(choice));
+    for (const link of opponents.querySelectorAll("a.button")) link.href = comparison(new URLSearchParams(link.search));
   }
-  window.racebot = {rows, segment, plain, key, sortable};
+  window.racebot = {choice, choose, rows, segment, plain, key, sortable};
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});

@@ -4,7 +4,7 @@
   const {players, boards} = window.racebotIndex ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
-  const {plain, segment} = window.racebot;
+  const {choice, choose, plain, segment} = window.racebot;
   const distance = (a, b) => {
     let row = Array.from({length: b.length + 1}, (_, n) => n);
     for (let i = 1; i <= a.length; i++) {
@@ -23,42 +23,40 @@
     const beginnings = name => byBeginning ? [name.slice(0, wanted.length), name.slice(0, wanted.length + 1)] : [];
     return named.filter(([, , name]) => [name, ...beginnings(name)].some(near));
   };
-  const section = (title, entries) => {
-    if (!entries.length) return [];
-    const card = document.createElement("section"), heading = document.createElement("h2"), list = document.createElement("ul");
-    card.className = "card";
-    list.className = "list";
-    heading.textContent = title;
-    for (const [address, name, , points, board] of entries.slice(0, 20)) {
-      const item = document.createElement("li"), link = document.createElement("a");
-      link.href = address;
-      link.textContent = name;
-      link.className = "player";
-      item.append(link);
-      if (points !== undefined) {
-        const about = document.createElement("b"), where = document.createElement("span");
-        where.className = "soft";
-        where.textContent = boards[board][1];
-        about.append(`${points} `, where);
-        item.append(about);
-      }
-      list.append(item);
-    }
-    card.append(heading, list);
-    return [card];
+  const make = (tag, kind, ...inside) => {
+    const element = document.createElement(tag);
+    element.className = kind;
+    element.append(...inside);
+    return element;
+  };
+  const link = (address, name) => Object.assign(make("a", "player", make("bdi", "", name)), {href: address});
+  // A picture's address, or initials after the number of their color.
+  const face = text => {
+    const [color, ...initials] = text;
+    return text.includes("/") ? Object.assign(make("img", "face"), {src: text, width: 30, height: 30, alt: ""})
+      : Object.assign(make("span", `face c${color}`, initials.join("")), {ariaHidden: "true"});
+  };
+  const section = (title, items) => items.length
+    ? [make("section", "card", make("h2", "", title), make("ul", "list", ...items))] : [];
+  const person = ([id, name, , look, points, board]) => {
+    const page = boards[board]?.[0].replace("leaderboards/", "/") ?? ".html";
+    const who = make("span", "who", face(look), make("span", "", link(`players/${segment(id)}${page}`, name)));
+    if (points === undefined) return make("li", "", who);
+    return make("li", "", who, make("b", "", `${points} `, make("span", "soft", boards[board][1])));
   };
   const search = () => {
     const wanted = plain(form.q.value.trim());
-    const people = wanted ? matches(players, wanted).map(([id, name, key, points, board]) => {
-      const page = boards[board]?.[0].replace("leaderboards/", "/") ?? ".html";
-      return [`players/${segment(id)}${page}`, name, key, points, board];
-    }) : [];
-    const places = wanted ? matches(boards, wanted, true) : [];
-    results.replaceChildren(...section("Players", people), ...section("Leaderboards", places));
+    const people = wanted ? matches(players, wanted).slice(0, 20) : [];
+    const places = wanted ? matches(boards, wanted, true).slice(0, 20) : [];
+    results.replaceChildren(...section("Players", people.map(person)),
+      ...section("Leaderboards", places.map(([address, name]) => make("li", "", link(address, name)))));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found. Players appear after their first rated race." : "";
   };
-  form.q.value = new URLSearchParams(location.search).get("q") ?? "";
+  form.q.value = choice.get("q") ?? "";
   form.addEventListener("submit", event => event.preventDefault());
-  form.addEventListener("input", search);
+  form.addEventListener("input", () => {
+    choose({q: form.q.value});
+    search();
+  });
   search();
 })();

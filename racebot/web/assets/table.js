@@ -7,7 +7,7 @@
   const isBoard = table.classList.contains("board");
   if (isBoard && table.dataset.live !== "yes") return;
   if (!isBoard && !form.classList.contains("scripted")) return;
-  const {plain, key, sortable} = window.racebot;
+  const {choice, choose, plain, key, segment, sortable} = window.racebot;
   const found = document.querySelector(".found");
   const body = table.tBodies[0];
   let rows = [...body.rows];
@@ -29,16 +29,17 @@
   const column = name => headings.findIndex(heading => heading.dataset.sort === name);
   const races = column("races"), last = column("last");
 
+  const narrowed = () => ["q", "min", "active", "result", "goal", "opponent"].some(name => choice.get(name)?.trim());
   const boardMatch = () => {
-    const wanted = plain(form.q.value.trim());
-    const least = Number(form.min.value) || 0, days = Number(form.active.value) || 0;
+    const wanted = plain((choice.get("q") ?? "").trim());
+    const least = Number(choice.get("min")) || 0, days = Number(choice.get("active")) || 0;
     const newest = days ? Math.max(...rows.map(row => new Date(key(row.cells[last])))) : 0;
     return row => plain(row.querySelector(".player").textContent).includes(wanted)
       && (!least || key(row.cells[races]) >= least)
       && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
   };
   const raceMatch = met => {
-    const result = form.result.value, goal = form.goal?.value ?? "";
+    const result = choice.get("result"), goal = choice.get("goal");
     return row => (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
       && (!goal || row.dataset.goal === goal) && (!met || met.has(row.dataset.race));
   };
@@ -48,7 +49,7 @@
   const racesOf = opponent => {
     if (!opponent) return Promise.resolve(null);
     if (!histories.has(opponent)) {
-      const address = form.dataset.player.replace("ID.json", `${opponent}.json`);
+      const address = form.dataset.player.replace("ID.json", `${segment(opponent)}.json`);
       histories.set(opponent, fetch(address).then(answer => answer.json())
         .then(player => new Set(player.history.map(race => String(race.sequence)))));
     }
@@ -60,7 +61,7 @@
     const turn = ++latest;
     let met = null;
     try {
-      met = isBoard ? null : await racesOf(form.opponent.value);
+      met = isBoard ? null : await racesOf(choice.get("opponent"));
     } catch {
       found.textContent = "The opponent's races cannot be loaded here.";
       return;
@@ -73,12 +74,29 @@
       count += !row.hidden;
     }
     const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
-    const narrowed = isBoard ? form.q.value.trim() || form.min.value || form.active.value : true;
-    found.textContent = narrowed ? (count === 1 ? one : `${count} ${many}`) : "";
+    found.textContent = !isBoard || narrowed() ? (count === 1 ? one : `${count} ${many}`) : "";
   };
 
   if (isBoard) sortable(table, everything);
   form.addEventListener("submit", event => { if (!form.at?.value) event.preventDefault(); });
-  form.addEventListener("input", event => { if (event.target.name !== "at") everything().then(filter); });
-  if (isBoard && (form.q.value || form.min.value || form.active.value)) everything().then(filter);
+  form.addEventListener("input", ({target}) => {
+    if (target.name === "at") return;
+    choose({[target.name]: target.value});
+    everything().then(filter);
+  });
+  table.tHead.addEventListener("click", ({target}) => {
+    const heading = target.closest("th[aria-sort]");
+    if (heading) choose({sort: heading.dataset.sort, order: heading.ariaSort === "descending" ? "down" : "up"});
+  });
+
+  // Apply what the address chooses, as a server does.
+  for (const field of form.elements) if (choice.has(field.name)) field.value = choice.get(field.name);
+  if (choice.has("min") || choice.has("active")) form.querySelector("details").open = true;
+  if (narrowed()) everything().then(filter);
+  const sort = choice.get("sort"), order = {up: "ascending", down: "descending"}[choice.get("order")];
+  const heading = isBoard && sort && headings[column(sort)];
+  if (heading) {
+    heading.firstChild.click();
+    if (order && heading.ariaSort !== order) heading.firstChild.click();
+  }
 })();
