@@ -1,5 +1,6 @@
 """Compare racebot's models with other rating packages, on the same races: the second table in docs/model.md.
 
+    pip install elo-mmr-py
     python benchmarks/peers.py FILE [FILE ...]
 
 Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with
