@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import Clock
 from hypothesis import HealthCheck, settings
-from worker_support import Bench, bench
+from worker_support import Bench, bench, reserved_port
 
 from racebot.ledger.store import Ledger
 from racebot.ratings import fast
@@ -60,6 +60,13 @@ def clock() -> Clock:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         yield ledger
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port on which a server of this test may listen."""
+    with reserved_port() as port:
+        yield port
 
 
 @pytest.fixture

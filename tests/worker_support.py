@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import random
+import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
 QUIET = 0.05
-PATIENCE = 180.0
-"""Seconds to wait for another process; the machine may be busy."""
+PATIENCE = 300.0
+"""Seconds to wait for anything that must happen; the machine may be busy."""
 
 
 @dataclass
@@ -80,6 +82,12 @@ class Bench:
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.database, create=False)
+
+    async def look(self, times: int = 3) -> None:
+        """Wait until the worker has read its category a few times more, so it had time for other work."""
+        path = f"/o/{CATEGORY}/data"
+        before = self.site.counts()[path]
+        await until(lambda: self.site.counts()[path] >= before + times)
 
     def rated(self) -> dict[str, int]:
         """Return the number of rated races by leaderboard."""
@@ -202,8 +210,20 @@ def settled(sandbox: Bench, room: FakeRoom) -> bool:
         return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
 
 
-async def until(condition: Callable[[], object], *, seconds: float = PATIENCE) -> None:
+@contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """Hold a free port on which a server of a test may listen, but which no other program is given."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        if sys.platform != "linux":  # elsewhere, nobody else may listen on a port that is bound
+            holder.close()
+        yield port
+
+
+async def until(condition: Callable[[], object]) -> None:
     """Wait until a condition is true."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - it is other programs that make it true
             await asyncio.sleep(0.02)
