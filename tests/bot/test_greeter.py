@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -59,7 +58,7 @@ async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> No
         await until(lambda: settled(sandbox, first))
         room = gather(sandbox, 3)
         await until(lambda: room.listeners)
-        await asyncio.sleep(0.5)
+        await sandbox.look()
         assert said(room) == [], "no entrant is ready"
         for each in room.entrants[:2]:
             room.ready(each.user)
@@ -72,7 +71,7 @@ async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> No
         await until(lambda: room.listeners)
         room.ready(room.entrants[2].user)
         room.count_down()
-        await asyncio.sleep(1)
+        await sandbox.look()
         assert said(room) == [greeting], "a restart repeats nothing"
 
 
@@ -100,7 +99,7 @@ async def test_a_room_with_hidden_entrants_or_a_custom_goal_is_not_greeted(sandb
                 room.ready(user)
             room.count_down()
         await until(lambda: rooms[0].listeners)
-        await asyncio.sleep(1)
+        await sandbox.look()
         assert [said(room) for room in rooms] == [[], []]
 
 
@@ -112,5 +111,5 @@ async def test_nobody_is_greeted_by_default(sandbox: Bench) -> None:
             room.enter(sandbox.site.add_user(name))
         await until(lambda: room.listeners)
         room.count_down()
-        await asyncio.sleep(1)
+        await sandbox.look()
         assert said(room) == []

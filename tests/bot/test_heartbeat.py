@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from worker_support import PATIENCE
 
 from racebot.errors import LedgerError
 from racebot.ledger import lock
 
 
-def test_worker_starts_while_another_process_probes_the_lock(tmp_path: Path) -> None:
+def test_worker_starts_while_another_process_probes_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "TIMEOUT", PATIENCE)
     database = tmp_path / "ledger.db"
     probe = FileLock(tmp_path / "ledger.db.lock", thread_local=False)
     probe.acquire()

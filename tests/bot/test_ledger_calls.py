@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, result
+from worker_support import PATIENCE
 
 from racebot.bot import ledger_calls
 from racebot.bot.ledger_calls import LedgerCalls
@@ -67,12 +68,12 @@ async def test_races_are_settled_while_ratings_are_prepared(
 
     def slowly(preparation: Preparation, rerating: Rerating) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         prepare(preparation, rerating)
 
     monkeypatch.setattr(Preparation, "prepare", slowly)
     changing = asyncio.create_task(bot.settle(CHANGED))
-    await asyncio.to_thread(begun.wait, 10)
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
     assert await bot.settle(NEW)
     assert not changing.done()
     go_on.set()

@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from builders import Clock, at_once, entrant, result, seen
+from worker_support import until
 
 from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
-from racebot.ledger.live import LiveBoard, LiveRoom, live_path, read_live
+from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, T
 from racebot.races.result import EntrantStatus, RaceResult
@@ -39,6 +40,11 @@ class Writing:
         report = read_live(self.path)
         return {room.race: room for room in report.rooms} if report else {}
 
+    def seen_at(self) -> datetime | None:
+        """Return when the file was written, by the writer's clock."""
+        report = read_live(self.path)
+        return report.seen_at if report else None
+
     @asynccontextmanager
     async def restarted(self, after: timedelta = timedelta(0)) -> AsyncIterator[LiveWriter]:
         """Stop the writer, and run another one `after` some time."""
@@ -55,17 +61,12 @@ class Writing:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110 - another thread writes the file
-                await asyncio.sleep(0.01)
-
     async def shown(self, race: Race) -> LiveBoard:
         """Pass a race to the writer, and return the file's entry for its only leaderboard."""
         before = self.rooms().get(race.name)
         self.clock.now += timedelta(seconds=1)
         self.writer.update(race)
-        await self.until(lambda: self.rooms().get(race.name) not in {None, before})
+        await until(lambda: self.rooms().get(race.name) not in {None, before})
         (board,) = self.rooms()[race.name].leaderboards
         return board
 
@@ -128,7 +129,7 @@ async def test_recorded_race_is_gone(writing: Writing) -> None:
     await writing.shown(finished(replace(race, recorded=False)))
     writing.settler.settle(race, lambda _: (), writing.clock())
     writing.writer.update(finished(race))
-    await writing.until(lambda: not writing.rooms())
+    await until(lambda: not writing.rooms())
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ async def test_recorded_race_is_gone(writing: Writing) -> None:
 async def test_race_that_does_not_count_is_not_shown(writing: Writing, facts: dict[str, object]) -> None:
     await writing.shown(opened("ann", "bo"))
     writing.writer.update(replace(opened("ann", "bo"), **facts))  # type: ignore[arg-type]
-    await writing.until(lambda: not writing.rooms())
+    await until(lambda: not writing.rooms())
 
 
 async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -> None:
@@ -151,7 +152,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
     running = asyncio.create_task(writer.run())
-    await asyncio.sleep(0.1)
+    await until(live_path(ledger.path).exists)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert set(done) == {"revision"}
@@ -172,7 +173,7 @@ async def test_race_may_be_recorded_while_others_are_read(
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
     running = asyncio.create_task(writer.run())
-    await asyncio.sleep(0.2)
+    await until(live_path(ledger.path).exists)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert caplog.messages == []
@@ -190,7 +191,7 @@ async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing
 async def test_odds_follow_a_race_that_is_settled_elsewhere(writing: Writing) -> None:
     before = await writing.shown(opened("ann", "bo"))
     writing.settler.settle(result("other", "bo ann"), lambda _: (), writing.clock())
-    await writing.until(lambda: writing.rooms()["orb/r"].leaderboards[0] != before)
+    await until(lambda: writing.rooms()["orb/r"].leaderboards[0] != before)
     (after,) = writing.rooms()["orb/r"].leaderboards
     assert after.entrants[0].id == "id-bo"
 
@@ -198,7 +199,7 @@ async def test_odds_follow_a_race_that_is_settled_elsewhere(writing: Writing) ->
 async def test_silent_rooms_are_forgotten(writing: Writing) -> None:
     await writing.shown(opened("ann", "bo"))
     writing.clock.now += timedelta(minutes=20)
-    await writing.until(lambda: not writing.rooms())
+    await until(lambda: not writing.rooms())
 
 
 async def test_forfeits_come_after_the_racers(writing: Writing) -> None:
@@ -221,45 +222,57 @@ async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(writing: Wr
     for name in names:
         race = replace(opened("ann", "bo"), name=name, unlisted=name == unlisted)
         await writing.shown(race)
+    writing.clock.advance(seconds=1)
     async with writing.restarted() as again:
-        await asyncio.sleep(0.3)
+        await until(lambda: writing.seen_at() == writing.clock())
         assert set(writing.rooms()) == set(names)
         report = read_live(writing.path)
         assert report is not None and report.unlisted == {unlisted}
         again.update(replace(opened("ann", "bo"), name="orb/seen"))
         again.update(replace(finished(result("recorded", "ann bo")), name="orb/recorded"))
-        await writing.until(lambda: set(writing.rooms()) == {"orb/seen", "orb/lost"})
+        await until(lambda: set(writing.rooms()) == {"orb/seen", "orb/lost"})
         writing.clock.now += timedelta(minutes=2)
-        await writing.until(lambda: set(writing.rooms()) == {"orb/seen"})
+        await until(lambda: set(writing.rooms()) == {"orb/seen"})
 
 
 async def test_rooms_of_an_old_run_are_not_taken_over(writing: Writing) -> None:
     await writing.shown(opened("ann", "bo"))
     async with writing.restarted(after=timedelta(hours=1)):
-        await writing.until(lambda: not writing.rooms())
+        await until(lambda: not writing.rooms())
 
 
 async def test_deleted_file_comes_back(writing: Writing) -> None:
     await writing.shown(opened("ann", "bo"))
     writing.path.unlink()
-    await writing.until(writing.rooms)
+    await until(writing.rooms)
 
 
 async def test_failure_to_write_disturbs_nothing_and_is_logged_once(
-    writing: Writing, caplog: pytest.LogCaptureFixture
+    writing: Writing, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tries = 0
+
+    def write(path: Path, report: LiveReport) -> None:
+        nonlocal tries
+        tries += 1
+        write_live(path, report)
+
+    monkeypatch.setattr(live_writer, "write_live", write)
     await writing.shown(opened("ann", "bo"))
+    await writing.stop()
     writing.path.unlink()
     writing.path.mkdir()
+    before = tries
+    writing.start()
     writing.writer.update(opened("ann", "bo", "cy"))
-    await asyncio.sleep(0.5)
+    await until(lambda: tries > before + 2)
     assert sum("live rooms" in record.message for record in caplog.records) == 1
     writing.path.rmdir()
 
     def entrants() -> list[int]:
         return [len(room.leaderboards[0].entrants) for room in writing.rooms().values()]
 
-    await writing.until(lambda: entrants() == [3])
+    await until(lambda: entrants() == [3])
 
 
 async def test_team_race_has_no_odds(writing: Writing) -> None:

@@ -67,7 +67,7 @@ async def test_a_killed_backfill_resumes(sandbox: Bench, tmp_path: Path, season:
     history.load(sandbox.site, season)
     sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"
     process = await sandbox.start("backfill")
-    await until(lambda: len(list_requests(sandbox)) == 4)
+    await until(lambda: len(list_requests(sandbox)) >= 4)
     await process.kill()
     before = len(list_requests(sandbox))
     sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"

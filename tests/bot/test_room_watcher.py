@@ -17,6 +17,7 @@ import httpx
 import pytest
 from builders import NOON, Wire, at_once, chat_body, result, seen
 from pydantic import SecretStr
+from worker_support import PATIENCE, until
 
 from racebot.bot import room_watcher
 from racebot.bot.command_handler import CommandHandler, Reply
@@ -69,7 +70,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(
                 await asyncio.sleep(0.3)
                 assert asked == []
                 assert not running.done()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await running
     assert asked == ["/orb/r/data"]
 
@@ -85,7 +86,7 @@ async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(
             return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
         return httpx.Response(200, json={"name": 3}) if next(asked) == 0 else httpx.Response(404)
 
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site, asyncio.timeout(10):
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site, asyncio.timeout(PATIENCE):
         await watching(ledger, site, at_once).run()
     assert next(asked) > 1
 
@@ -344,12 +345,7 @@ async def running(room: room_watcher.RoomWatch) -> AsyncGenerator[None]:
         yield
     finally:
         task.cancel()
-
-
-async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not happened():  # noqa: ASYNC110 - the room tells nobody
-            await asyncio.sleep(0.01)
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class _Questions:

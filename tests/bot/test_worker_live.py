@@ -63,6 +63,8 @@ async def test_worker_runs_without_its_live_file(sandbox: Bench) -> None:
         finish(room, 60, 61)
         room.record()
         await until(lambda: settled(sandbox, room))
+        await until(lambda: "live rooms" in worker.output)
+        await sandbox.look()
         assert worker.output.count("live rooms") == 1
         assert await worker.terminate() == 0
 
