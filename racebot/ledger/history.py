@@ -310,8 +310,8 @@ class PageQueries:
             "SELECT rated.race, sequence, result, counted_at || coalesce(note, ''),"
             " (SELECT group_concat(player, char(31)) FROM changes AS c"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
-            " (SELECT group_concat(coalesce(place, '') || ' ' || points_before || ' ' || points_after || ' '"
-            "   || races_before || state_before || state_after || parts) FROM changes AS c"
+            " (SELECT json_group_array(json_array(place, points_before, points_after, races_before,"
+            "   state_before, state_after, parts)) FROM changes AS c"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
             " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
             leaderboard,
@@ -327,7 +327,7 @@ class PageQueries:
             players = tuple(joined.split("\x1f")) if joined else ()
             # The page of a race without changes shows the entrants of its result.
             shown_players = map(shown, players or players_in(result))
-            parts = (str(sequence), result, note, changes or "", *shown_players)
+            parts = (str(sequence), result, note, changes, *shown_players)
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests

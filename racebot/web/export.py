@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from filelock import FileLock
 
@@ -28,12 +29,12 @@ from racebot.standings.queries import Listing
 from racebot.standings.rerating import uncollected
 from racebot.web import sheets
 from racebot.web.document import Document
-from racebot.web.inventory import File, files
+from racebot.web.inventory import Group, groups
 from racebot.web.pages import Pages
 from racebot.web.view import Publication, View
 
 MANIFEST = ".racebot-pages"
-"""Manifest of the last export: one line per file, with its path and token."""
+"""Manifest of the last export: one line per group of files, with their paths and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
 FEW = 800
@@ -41,7 +42,19 @@ FEW = 800
 AT_ONCE = 16
 """Number of files handed to a process at a time: few, so that all processes finish at about the same time."""
 
-Tokens = dict[str, str]
+
+class Listed(NamedTuple):
+    """A line of the manifest: the paths of a group of files, separated by spaces, and its token.
+
+    A file that has to be rendered again has a line of its own, without a token.
+    """
+
+    paths: str
+    token: str
+
+
+Manifest = dict[str, Listed]
+"""The lines of a manifest by their first path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +114,60 @@ def _export(
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
         view = View(published, publication)
-        wanted = list(files(view))
-        changed = [file for file in wanted if everything or before.get(file.path) != file.token]
-        after = {file.path: file.token for file in wanted}
-        if not changed and len(after) == len(before):
-            return Exported(0, len(after), 0)
+        wanted = list(groups(view))
+        same = (
+            {} if everything else {each.first: before[each.first] for each in wanted if _is_in(before, each)}
+        )
+        kept = sum(1 + line.paths.count(" ") for line in same.values())
+        if len(same) == len(wanted) == len(before):
+            return Exported(0, kept, 0)
+        changed = [(each, each.paths()) for each in wanted if each.first not in same]
+        old = {path for first, line in before.items() if first not in same for path in line.paths.split(" ")}
+        new = {path for _, paths in changed for path in paths}
         # List old and new names, but no tokens for files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
-        _write_manifest(folder, before | after | dict.fromkeys((file.path for file in changed), ""))
-        if processes > 1 and len(changed) > FEW:
+        _write_manifest(folder, same | _to_render(old | new))
+        if processes > 1 and len(new) > FEW:
             done = _render_in_processes(view, folder, changed, processes)
         else:
             done = _render(view, folder, changed, before)
-    for each in done:
-        if not each.exists:
-            del after[each.path]
-    removed = sum(_remove(folder, path) for path in before if path not in after)
+    missing = {each.path for each in done if not each.exists}
+    removed = sum(_remove(folder, path) for path in old - (new - missing) if _is_inside(path))
+    after = same
+    for group, paths in changed:
+        if missing.isdisjoint(paths):
+            after[group.first] = Listed(" ".join(paths), group.token)
+        else:
+            after |= _to_render(path for path in paths if path not in missing)
     _write_manifest(folder, after)
     written = sum(each.written for each in done)
-    return Exported(written, len(after) - written, removed)
+    return Exported(written, kept + len(new - missing) - written, removed)
 
 
-def _render(view: View, folder: Path, changed: Iterable[File], before: Tokens) -> list[_Done]:
+def _is_in(manifest: Manifest, group: Group) -> bool:
+    """Return True if a manifest lists a group with the same token."""
+    line = manifest.get(group.first)
+    return line is not None and line.token == group.token
+
+
+def _to_render(paths: Iterable[str]) -> Manifest:
+    return {path: Listed(path, "") for path in paths}
+
+
+def _render(
+    view: View, folder: Path, changed: Iterable[tuple[Group, Sequence[str]]], before: Manifest
+) -> list[_Done]:
     pages = Pages(view, served=False)
     done = []
-    for file in changed:
-        longer = None if file.log is None else file.log.listed_by(before.get(file.path, ""))
-        if longer is not None and file.log is not None and (folder / file.path).exists():
-            _extend(folder / file.path, sheets.changes_sheet(view, file.log.board, longer))
-            done.append(_Done(file.path, written=True, exists=True))
+    for group, paths in changed:
+        longer = None
+        if group.log is not None and group.first in before:
+            longer = group.log.listed_by(before[group.first].token)
+        if longer is not None and group.log is not None and (folder / group.first).exists():
+            _extend(folder / group.first, sheets.changes_sheet(view, group.log.board, longer))
+            done.append(_Done(group.first, written=True, exists=True))
         else:
-            done.append(_render_one(pages, folder, file.path))
+            done += [_render_one(pages, folder, path) for path in paths]
     return done
 
 
@@ -143,15 +179,17 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
     return _Done(path, written=_write(folder / path, body), exists=True)
 
 
-def _render_in_processes(view: View, folder: Path, changed: Sequence[File], processes: int) -> list[_Done]:
+def _render_in_processes(
+    view: View, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], processes: int
+) -> list[_Done]:
     """Render files in this process and in others, each with its own connection.
 
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
     next export renders those pages again.
     """
     # Start with the largest documents, one per task, so that all processes finish at about the same time.
-    large = [file.path for file in changed if file.log is not None]
-    others = [file.path for file in changed if file.log is None]
+    large = [path for group, paths in changed if group.log is not None for path in paths]
+    others = [path for group, paths in changed if group.log is None for path in paths]
     parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
     listings = _Listings({board.key: board.listing for board in view.boards})
     publication = replace(view.publication, listing=listings)
@@ -260,24 +298,27 @@ def _make(folder: Path) -> None:
         each.chmod(0o755)
 
 
-def _manifest(folder: Path) -> Tokens:
-    """Read the manifest of the last export. Older manifests have no tokens."""
+def _manifest(folder: Path) -> Manifest:
+    """Read the manifest of the last export. In older manifests, each file has its own line."""
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return {}
-    found = (line.partition(" ") for line in lines)
-    return {path: token for path, _, token in found if path and _is_inside(path)}
+    found = {}
+    for line in lines:
+        paths, _, token = line.rpartition(" ")
+        found[line.partition(" ")[0]] = Listed(paths, token) if paths else Listed(line, "")
+    return found
 
 
 def _is_inside(path: str) -> bool:
     """Return True if a relative path stays inside its folder."""
-    return not path.startswith("/") and (".." not in path or ".." not in PurePosixPath(path).parts)
+    return path != "" and not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 
-def _write_manifest(folder: Path, tokens: Tokens) -> None:
-    lines = [f"{path} {tokens[path]}\n" if tokens[path] else f"{path}\n" for path in sorted(tokens)]
-    _write(folder / MANIFEST, "".join(lines).encode())
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    lines = [f"{paths} {token}".rstrip() for _, (paths, token) in sorted(manifest.items())]
+    _write(folder / MANIFEST, "\n".join([*lines, ""]).encode())
 
 
 def _remove(folder: Path, path: str) -> bool:

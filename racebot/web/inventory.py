@@ -1,4 +1,4 @@
-"""List the files of an export, each with a token that changes whenever its content may have changed.
+"""List the files of an export, with tokens that change whenever their content may have changed.
 
 docs/pages.md lists the data that each page depends on.
 """
@@ -6,9 +6,9 @@ docs/pages.md lists the data that each page depends on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,21 +21,27 @@ from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
 from racebot.web.look import THEME
 from racebot.web.player_pages import has_opponents_page, has_race_pages, opponent_pages
-from racebot.web.view import Board, View
+from racebot.web.view import Board, Publication, View
 
 
-class File(NamedTuple):
-    """A file of an export. As long as its token stays the same, so does its content.
+class Group(NamedTuple):
+    """Files of an export that depend on the same data. An export compares groups, since files are many.
 
     Attributes:
-        path: path from the root of the export.
-        token: hash of everything that the content depends on.
+        first: path of the first file from the root of the export.
+        token: hash of everything that the files and their number depend on.
+        others: returns the paths of the other files. Few groups change, so only their paths are needed.
         log: set for append-only lists of changes, which later exports can extend.
     """
 
-    path: str
+    first: str
     token: str
+    others: Callable[[], Iterable[str]] = tuple
     log: ChangeLog | None = None
+
+    def paths(self) -> list[str]:
+        """Return the paths of all files of the group."""
+        return [self.first, *self.others()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +71,19 @@ class ChangeLog:
 
 @dataclass(frozen=True, slots=True)
 class _BoardTokens:
-    """The tokens of one leaderboard: for its settings, its whole content, each race and each player.
+    """The tokens of one leaderboard: for its settings, its whole content, and each player.
 
-    `race_counts` and `opponent_counts` are the numbers of each player's races and opponents.
+    `raced` has the races of each player.
     """
 
     settings: str
     everything: str
-    races: dict[str, str]
     players: dict[str, str]
-    race_counts: Mapping[str, int]
-    opponent_counts: Mapping[str, int]
+    raced: Mapping[str, Sequence[RaceDigest]]
 
 
-def files(view: View) -> Iterator[File]:
-    """Yield every file of an export. A page is followed by its data file."""
+def groups(view: View) -> Iterator[Group]:
+    """Yield every file of an export, in groups. Each page is in the same group as its data."""
     publication = view.publication
     program = _token(
         __version__,
@@ -98,67 +102,49 @@ def files(view: View) -> Iterator[File]:
         player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
     }
     profiles = {player: repr(each) for player, each in view.ledger.profiles.all().items()}
-    races: dict[str, list[str]] = defaultdict(list)
+    races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
     everything = []
-    board_files: list[File] = []
+    board_groups: list[Group] = []
     on_boards: list[tuple[Board, _BoardTokens]] = []
     for board in view.boards:
         digests = view.ledger.pages.race_digests(board.key, names)
         tokens = _board_tokens(view, board, digests, program, names, profiles)
         everything.append(tokens.everything)
         on_boards.append((board, tokens))
-        board_files += _board_files(view, board, digests, tokens)
-        for race, token in tokens.races.items():
-            races[race].append(token)
+        board_groups += _board_groups(view, board, digests, tokens)
+        settings = int(tokens.settings, 16)
+        for digest in digests:
+            races[digest.race] += settings + digest.value
         for player, token in tokens.players.items():
             players[player].append(token)
 
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    fixed = (
-        addresses.NOT_FOUND,
-        addresses.API,
-        addresses.API_DATA,
-        addresses.OPENAPI,
-        addresses.SEARCH,
-    )
+    fixed = (addresses.API, addresses.API_DATA, addresses.OPENAPI, addresses.SEARCH)
     theme = (THEME,) if publication.look.accent else ()
-    for path in (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme):
-        yield File(path, program)
+    others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
+    yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
     boards = repr(
         [(board.name, board.address, view.category_face(board.category).name) for board in view.boards]
     )
-    yield File(addresses.COMPARE.path(), _token(program, boards))
+    yield Group(addresses.COMPARE.path(), _token(program, boards))
     for name in view.pictures_shown:
-        yield File(addresses.PICTURE.path(picture=name), program)
-    for path in (
-        addresses.FRONT.path(),
-        addresses.ALL_DATA.path(),
-        addresses.FRONT_CARD.path(),
-        addresses.SEARCH_INDEX.path(),
-    ):
-        yield File(path, _token(program, repr(names), *everything))
-    yield from board_files
+        yield Group(addresses.PICTURE.path(picture=name), program)
+    fronts = (addresses.ALL_DATA.path(), addresses.FRONT_CARD.path(), addresses.SEARCH_INDEX.path())
+    yield Group(addresses.FRONT.path(), _token(program, repr(names), *everything), lambda: fronts)
+    yield from board_groups
     for board, tokens in on_boards:
-        for player in tokens.players:
-            token = _token(tokens.players[player], str(len(players[player])))
-            yield File(board.address.player(player), token)
-            yield File(board.address.player_data(player), token)
-            yield File(addresses.PLAYER_FEED.path(player=player, board=board.address.stem), token)
-            yield File(addresses.BADGE.path(player=player, board=board.address.stem), token)
-            if publication.export_cards:
-                yield File(addresses.PLAYER_CARD.path(player=player, board=board.address.stem), token)
-            yield from _more_of_player(board, player, tokens, token)
+        for player, token in tokens.players.items():
+            yield Group(
+                board.address.player(player),
+                f"{token}-{len(players[player])}",
+                partial(_more_of_player, publication, board, player, tokens.raced[player]),
+            )
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
-        yield File(addresses.PLAYER.path(player=player), token)
-        yield File(addresses.PLAYER_DATA.path(player=player), token)
-    for race, each in races.items():
-        token = _token(*each)
-        yield File(addresses.RACE.path(race=race), token)
-        yield File(addresses.RACE_DATA.path(race=race), token)
-        if publication.export_cards:
-            yield File(addresses.RACE_CARD.path(race=race), token)
+        yield Group(addresses.PLAYER.path(player=player), token, partial(_data_of_player, player))
+    for race, number in races.items():
+        yield Group(addresses.RACE.path(race=race), f"{number:x}", partial(_more_of_race, publication, race))
 
 
 def _board_tokens(
@@ -184,7 +170,6 @@ def _board_tokens(
     return _BoardTokens(
         settings=settings,
         everything=_token(settings, repr(places), *(str(digest.value) for digest in digests)),
-        races={digest.race: _token(settings, str(digest.value)) for digest in digests},
         players={
             player: _token(
                 settings,
@@ -196,18 +181,15 @@ def _board_tokens(
             for player, races in raced.items()
             if player not in view.hidden
         },
-        race_counts={player: len(races) for player, races in raced.items()},
-        opponent_counts={
-            player: len(set().union(*(digest.players for digest in races))) - 1
-            for player, races in raced.items()
-        },
+        raced=raced,
     )
 
 
-def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _BoardTokens) -> Iterator[File]:
+def _board_groups(
+    view: View, board: Board, digests: list[RaceDigest], tokens: _BoardTokens
+) -> Iterator[Group]:
     address = board.address
-    for path in (
-        address.page(),
+    others = (
         address.races(),
         address.explained,
         address.fame,
@@ -217,20 +199,20 @@ def _board_files(view: View, board: Board, digests: list[RaceDigest], tokens: _B
         addresses.BOARD_FEED.path(board=address.stem),
         addresses.EMBED.path(board=address.stem),
         addresses.BOARD_CARD.path(board=address.stem),
-    ):
-        yield File(path, tokens.everything)
+    )
+    yield Group(address.page(), tokens.everything, lambda: others)
     players = view.report(board).players
     size = addresses.PAGE_SIZE
     for number in range(2, -(-len(players) // size) + 1):
         rows = (_row(view, player) for player in players[(number - 1) * size : number * size])
-        yield File(address.page(number), _token(tokens.settings, str(len(players)), *rows))
+        yield Group(address.page(number), _token(tokens.settings, str(len(players)), *rows))
     log = ChangeLog(board, tokens.settings, digests)
-    yield File(address.changes_sheet, log.token(), log)
+    yield Group(address.changes_sheet, log.token(), log=log)
     older = older_race_pages(len(digests))
     for number in range(1, older + 1):
         first, last = race_span(len(digests), number)
         values = (str(digest.value) for digest in digests[first - 1 : last])
-        yield File(address.races(number), _token(tokens.settings, str(older), *values))
+        yield Group(address.races(number), _token(tokens.settings, str(older), *values))
 
 
 def _row(view: View, player: ListedPlayer) -> str:
@@ -240,16 +222,37 @@ def _row(view: View, player: ListedPlayer) -> str:
     return repr((player.id, player.name, picture, player.provisional, player.last_race_at, *shown))
 
 
-def _more_of_player(board: Board, player: str, tokens: _BoardTokens, token: str) -> Iterator[File]:
-    """Yield the pages of a player's races and opponents. Only players with many of them have these pages."""
-    races = tokens.race_counts[player]
-    if has_race_pages(races):
-        yield File(board.address.player_races(player), token)
-        for number in range(1, older_race_pages(races) + 1):
-            yield File(board.address.player_races(player, number), token)
-    if has_opponents_page(tokens.opponent_counts[player]):
-        for number in range(1, opponent_pages(tokens.opponent_counts[player]) + 1):
-            yield File(board.address.opponents(player, number), token)
+def _more_of_player(
+    publication: Publication, board: Board, player: str, raced: Sequence[RaceDigest]
+) -> Iterator[str]:
+    """Yield the files of a player on a leaderboard, except the first page.
+
+    Only players with many races or opponents have pages of these.
+    """
+    address = board.address
+    yield address.player_data(player)
+    yield addresses.PLAYER_FEED.path(player=player, board=address.stem)
+    yield addresses.BADGE.path(player=player, board=address.stem)
+    if publication.export_cards:
+        yield addresses.PLAYER_CARD.path(player=player, board=address.stem)
+    if has_race_pages(len(raced)):
+        yield address.player_races(player)
+        for number in range(1, older_race_pages(len(raced)) + 1):
+            yield address.player_races(player, number)
+    opponents = len(set().union(*(digest.players for digest in raced))) - 1
+    if has_opponents_page(opponents):
+        for number in range(1, opponent_pages(opponents) + 1):
+            yield address.opponents(player, number)
+
+
+def _data_of_player(player: str) -> tuple[str]:
+    return (addresses.PLAYER_DATA.path(player=player),)
+
+
+def _more_of_race(publication: Publication, race: str) -> Iterator[str]:
+    yield addresses.RACE_DATA.path(race=race)
+    if publication.export_cards:
+        yield addresses.RACE_CARD.path(race=race)
 
 
 @cache

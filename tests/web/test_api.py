@@ -15,7 +15,7 @@ from openapi_spec_validator import validate
 
 from racebot.standings.counting import LeaderboardPlan
 from racebot.web.document import Document
-from racebot.web.inventory import files
+from racebot.web.inventory import groups
 from racebot.web.openapi import description
 from racebot.web.pages import Pages
 from racebot.web.query import BadQueryError
@@ -354,6 +354,6 @@ def test_index_lists_every_address_of_the_description(view: View) -> None:
 
 
 def test_export_holds_every_path_of_its_description(view: View) -> None:
-    written = {file.path for file in files(view)}
+    written = {path for group in groups(view) for path in group.paths()}
     for path in description(served=False)["paths"]:
         assert f"api{path.format(**EXAMPLES)}" in written

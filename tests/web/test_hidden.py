@@ -17,7 +17,7 @@ from racebot.standings import orders
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.document import Document, Streamed
-from racebot.web.inventory import files
+from racebot.web.inventory import groups
 from racebot.web.openapi import description
 from racebot.web.pages import Pages
 from racebot.web.query import BadQueryError
@@ -48,7 +48,7 @@ def body(view: View, path: str, *, served: bool, **query: str) -> bytes | None:
 
 @pytest.mark.parametrize("served", [False, True])
 def test_no_document_has_the_name_or_id_of_a_hidden_player(view: View, served: bool) -> None:
-    paths = [file.path for file in files(view)]
+    paths = [path for group in groups(view) for path in group.paths()]
     assert len(paths) > 80
     if served:
         paths += [f"{BOARD}/changes", "compare/id-ann/id-bo"]
@@ -78,7 +78,7 @@ def test_hidden_players_have_no_pages(view: View, path: str) -> None:
     hidden, shown = path.format("id-zaphira"), path.format("id-bo")
     assert body(view, shown, served=True) is not None
     assert body(view, hidden, served=True) is None
-    assert hidden not in {file.path for file in files(view)}
+    assert hidden not in {path for group in groups(view) for path in group.paths()}
 
 
 def test_programs_cannot_ask_about_hidden_players(view: View) -> None:
