@@ -75,23 +75,20 @@ class Races(Connection):
         )
         return map(race_of, rows)
 
-    def count_between(
-        self, board: Leaderboard, after: Position, until: Position | None = None, limit: int = -1
-    ) -> int:
-        """Count the races of a leaderboard's goals after one position and up to another, at most `limit`."""
+    def count_between(self, board: Leaderboard, after: Position, until: Position | None = None) -> int:
+        """Count the races of a leaderboard's goals after one position and up to another."""
         marks = ", ".join("?" for _ in board.goals)
         first = "" if after == START else exact_time(after.counted_at)
         last = ("9999", "") if until is None else (exact_time(until.counted_at), until.race)
         count = self.value(
-            f"SELECT count(*) FROM (SELECT 1 FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
-            " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?) LIMIT ?)",
+            f"SELECT count(*) FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
+            " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)",
             board.category,
             *board.goals,
             first,
             first,
             after.race,
             *last,
-            limit,
         )
         return as_int(count)
 

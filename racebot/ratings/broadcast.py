@@ -25,16 +25,11 @@ def per_entrant(parameter: Number) -> FloatArray:
     return np.asarray(parameter, dtype=np.float64)[..., np.newaxis]
 
 
-def candidate_shape(model: Any) -> tuple[int, ...]:
-    """Return the broadcast shape of a model's numeric parameters: () for a single parameter set."""
-    values = [getattr(model, declaration.name) for declaration in fields(model)]
-    flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
-    return np.broadcast_shapes(*(np.shape(item) for item in flat if not isinstance(item, (str, bool))))
-
-
 def start_state(model: Any, *columns: Number) -> FloatArray:
     """Stack numbers into a newcomer's state: shape [k], or [candidates, k] in a sweep."""
-    shape = candidate_shape(model)
+    values = [getattr(model, declaration.name) for declaration in fields(model)]
+    flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    shape = np.broadcast_shapes(*(np.shape(item) for item in flat if not isinstance(item, (str, bool))))
     return np.stack([np.broadcast_to(np.asarray(column, dtype=np.float64), shape) for column in columns], -1)
 
 

@@ -107,22 +107,20 @@ class Rerun:
         ledger: Ledger,
         *,
         edits: Mapping[str, StoredRace | None] | None = None,
-        limit: int = BATCH,
         pause: Pause | None = None,
     ) -> list[RatedRow]:
-        """Rate the next races, and return them with their changes; an empty list at the end.
+        """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
 
         Args:
             ledger: where the races are stored.
             edits: races that differ from the stored ones (`Rerating.edits`).
-            limit: number of stored races to read.
             pause: called before each race.
 
         Raises:
             DamagedRaceError: a stored result does not match its fingerprint.
         """
-        following = list(ledger.races_of(self.board, self.last, limit))
-        races = _edited(self.board, following, edits or {}, self.last, limit)
+        following = list(ledger.races_of(self.board, self.last, BATCH))
+        races = _edited(self.board, following, edits or {}, self.last)
         for stored in races:
             if not stored.intact:
                 raise damaged_race(stored.result.name)
@@ -215,12 +213,11 @@ def _edited(
     stored: list[StoredRace],
     edits: Mapping[str, StoredRace | None],
     after: Position,
-    limit: int,
 ) -> list[StoredRace]:
-    """Return the races that follow once a transaction's edits are stored."""
+    """Return the next races, a batch of the stored ones, once a transaction's edits are stored."""
     if not edits:
         return stored
-    until = stored[-1].position if len(stored) == limit else None
+    until = stored[-1].position if len(stored) == BATCH else None
     added = [
         race
         for race in edits.values()

@@ -6,13 +6,12 @@ system", sections 2, 4 and 6, https://github.com/blkerby/MultiEloRating.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
 
-from racebot.races.outcome import BoolArray, Outcome
+from racebot.races.outcome import Outcome
 from racebot.ratings.model import RatingModel
 from racebot.study.replay import Step
 
@@ -58,10 +57,10 @@ class Complaints:
             team=None if outcome.team is None else outcome.team[::-1],
         )
         reverse_points = model.points(model.rate(step.before[::-1], reverse))[::-1]
-        late = sum(
-            bool(model.points(model.rate(step.before, other))[finisher] > points[finisher])
-            for finisher, other in _given_up(outcome, change < 0)
-        )
+        late = 0
+        for finisher in np.flatnonzero((change < 0) & ~outcome.unfinished).tolist():
+            forfeit = model.points(model.rate(step.before, gave_up(outcome, finisher)))
+            late += bool(forfeit[finisher] > points[finisher])
         return cls(
             unfinished_gains=int(np.sum(change[outcome.unfinished] > 0)),
             last_gains=int(np.sum(change[outcome.group == outcome.last_group] > 0)),
@@ -99,9 +98,3 @@ def gave_up(outcome: Outcome, entrant: int) -> Outcome:
         last_group=int(last),
         last_unfinished=True,
     )
-
-
-def _given_up(outcome: Outcome, lost: BoolArray) -> Iterator[tuple[int, Outcome]]:
-    """Yield each finisher who lost points, with the outcome if they had forfeited."""
-    for finisher in np.flatnonzero(lost & ~outcome.unfinished).tolist():
-        yield finisher, gave_up(outcome, finisher)

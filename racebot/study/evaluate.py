@@ -178,7 +178,7 @@ def evaluate(
                 f"and the races to judge begin on {begin:%Y-%m-%d}: the ratings would be based on the future"
             )
     whole = Field.of(history)
-    first = len(history) - len(history.between(since))
+    first = 0 if since is None else sum(race.ended_at < since for race in history.races)
     runs = _runs(history, entries, first, earlier, progress)
     return Report(
         races=len(history) - first,

@@ -7,7 +7,7 @@ paired standard errors, it is repeated on all races and kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,6 @@ def fit(
     key: str,
     parameters: Parameters | None = None,
     *,
-    fixed: Collection[str] = (),
     effort: Effort = EFFORT,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Fit:
@@ -73,7 +72,6 @@ def fit(
         history: the races.
         key: key of the model.
         parameters: the current parameters. The fit starts from them and must beat them.
-        fixed: names of parameters that must not change.
         effort: the size of a search over all parameters.
         progress: called with the part of the history and the state of its search.
 
@@ -84,8 +82,8 @@ def fit(
         raise ModelError(f"{len(history)} races are too few to fit a model to: wait for {ODDS_FROM}")
     start = create(key, parameters)
     names = [f.name for f in declared(type(start)) if f.metadata["search"]]
-    odds = [name for name in ODDS if name in names and name not in fixed]
-    moving = [d for d in dimensions(key, parameters) if d.parameter not in {*ODDS, *FORECAST, *fixed}]
+    odds = [name for name in ODDS if name in names]
+    moving = [d for d in dimensions(key, parameters) if d.parameter not in {*ODDS, *FORECAST}]
     if len(history) < EVERYTHING_FROM:
         moving = []
     if not (odds or moving):
@@ -114,7 +112,7 @@ def fit(
     found = before
     if kept:
         found = best(history, "all races", searched, as_json(fitted))
-        found |= _fitted_finishes(history, key, found, fixed)
+        found |= _fitted_finishes(history, key, found)
     changed = tuple(name for name, value in found.items() if value != before[name])
     return Fit(key, len(history), found, changed, later, calibration, kept)
 
@@ -141,11 +139,9 @@ def _fitted_odds(
     return {d.parameter: four_digits(v) for d, v in zip(space, found.x.tolist(), strict=True)}
 
 
-def _fitted_finishes(
-    history: History, key: str, parameters: Parameters, fixed: Collection[str]
-) -> dict[str, float]:
+def _fitted_finishes(history: History, key: str, parameters: Parameters) -> dict[str, float]:
     """Return the fitted parameters of the finish forecast, for models that have one."""
-    if not set(FORECAST) <= set(parameters) or set(FORECAST) & set(fixed):
+    if not set(FORECAST) <= set(parameters):
         return {}
     try:
         found = fit_finishes(history, key, parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -145,12 +144,6 @@ class History:
     def __len__(self) -> int:
         return len(self.races)
 
-    def between(self, start: datetime | None = None, stop: datetime | None = None) -> History:
-        """Return the races that ended at `start` or later and before `stop`."""
-        first = 0 if start is None else bisect.bisect_left(self.races, start, key=_ended_at)
-        last = len(self.races) if stop is None else bisect.bisect_left(self.races, stop, key=_ended_at)
-        return replace(self, races=self.races[first:last])
-
     def of_sizes(self, least: int, most: int) -> History:
         """Return the races with `least` to `most` rated entrants, inclusive."""
         return replace(self, races=tuple(r for r in self.races if least <= r.outcome.size <= most))
@@ -170,7 +163,3 @@ class History:
 
 def _unpickled(players: tuple[str, ...], names: tuple[str, ...], columns: _Columns) -> History:
     return History(players, names, columns.races())
-
-
-def _ended_at(race: PastRace) -> datetime:
-    return race.ended_at

@@ -24,11 +24,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
@@ -91,26 +90,28 @@ class Field:
     def of(cls, history: History) -> Field:
         """Collect the entries in the order of the races and of their outcomes' rows."""
         seen = np.zeros(len(history.players), dtype=np.intp)
-        columns: list[list[NDArray[Any]]] = [[] for _ in range(6)]
+        none = np.empty(0, dtype=np.intp)
+        player, place, earlier, better, worse = [none], [np.empty(0)], [none], [none], [none]
         start = 0
-        for number, race in enumerate(history.races):
-            size = race.outcome.size
-            better, worse = observed_pairs(race.outcome)
-            values = (
-                np.full(size, number, dtype=np.intp),
-                race.players,
-                ranks(race.outcome.group),
-                seen[race.players],
-                better + start,
-                worse + start,
-            )
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
+        for race in history.races:
+            player.append(race.players)
+            place.append(ranks(race.outcome.group))
+            earlier.append(seen[race.players])
             seen[race.players] += 1
-            start += size
-        whole, real = np.empty(0, dtype=np.intp), np.empty(0)
-        empty = (whole, whole, real, whole, whole, whole)
-        return cls(len(history), *(np.concatenate([e, *c]) for e, c in zip(empty, columns, strict=True)))
+            winners, losers = observed_pairs(race.outcome)
+            better.append(start + winners)
+            worse.append(start + losers)
+            start += race.outcome.size
+        number = np.repeat(np.arange(len(history)), [race.outcome.size for race in history.races])
+        return cls(
+            races=len(history),
+            race=number,
+            player=np.concatenate(player),
+            place=np.concatenate(place),
+            earlier=np.concatenate(earlier),
+            better=np.concatenate(better),
+            worse=np.concatenate(worse),
+        )
 
     def pair_race(self) -> IntArray:
         """Return the index of each pair's race: shape [pairs]."""

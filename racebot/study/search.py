@@ -5,7 +5,7 @@ Source: R. Storn, K. Price, "Differential evolution", https://doi.org/10.1023/A:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -91,18 +91,18 @@ class Found(NamedTuple):
 def dimensions(
     key: str,
     parameters: Parameters | None = None,
-    search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
+    search: Sequence[str] | None = None,
 ) -> list[Dimension]:
     """Return the numbers that a search of this model varies.
 
     Args:
         key: key of the model.
         parameters: parameters that differ from the defaults. The search starts from them.
-        search: names to vary, in the ranges given here or declared by the model. By default all parameters
-            with a declared range, except those that are switched off (None).
+        search: names to vary. By default all parameters with a declared range, except those that are
+            switched off (None).
 
     Raises:
-        ModelError: a name is unknown or has no range, or a range is empty.
+        ModelError: a name is unknown, or the model declares no range for it.
     """
     model = create(key, parameters)
     declarations = {declaration.name: declaration for declaration in declared(type(model))}
@@ -116,12 +116,9 @@ def dimensions(
     for name in search:
         if name not in declarations:
             raise ModelError(f"{key} has no parameter {name!r}{did_you_mean(name, declarations)}")
-        given = search[name] if isinstance(search, Mapping) else declarations[name].metadata["search"]
-        if given is None:
+        if declarations[name].metadata["search"] is None:
             raise ModelError(f"{key}: {name} has no range to search in")
-        low, high = given
-        if not low < high:
-            raise ModelError(f"{key}: the range {low:g} to {high:g} of {name} is empty")
+        low, high = declarations[name].metadata["search"]
         value = getattr(model, name)
         if isinstance(value, tuple):
             found += [Dimension(name, i, low, high, float(v)) for i, v in enumerate(value)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -113,7 +113,7 @@ def tune(
     key: str,
     parameters: Parameters | None = None,
     *,
-    search: Mapping[str, tuple[float, float]] | Sequence[str] | None = None,
+    search: Sequence[str] | None = None,
     objective: Objective = Objective.JOINT,
     share: float = 0.5,
     effort: Effort | None = None,

@@ -79,13 +79,6 @@ def test_from_300_races_everything_that_moves_ratings_is_fitted(long_season: His
     assert found.judged.tuned_pairs.misordered < found.judged.start_pairs.misordered
 
 
-def test_parameters_that_are_fixed_stay(long_season: History) -> None:
-    start = {"newcomer_spread": 0.3, "lasting_spread": 0.02, "settling": 0.1}
-    found = fit(long_season, "thurstone-hurdle", start, fixed=["settling", "odds_scale"], effort=QUICK)
-    assert found.parameters["settling"] == 0.1
-    assert found.parameters["odds_scale"] == 1.0
-
-
 def test_models_without_odds_to_scale_are_fitted_from_300_races(
     season: History, long_season: History
 ) -> None:
