@@ -199,10 +199,10 @@ class PageQueries:
             found[row[0]] = (*found.get(row[0], ()), NamedPlayer(row[1], row[2]))
         return found
 
-    def counted(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
-        """Return when rated races were counted, by their numbers in the sequence, in which they rise."""
+    def updated(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
+        """Return when rated races were counted or last corrected, by their numbers in the sequence."""
         rows = self._connection.rows(
-            "SELECT sequence, counted_at FROM json_each(?2) AS wanted"
+            "SELECT sequence, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
             " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
             " CROSS JOIN races ON races.name = rated.race",
             leaderboard,
@@ -307,7 +307,7 @@ class PageQueries:
             names: current names of the players.
         """
         rows = self._connection.rows(
-            "SELECT rated.race, sequence, result, counted_at || coalesce(note, ''),"
+            "SELECT rated.race, sequence, result, coalesce(corrected_at, counted_at) || coalesce(note, ''),"
             " (SELECT group_concat(player, char(31)) FROM changes AS c"
             "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
             " (SELECT json_group_array(json_array(place, points_before, points_after, races_before,"

@@ -143,15 +143,24 @@ class Races(Connection):
             self.write("DELETE FROM renamed_goals WHERE category = ? AND earlier = ?", category, goal)
             self.write("INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal)
 
-    def save_race(self, result: RaceResult, *, counted_at: datetime, source: str) -> None:
-        """Store a recorded race. If it is already stored, replace its result and keep its position."""
+    def save_race(
+        self, result: RaceResult, *, counted_at: datetime, source: str, now: datetime | None = None
+    ) -> None:
+        """Store a recorded race. If it is already stored, replace its result and keep its position.
+
+        Args:
+            result: the race.
+            counted_at: the position of a new race.
+            source: where a new race comes from.
+            now: when a stored race was corrected; None if the time is unknown.
+        """
         with self.transaction():
             self.races_written.add(result.name)
             self.write(
                 "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
                 " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
-                " fingerprint = excluded.fingerprint",
+                " fingerprint = excluded.fingerprint, corrected_at = coalesce(?, corrected_at)",
                 result.name,
                 result.category,
                 result.goal,
@@ -160,6 +169,7 @@ class Races(Connection):
                 source,
                 result.to_json(),
                 result.fingerprint(),
+                None if now is None else exact_time(now),
             )
             Players(self).see(result, current=source != "import")
 

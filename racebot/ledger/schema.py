@@ -354,6 +354,11 @@ def m014_results(db: Database) -> None:
     )
 
 
+def m015_corrections(db: Database) -> None:
+    """When a recorded race got another result, for feeds."""
+    _run(db, "ALTER TABLE races ADD COLUMN corrected_at TEXT")
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -369,6 +374,7 @@ _STEPS = (
     m012_letters,
     m013_order_givers,
     m014_results,
+    m015_corrections,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

@@ -129,7 +129,7 @@ class Settler:
         Args:
             result: a recorded result.
             messages: returns the outbox messages; called inside the transaction with the rated changes.
-            now: the current time, stored with the messages.
+            now: the current time, stored with the messages and with a corrected race.
 
         Returns:
             The race's effect on each leaderboard, or None if there was nothing to do.
@@ -145,7 +145,7 @@ class Settler:
             if position is None:
                 position = Position(self._next_moment(boards, result), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
-            self.ledger.save_race(result, counted_at=position.counted_at, source="live")
+            self.ledger.save_race(result, counted_at=position.counted_at, source="live", now=now)
             rows = self.replay.update(dict.fromkeys(touched, position), wanted=result.name)
             rated = [
                 Rated(self._current(board), result, row.changes, row.note)

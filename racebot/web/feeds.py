@@ -61,11 +61,11 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
 
 def _feed(asked: Asked, board: Board, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    counted = asked.view.ledger.pages.counted(board.key, [entry.sequence for entry in entries])
+    updated = asked.view.ledger.pages.updated(board.key, [entry.sequence for entry in entries])
     feed = ET.Element("feed", xmlns=_NAMESPACE)
     _add(feed, "title", title)
     _add(feed, "id", _id(asked, asked.path))
-    _add(feed, "updated", _time(max(counted.values(), default=_NEVER)))
+    _add(feed, "updated", _time(max(updated.values(), default=_NEVER)))
     ET.SubElement(feed, "link", rel="self", type=ATOM.partition(";")[0], href=_address(asked, asked.path))
     ET.SubElement(feed, "link", rel="alternate", type="text/html", href=_address(asked, page))
     author = ET.SubElement(feed, "author")
@@ -76,7 +76,7 @@ def _feed(asked: Asked, board: Board, title: str, page: str, entries: Sequence[F
         _add(element, "title", entry.title)
         _add(element, "id", _id(asked, f"{asked.path} {about}"))
         _add(element, "published", _time(entry.ended_at))
-        _add(element, "updated", _time(counted[entry.sequence]))
+        _add(element, "updated", _time(updated[entry.sequence]))
         ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(asked, about))
     return Document(ET.tostring(feed, encoding="utf-8", xml_declaration=True), ATOM)
 

@@ -343,6 +343,14 @@ def read_m014(ledger: Ledger) -> None:
     assert (standings.finishes, standings.wins) == ((1, 0), (1, 0))
 
 
+def fill_m015(database: Database) -> None:
+    database.execute("UPDATE races SET corrected_at = '2026-03-02T12:00:00.000000+00:00'")
+
+
+def read_m015(ledger: Ledger) -> None:
+    assert ledger.pages.updated(7, [1]) == {1: NOON + timedelta(days=1)}
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -389,6 +397,7 @@ DATA = {
     "m012_letters": (fill_m012, read_m012),
     "m013_order_givers": (fill_m013, read_m013),
     "m014_results": (fill_m014, read_m014),
+    "m015_corrections": (fill_m015, read_m015),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from xml.etree import ElementTree as ET
 
 import httpx
@@ -84,6 +85,17 @@ def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger
         updated, published = texts(found, "updated"), texts(found, "published")
         assert updated[0] == updated[1] >= updated[2]
         assert published[0] < published[1]
+
+
+def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(SIMPLE))
+    for race in (result("a", "ann bo"), result("b", "ann bo", after=1)):
+        settler.settle(race, lambda _: (), NOON + timedelta(hours=1))
+    settler.settle(result("a", "bo ann"), lambda _: (), NOON + timedelta(hours=5))
+    for path in (BOARD_FEED, PLAYER_FEED):
+        of_feed, of_b, of_a = texts(feed(View(ledger, Publication()), path), "updated")
+        assert of_feed == of_a == (NOON + timedelta(hours=5)).isoformat()
+        assert of_b == (NOON + timedelta(hours=1)).isoformat()
 
 
 def test_feeds_have_all_that_the_standard_requires(merge: Merge) -> None:
