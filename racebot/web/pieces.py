@@ -82,6 +82,12 @@ def opponent(verb: str, name: str, chance: float) -> Markup:
     )
 
 
+def reasons(brief: str, rest: str) -> Markup:
+    """Return the reasons for a change, given as items of lists. On phones, the rest is shown on request."""
+    more = f"<details><summary>All reasons</summary><ul>{rest}</ul></details>" if rest else ""
+    return Markup(f"<ul>{brief}</ul>{more}")  # noqa: S704 - made by `part` and `opponent`
+
+
 def bar(share: float) -> Markup:
     """Return a bar whose filled part is a share from 0 to 1."""
     return Markup(

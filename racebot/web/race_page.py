@@ -14,8 +14,10 @@ from racebot.web.asked import Asked
 from racebot.web.document import Content
 from racebot.web.formats import ordinal, percent, shown_name
 
-PARTS = {"finish": "finishing", "place": "place"}
-"""Names of the parts of a change."""
+PARTS = {"finish", "place"}
+"""The parts of a change that are shown with their points; a limit is shown with its rule."""
+BRIEF = 2
+"""Most reasons that a phone shows before the reader asks for all."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
 
@@ -42,32 +44,38 @@ def race_page(asked: Asked, race: str) -> Content:
 
 
 def why(names: Mapping[str | None, str], entrant: RatedEntrant) -> Markup:
-    """Return the reasons for a change as items of a list: its parts, its opponents, or a remark.
+    """Return the reasons for a change: its parts, its opponents, or a remark.
 
     Args:
         names: names of the race's entrants, by user id.
         entrant: the entrant.
     """
     items = [pieces.part(*part) for part in parts_of(entrant)]
+    remark = remark_on(entrant)
+    if remark:
+        items.append(pieces.part(remark, None))
+    brief = min(len(items), BRIEF) or 1
     for each in entrant.pushed:
         verb = "beat" if each.beaten else "behind"
         items.append(pieces.opponent(verb, names[each.player], each.chance))
     if entrant.opposed is not None:
         verb = "but beat" if entrant.opposed.beaten else "but behind"
         items.append(pieces.opponent(verb, names[entrant.opposed.player], entrant.opposed.chance))
-    remark = remark_on(entrant)
-    return Markup("").join([*items, pieces.part(remark, None)] if remark else items)
+    return pieces.reasons("".join(items[:brief]), "".join(items[brief:]))
 
 
 def parts_of(entrant: RatedEntrant) -> list[tuple[str, int | None]]:
-    """Return the parts that a change adds up from, with their points; a limit has them in its words."""
-    if not entrant.change or not entrant.parts:
+    """Return the parts that a change adds up from, the largest first; a limit has its points in its words."""
+    if not entrant.change:
         return []
+    largest = sorted(entrant.parts.items(), key=lambda part: abs(part[1]), reverse=True)
     parts: list[tuple[str, int | None]] = [
-        (PARTS[name], points) for name, points in entrant.parts.items() if points and name in PARTS
+        (entrant.standing if name == "finish" and not entrant.standing.isdecimal() else name, points)
+        for name, points in largest
+        if points and name in PARTS
     ]
     for reason, words in zip(entrant.why, entrant.reasons, strict=True):
-        if reason.kind is ReasonKind.LIMIT:
+        if parts and reason.kind is ReasonKind.LIMIT:
             parts.append((words, None))
     return parts
 

@@ -416,15 +416,35 @@ def test_races_of_a_player_are_filtered_on_the_server_and_in_files(
 
 
 def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> None:
-    page = opened().new_page()
+    page = opened(width=1280).new_page()
     page.goto(f"{served}{RACE}")
     rows = page.locator("table.race tbody tr")
     assert 7 <= rows.count() <= 8
     winner = rows.first.inner_text()
-    assert "place +" in winner
-    assert "beat " in winner
-    assert "%)" in winner
-    assert "+" in winner
+    assert re.search(r"place \+\d+", winner)
+    assert re.search(r"beat .* \(\d+%\)", winner)
+
+
+def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
+    opened: Open, served: str
+) -> None:
+    page = opened(width=390, scripts=False).new_page()
+    page.goto(f"{served}{RACE}")
+    rows = page.locator("table.race tbody tr")
+    why = page.locator("table.race td.why").first
+    line = why.evaluate("why => parseFloat(getComputedStyle(why).lineHeight)")
+    for row in rows.all():
+        cells = [cell.bounding_box() for cell in row.locator("> *:not(:empty)").all()]
+        tops = sorted(box["y"] for box in cells if box is not None)
+        assert len(cells) >= 7, "all cells are shown"
+        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 3 * line
+    opponent = rows.first.get_by_text("beat ").first
+    expect(opponent).to_be_hidden()
+    rows.first.click(position={"x": 120, "y": 55})
+    expect(opponent).to_be_visible()
+    before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
+    assert int(before) < int(after)
+    expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
 
 
 def colors(page: Page) -> tuple[str, ...]:
@@ -495,7 +515,7 @@ SMALL = """() => [...document.querySelectorAll(
   "button, summary, select, input, .tabs a, .links a, .pager a, a.button"
 )].filter(each => {
   if (!each.checkVisibility() || each.closest("thead:not(:focus-within)")) return false;
-  const beyond = -parseFloat(getComputedStyle(each, "::after").top) || 0;
+  const beyond = Math.max(0, -parseFloat(getComputedStyle(each, "::after").top) || 0);
   return each.getBoundingClientRect().height + 2 * beyond < 43;
 }).map(each => each.outerHTML.slice(0, 200))"""
 """Controls lower than a fingertip: https://www.w3.org/WAI/WCAG22/Understanding/target-size-enhanced.html."""
