@@ -40,6 +40,7 @@ from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
+from racebot.racetime.gate import Gate
 from racebot.sandbox import scenario
 from racebot.sandbox.racers import recruit
 from racebot.sandbox.server import serve
@@ -173,7 +174,8 @@ async def rate_season(database: Path) -> None:
             async def wanted() -> list[str]:
                 return ledger.profiles.pictures()
 
-            await PictureFetcher(address, Pictures(folder_beside(database)), wanted, pause=0.0).fetch()
+            pictures = Pictures(folder_beside(database))
+            await PictureFetcher(address, pictures, wanted, Gate(), pause=0.0).fetch()
 
 
 @contextmanager

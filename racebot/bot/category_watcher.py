@@ -20,6 +20,7 @@ from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
+from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
@@ -44,7 +45,8 @@ class CategoryWorker:
         call: RunOnLedger,
         clock: Callable[[], datetime],
         common: Settings,
-        failed: Callable[[BaseException], None],
+        failed: Callable[[str, BaseException], None],
+        troubles: Troubles,
         alive: Callable[[str], None],
         on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
@@ -64,6 +66,7 @@ class CategoryWorker:
             partial(lifecycle.greet, compose=answers.greeting) if common.announce and common.greet else None
         )
         self._failed = failed
+        self._troubles = troubles
         self._alive = alive
         self._on_race = on_race
         self._watches: dict[str, RoomWatch] = {}
@@ -215,22 +218,28 @@ class CategoryWorker:
         except NotFoundError:
             await self._call(self._lifecycle.vanished, name)
         except Exception as error:
-            self._failed(error)
+            self._failed(f"{name} pending", error)
             await self._call(self._lifecycle.looked_at, name)
+            return
         else:
             await self._call(self._lifecycle.looked_at, name)
+        self._troubles.over(f"{name} pending")
 
     async def _take_in(self, race: Race) -> None:
         """Process a race from the list of past races."""
+        source = f"{race.name} listed"
         try:
             if not self._is_ours(race.name):
-                log.warning("%s: listed in category %s; ignored", race.name, self.slug)
-            elif watched := self._watches.get(race.name):
+                self._troubles.failed(source, f"{race.name}: listed in category {self.slug}", "ignored")
+                return
+            if watched := self._watches.get(race.name):
                 await watched.on_listing(race)
             else:
                 await self._observe(race)
         except Exception as error:
-            self._failed(error)
+            self._failed(source, error)
+        else:
+            self._troubles.over(source)
 
     async def _observe(self, race: Race) -> None:
         """Process a race whose room is not watched, and join the room if its announcement is outdated."""
@@ -262,6 +271,7 @@ class CategoryWorker:
             commands=self._command_handler,
             greet=self._greet,
             on_race=self._on_race,
+            troubles=self._troubles,
         )
         self._tasks[name] = task = asyncio.create_task(watch.run(), name=f"room {name}")
         task.add_done_callback(partial(self._left, name))
@@ -269,7 +279,7 @@ class CategoryWorker:
     def _left(self, name: str, task: asyncio.Task[None]) -> None:
         del self._watches[name], self._tasks[name]
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed(error)
+            self._failed(name, error)
 
 
 def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:

@@ -11,8 +11,7 @@ from pathlib import Path
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
 from racebot.observe import metrics
-
-log = logging.getLogger(__name__)
+from racebot.observe.troubles import Troubles
 
 REFUSED_FOR_LONG = 600.0
 """Seconds of refused credentials after which the process ends, if they were accepted at the start."""
@@ -24,12 +23,16 @@ class Health:
     Args:
         database: the database; the heartbeat file is beside it.
         categories: slugs of all categories.
+        troubles: logs failures.
         clock: returns the current time, with its offset.
     """
 
-    def __init__(self, database: Path, categories: Sequence[str], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, database: Path, categories: Sequence[str], troubles: Troubles, clock: Callable[[], datetime]
+    ) -> None:
         self._database = database
         self._categories = categories
+        self._troubles = troubles
         self._clock = clock
         self._seen: dict[str, tuple[datetime, float]] = {}
         """When each category was last seen, by the wall clock and the monotonic clock."""
@@ -54,22 +57,28 @@ class Health:
         ages: dict[str, float | None] = dict.fromkeys(self._categories)
         return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
 
-    def is_fatal(self, error: BaseException) -> bool:
-        """Log a failure, and return whether only the operator can fix it."""
+    def is_fatal(self, source: str, error: BaseException) -> bool:
+        """Log a failure, and return whether only the operator can fix it.
+
+        Args:
+            source: what failed, such as a job.
+            error: why.
+        """
         metrics.ERRORS.labels(type(error).__name__).inc()
+        failed, level = self._troubles.failed, logging.ERROR
         match error:
             case LedgerUnavailable():
-                log.error("%s; trying again", error)
+                failed(source, str(error), level=level)
             case DamagedRaceError():
-                log.error("%s", error)  # other races can still be settled
+                failed(source, str(error), "other races are still settled", level=level)
             case CredentialsError() if not self._refused_for_long():
-                log.error("%s; trying again", error)
+                failed(source, str(error), level=level)
             case CredentialsError() | LedgerError():
                 return True
             case RacebotError():
-                log.warning("%s; trying again later", error)
+                failed(source, str(error))
             case _:
-                log.error("unexpected error; continuing", exc_info=error)
+                failed(source, f"unexpected error: {error!r}", "continuing", level=level, error=error)
         return False
 
     def _refused_for_long(self) -> bool:

@@ -7,7 +7,6 @@ Nothing that fails here reaches the rest of the worker.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,6 +25,7 @@ from racebot.ledger.live import (
 )
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.thread import RunOnLedger
+from racebot.observe.troubles import Troubles
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, shown_names
@@ -33,8 +33,6 @@ from racebot.racetime.payload import Race
 from racebot.standings.queries import forecasts
 from racebot.standings.settle import Preview, Settler
 from racebot.web.addresses import board_addresses
-
-log = logging.getLogger(__name__)
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""
@@ -49,6 +47,7 @@ CONFIRM_WITHIN = timedelta(minutes=1)
 KEEP_REPORT = timedelta(minutes=10)
 """Age at which the rooms of a previous run are out of date."""
 FORECASTS_KEPT = 64
+_SOURCE = "live rooms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +68,12 @@ class LiveWriter:
         settler: reads the ledger and previews races.
         call: runs ledger work.
         clock: returns the current time, with its offset.
+        troubles: logs failures.
     """
 
-    def __init__(self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime], troubles: Troubles
+    ) -> None:
         self._settler = settler
         self._ledger = settler.ledger
         self._call = call
@@ -87,7 +89,7 @@ class LiveWriter:
         self._woken = asyncio.Event()
         self._revision: tuple[int, ...] = ()
         self._writing: asyncio.Future[None] | None = None
-        self._problem = ""
+        self._troubles = troubles
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
@@ -162,7 +164,7 @@ class LiveWriter:
         self._writing = asyncio.ensure_future(write)
         await asyncio.shield(self._writing)
         if not self._changed:
-            self._problem = ""
+            self._troubles.over(_SOURCE)
 
     def _forget(self, name: str) -> None:
         self._races.pop(name, None)
@@ -181,11 +183,9 @@ class LiveWriter:
                 self._forget(name)
 
     def _note_problem(self, error: Exception) -> None:
-        """Log a problem once, until it is over."""
-        problem = f"{type(error).__name__}: {error}"
-        if problem != self._problem:
-            self._problem = problem
-            log.warning("live rooms: %s", problem, exc_info=not isinstance(error, RacebotError))
+        expected = isinstance(error, RacebotError)
+        problem = f"live rooms: {error if expected else repr(error)}"
+        self._troubles.failed(_SOURCE, problem, error=None if expected else error)
 
     async def _room(self, race: Race, seen_at: datetime) -> LiveRoom | None:
         drafts, hidden = await self._call(self._read, race)

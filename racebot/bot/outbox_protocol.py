@@ -62,7 +62,6 @@ class OutboxProtocol:
     """Delivers one room's outbox in order, then the answers to commands.
 
     Args:
-        name: the race, for log lines and errors.
         info: how `info_bot` may be used.
         texts: the wording, which identifies our own line in the info box.
         confirm_within: seconds within which the site must show what was sent.
@@ -70,10 +69,7 @@ class OutboxProtocol:
     Times are seconds on any monotonic scale.
     """
 
-    def __init__(
-        self, name: str, info: InfoPolicy, texts: Texts, confirm_within: float = CONFIRM_WITHIN
-    ) -> None:
-        self._name = name
+    def __init__(self, info: InfoPolicy, texts: Texts, confirm_within: float = CONFIRM_WITHIN) -> None:
         self._info = info
         self._texts = texts
         self._confirm_within = confirm_within
@@ -294,7 +290,7 @@ class OutboxProtocol:
         deadline = self._now + self._confirm_within
         while not self._shown or self._race is None:
             if self._now >= deadline:
-                raise ConnectionLost(f"{self._name}: the site does not show the race")
+                raise ConnectionLost("the site does not show the race")
             yield Wait(deadline)
         return self._race
 
@@ -321,13 +317,13 @@ class OutboxProtocol:
             deadline = self._now + within
             while self._confirmation is None:
                 if self._now >= deadline:
-                    raise ConnectionLost(f"{self._name}: no answer within {within:g} s")
+                    raise ConnectionLost(f"no answer within {within:g} s")
                 yield Wait(deadline)
             event = self._confirmation
         finally:
             self._expected = self._confirmation = None
         if isinstance(event, Refusal) and event.token_refused:
-            raise TokenRefused(f"{self._name}: the token is refused")
+            raise TokenRefused("the site refuses the token")
         return event
 
     def _arrived(self, row: OutboxRow, text: str, history: Sequence[ChatMessage]) -> bool:

@@ -18,7 +18,8 @@ from apscheduler.triggers.cron import CronTrigger
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[], Awaitable[None]]
+Job = Callable[[], Awaitable[bool | None]]
+"""A job that returns False has not worked: it waits after a failure."""
 
 CHECK_CLOCK_EVERY = 5.0
 """Seconds."""
@@ -52,9 +53,16 @@ class Nightly(BaseTrigger):  # type: ignore[misc]
 
 
 class Jobs:
-    """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed."""
+    """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed.
 
-    def __init__(self) -> None:
+    Args:
+        failed: called with the name of a job that failed, and its error. The job runs again.
+        works: called with the name of a job that worked.
+    """
+
+    def __init__(self, failed: Callable[[str, Exception], None], works: Callable[[str], None]) -> None:
+        self._failed = failed
+        self._works = works
         self._scheduler = AsyncIOScheduler(timezone=UTC)
         self._clock_task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -96,11 +104,14 @@ class Jobs:
     def _add(self, job: Job, trigger: BaseTrigger, name: str) -> None:
         async def run() -> None:
             try:
-                await job()
+                if await job() is not False:
+                    self._works(name)
             except asyncio.CancelledError:
                 # The scheduler cancels running jobs on shutdown, and logs that as an error.
                 if not self._stopped:
                     raise
+            except Exception as error:
+                self._failed(name, error)
 
         self._scheduler.add_job(
             run, trigger, id=name, name=name, coalesce=True, max_instances=1, misfire_grace_time=None

@@ -14,6 +14,7 @@ import httpx
 
 from racebot.ledger.pictures import MOST, Pictures
 from racebot.racetime.client import USER_AGENT
+from racebot.racetime.gate import Gate
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class PictureFetcher:
         site: the site's address, for pictures given by their path alone.
         pictures: the folder to fill.
         wanted: returns the addresses of all pictures in use, most wanted first.
+        gate: holds the TLS context.
         transport: replaces the network in tests.
         pause: seconds between two requests.
     """
@@ -57,6 +59,7 @@ class PictureFetcher:
         site: str,
         pictures: Pictures,
         wanted: Callable[[], Awaitable[list[str]]],
+        gate: Gate,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
         pause: float = PAUSE,
@@ -64,6 +67,7 @@ class PictureFetcher:
         self._site = site
         self._pictures = pictures
         self._wanted = wanted
+        self._gate = gate
         self._transport = transport
         self._pause = pause
 
@@ -79,6 +83,7 @@ class PictureFetcher:
             headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES)},
             timeout=TIMEOUT,
             follow_redirects=False,
+            verify=self._gate.tls if self._transport is None else True,
             transport=self._transport,
         ) as client:
             for address in missing:

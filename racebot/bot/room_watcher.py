@@ -31,6 +31,7 @@ from racebot.errors import (
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.observe.logs import about
+from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.client import Site
 from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
@@ -52,7 +53,8 @@ REFRESH_OPEN = 300.0
 """Seconds of silence after which the bot asks an open room for its race, since a frame may be lost."""
 REFRESH_FINISHED = 60.0
 REFRESH_MISSED = 2.0
-"""Seconds after an unreadable or missing frame until the bot asks the room for its race."""
+"""Seconds after an unreadable or missing frame until the bot asks the room for its race. After several
+unreadable ones in a row, it waits longer."""
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race."""
 
@@ -73,6 +75,7 @@ class RoomWatch:
         commands: answers commands; None if commands are off.
         greet: queues the greeting, and returns whether that is done; None for no greeting.
         on_race: called with the race whenever the room may have changed.
+        troubles: logs failures.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class RoomWatch:
         info: InfoPolicy,
         texts: Texts,
         commands: CommandHandler | None,
+        troubles: Troubles,
         greet: Callable[[Race], bool] | None = None,
         on_race: Callable[[Race], object] = lambda _: None,
     ) -> None:
@@ -100,9 +104,10 @@ class RoomWatch:
         self._call = call
         self._clock = clock
         self._room = Room(name, quiet=quiet)
-        self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(name, info, texts))
+        self._sender = OutboxSender(name, self._ledger, call, clock, OutboxProtocol(info, texts))
         self._greet = greet
         self._on_race = on_race
+        self._troubles = troubles
         self._work = asyncio.Event()
         self._is_stored = False
         self._notices: deque[Notice] = deque()
@@ -148,8 +153,8 @@ class RoomWatch:
                     await asyncio.gather(self._answering, return_exceptions=True)
 
     async def _join_until_done(self) -> None:
-        delays, failures = retry_pauses(), 0
-        token = ""
+        delays, failures, failed = retry_pauses(), 0, self._troubles.failed
+        token, joined_before = "", False
         while True:
             joined_at: float | None = None
             try:
@@ -159,29 +164,32 @@ class RoomWatch:
                 path = path or bot_path(self.name)
                 async with join(self._site.url, self.name, path, token, self._site.gate) as socket:
                     joined_at = time.monotonic()
-                    log.info("%s: joined the room", self.name)
+                    if not joined_before:
+                        log.info("%s: joined the room", self.name)
+                        joined_before = True
+                    self._troubles.over(self.name)
                     metrics.CONNECTIONS.labels(self._category).inc()
                     failures = 0
                     if await self._stay(socket):
                         return
                     continue
             except TokenRefused as error:
-                log.info("%s; requesting a new one", error)
+                failed(self.name, str(error), "requesting a new one", level=logging.INFO)
                 self._tokens.refuse(token)
             except ConnectionLost as error:
-                log.info("%s; trying again", error)
+                failed(self.name, str(error), level=logging.INFO)
                 failures += 1
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     await self._call(self._lifecycle.vanished, self.name)
                     return
             except LedgerUnavailable as error:
-                log.error("%s; trying again", error)
+                failed(self.name, str(error), level=logging.ERROR)
             except LedgerError:
                 raise
             except RacebotError as error:
-                log.warning("%s: %s; trying again", self.name, error)
-            except Exception:
-                log.exception("%s: unexpected error; trying again", self.name)
+                failed(self.name, str(error))
+            except Exception as error:
+                failed(self.name, f"unexpected error: {error!r}", level=logging.ERROR, error=error)
             metrics.RECONNECTS.labels(self._category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
@@ -228,19 +236,27 @@ class RoomWatch:
     async def _listen(self, socket: RoomSocket) -> None:
         """Feed the state machine from the socket."""
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
+        after_unreadable = REFRESH_MISSED
         while True:
             event = await socket.receive(max(0.0, refresh_at - time.monotonic()))
             now = time.monotonic()
             if isinstance(event, RaceUpdate):
                 await self._take(self._room.on_frame(event.race, now))
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
-            elif isinstance(event, Unreadable) or (isinstance(event, ChatMessage) and event.is_system):
+                after_unreadable = REFRESH_MISSED
+                self._troubles.over(f"{self.name} frames")
+            elif isinstance(event, Unreadable):
+                problem = f"unreadable frame: {event.reason}"
+                self._troubles.failed(f"{self.name} frames", problem, "asking for the race again")
+                refresh_at = min(refresh_at, now + after_unreadable)
+                after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
+                self._on_missed(now)
+            elif isinstance(event, ChatMessage) and event.is_system:
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
-                self._room.on_system_message(now)
-                self._deadline_moved.set()
+                self._on_missed(now)
             elif isinstance(event, Refusal) and event.token_refused and not self._sender.expects_confirmation:
-                raise TokenRefused(f"{self.name}: the token is refused")
+                raise TokenRefused("the site refuses the token")
             if event is not None:
                 self._sender.on_event(event)
             if isinstance(event, ChatMessage) and self._commands is not None:
@@ -248,6 +264,11 @@ class RoomWatch:
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
                 await socket.send(actions.GET_RACE)
+
+    def _on_missed(self, now: float) -> None:
+        """Read a race that ended, since there may be an edit that no frame shows."""
+        self._room.on_system_message(now)
+        self._deadline_moved.set()
 
     async def _follow_clock(self) -> None:
         """Feed the state machine from the clock. Events and reads move its deadline."""
@@ -273,9 +294,10 @@ class RoomWatch:
             try:
                 race = await self._site.race(self.name)
             except (SiteError, PayloadError) as error:
-                log.info("%s: could not be read: %s", self.name, error)
+                self._troubles.failed(f"{self.name} read", str(error))
                 self._on_read_failed()
             else:
+                self._troubles.over(f"{self.name} read")
                 await self.on_read(race, asked_at)
 
     def _on_read_failed(self) -> None:

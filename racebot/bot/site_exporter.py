@@ -44,21 +44,27 @@ class SiteExporter:
         self._done: Hashable = None
         self._not_before: datetime | None = None
 
-    async def export_if_changed(self) -> None:
+    async def export_if_changed(self) -> bool:
         """Export the pages if the ratings have changed.
+
+        Returns:
+            Whether the pages are up to date. They are not during a pause.
 
         Raises:
             ExportError: the export failed; a later call tries again.
         """
         revision = await self._revision()
         start = self._clock()
-        if revision == self._done or (self._not_before is not None and start < self._not_before):
-            return
+        if revision == self._done:
+            return True
+        if self._not_before is not None and start < self._not_before:
+            return False
         self._not_before = start + AGAIN_AFTER
         line = await self._run()
         end = self._clock()
         self._done, self._not_before = revision, end + PAUSE * (end - start)
         log.info("pages: %s", line)
+        return True
 
     async def _run(self) -> str:
         try:

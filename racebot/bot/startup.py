@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-
-log = logging.getLogger(__name__)
+from racebot.observe.troubles import Troubles
 
 BELIEVED_AFTER = 3
 """How many times the site must deny that the category exists before the worker gives up."""
 
 
-async def check_until_clear(check: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
+async def check_until_clear(
+    check: Callable[[], Awaitable[None]], stop: asyncio.Event, troubles: Troubles
+) -> bool:
     """Run a check until it succeeds or fails permanently, waiting while the site is down.
 
     Args:
         check: the check; it raises the site's errors.
         stop: ends the wait.
+        troubles: logs failures.
 
     Returns:
         False if it was stopped.
@@ -41,8 +42,9 @@ async def check_until_clear(check: Callable[[], Awaitable[None]], stop: asyncio.
             if doubts == BELIEVED_AFTER:
                 raise
         except SiteError as error:
-            log.warning("%s; waiting for the site", error)
+            troubles.failed("start", str(error))
         else:
+            troubles.over("start")
             return True
         if not await _unless_stopped(asyncio.sleep(pause), stop):
             return False

@@ -18,7 +18,7 @@ from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.ledger_calls import LedgerCalls
 from racebot.bot.links import race_page, rating_buttons
 from racebot.bot.live_writer import LiveWriter
-from racebot.bot.periodic import Job, Jobs
+from racebot.bot.periodic import Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
@@ -29,7 +29,9 @@ from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
 from racebot.observe.monitor import Monitor
+from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
+from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.carry_over import require_sources
 from racebot.standings.rerating import RatingsDeferred
@@ -67,7 +69,8 @@ class Worker:
         self._clock = clock
         self._stop = asyncio.Event()
         self._fatal: BaseException | None = None
-        self._health = Health(settings.database, settings.slugs(), clock)
+        self._troubles = Troubles()
+        self._health = Health(settings.database, settings.slugs(), self._troubles, clock)
         self._ledger_thread = LedgerThread()
         self._calls = LedgerCalls(self._ledger_thread)
         self._call = self._calls.run
@@ -90,15 +93,17 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.plans())
             self._calls.prepare_for(settler)
-            jobs = Jobs()
-            live = LiveWriter(settler, self._call, self._clock)
+            jobs = Jobs(self._failed, self._troubles.over)
+            live = LiveWriter(settler, self._call, self._clock, self._troubles)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
-                async with Site(settings.site, interval=settings.request_interval) as site:
+                async with Site(
+                    settings.site, interval=settings.request_interval, troubles=self._troubles
+                ) as site:
                     categories = [
                         self._category(each, site, settler, live) for each in settings.required_categories()
                     ]
-                    await self._start(settler, categories, jobs)
+                    await self._start(settler, site, categories, jobs)
                     await self._stop.wait()
                     log.info("stopping")
                     await self._close(categories, jobs)
@@ -146,14 +151,17 @@ class Worker:
             clock=self._clock,
             common=settings,
             failed=self._failed,
+            troubles=self._troubles,
             alive=self._health.category_seen,
             on_race=live.update,
         )
 
-    async def _start(self, settler: Settler, categories: list[CategoryWorker], jobs: Jobs) -> None:
+    async def _start(
+        self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs
+    ) -> None:
         """Check every category, then start all jobs."""
         for category in categories:
-            if not await check_until_clear(category.check, self._stop):
+            if not await check_until_clear(category.check, self._stop, self._troubles):
                 return
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
         apply = partial(_apply_plans, settler, [goal for each in categories for goal in each.goals])
@@ -161,7 +169,7 @@ class Worker:
             await self._ledger_thread.run(apply)
         except RatingsDeferred:
             self._applying = asyncio.create_task(self._apply_later(apply), name="settings")
-        self._add_ledger_jobs(settler.ledger, jobs)
+        self._add_ledger_jobs(settler.ledger, site.gate, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
 
@@ -180,20 +188,19 @@ class Worker:
             ("pending", category.pending, settings.rooms_every),
             ("token", category.token, TOKEN_EVERY),
         ):
-            jobs.every(seconds, self._guarded(job), f"{category.slug} {name}")
+            jobs.every(seconds, job, f"{category.slug} {name}")
         whole = f"{category.slug} all past races"
-        read_past = self._guarded(category.all_past_races)
-        jobs.nightly(PAST_RACES_HOUR, read_past, whole, day=PAST_RACES_DAY, at_once=read_all)
+        jobs.nightly(PAST_RACES_HOUR, category.all_past_races, whole, day=PAST_RACES_DAY, at_once=read_all)
 
-    def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
+    def _add_ledger_jobs(self, ledger: Ledger, gate: Gate, jobs: Jobs) -> None:
         settings = self._settings
-        jobs.every(RETENTION_EVERY, self._guarded(partial(self._clear_away, ledger)), "retention")
-        jobs.every(SWEEP_EVERY, self._guarded(self._calls.sweep), "leftovers of rebuilds")
+        jobs.every(RETENTION_EVERY, partial(self._clear_away, ledger), "retention")
+        jobs.every(SWEEP_EVERY, self._calls.sweep, "leftovers of rebuilds")
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)
-            fetcher = PictureFetcher(settings.site, pictures, wanted)
-            jobs.every(PICTURES_EVERY, self._guarded(fetcher.fetch), "pictures")
+            fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
+            jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.pages_dir is not None:
             command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
             command += ["--database", str(settings.database)]
@@ -202,26 +209,14 @@ class Worker:
                 return *await self._call(ledger.revision), pictures.version()
 
             exporter = SiteExporter(command, revision, self._clock)
-            jobs.every(PAGES_EVERY, self._guarded(exporter.export_if_changed), "pages")
+            jobs.every(PAGES_EVERY, exporter.export_if_changed, "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())
-            back_up = self._guarded(partial(self._back_up, ledger))
-            jobs.nightly(BACKUP_HOUR, back_up, "backup", at_once=is_overdue)
+            jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)
 
-    def _guarded(self, job: Job) -> Job:
-        """Wrap a job so that it runs again after a failure, unless the failure is fatal."""
-
-        async def guarded() -> None:
-            try:
-                await job()
-            except Exception as error:
-                self._failed(error)
-
-        return guarded
-
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, source: str, error: BaseException) -> None:
         """Log a failure, and stop the worker if only the operator can fix it."""
-        if self._health.is_fatal(error):
+        if self._health.is_fatal(source, error):
             self._end(error)
 
     def _end(self, error: BaseException) -> None:

@@ -24,6 +24,7 @@ from pydantic import SecretStr
 
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.observe.troubles import Troubles
 from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.text.parse import read_json
@@ -65,6 +66,7 @@ class Site:
         url: the site's address, for example `https://racetime.gg`.
         interval: minimum seconds between the starts of two requests. Requests never overlap.
         attempts: number of attempts before a request's error is raised.
+        troubles: logs failed attempts; by default, those of this client alone.
         transport: replaces the network in tests.
 
     Raises (all requests):
@@ -79,12 +81,14 @@ class Site:
         *,
         interval: float = 1.0,
         attempts: int = 5,
+        troubles: Troubles | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self.gate = Gate()
         self._interval = interval
         self._attempts = attempts
+        self._troubles = troubles or Troubles()
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
         self._client = httpx.AsyncClient(
@@ -179,8 +183,14 @@ class Site:
 
         def pause_for(error: Exception) -> bool | float:
             nonlocal attempts_left
+            if not isinstance(error, Transient):
+                self._troubles.over(path)
+                return False
             attempts_left -= 1
-            return attempts_left > 0 and _pause_for(error)
+            wait = error.retry_after
+            remedy = "trying again" if wait is None else f"trying again in {wait:.0f} s, as it asks"
+            self._troubles.failed(path, str(error), remedy)
+            return attempts_left > 0 and (True if wait is None else wait)
 
         async for attempt in stamina.retry_context(
             on=pause_for,
@@ -191,7 +201,9 @@ class Site:
             wait_jitter=1.0,
         ):
             with attempt:
-                return await self._once(method, path, headers=headers, **kwargs)
+                answer = await self._once(method, path, headers=headers, **kwargs)
+                self._troubles.over(path)
+                return answer
         raise AssertionError("unreachable")
 
     async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
@@ -261,17 +273,6 @@ def certificate_problem(error: BaseException | None) -> str | None:
             return f"its TLS certificate was refused ({error.verify_message})"
         error = error.__cause__ or error.__context__
     return None
-
-
-def _pause_for(error: Exception) -> bool | float:
-    """Return whether to retry after an error, or the seconds to wait if the site names them."""
-    if not isinstance(error, Transient):
-        return False
-    if error.retry_after is not None:
-        log.warning("%s: waiting %.0f s as requested", error, error.retry_after)
-        return error.retry_after
-    log.warning("%s: retrying", error)
-    return True
 
 
 def _retry_after(response: httpx.Response) -> float | None:

@@ -168,6 +168,8 @@ class Ignored:
 class Unreadable:
     """A frame that could not be read; its content is lost."""
 
+    reason: str
+
 
 Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Ignored | Unreadable
 
@@ -306,7 +308,7 @@ def parse_race_page(document: object) -> RacePage:
     skipped = total - len(races)
     if skipped:
         reason = problems[0] if problems else f"there are more than {MOST_ENTRIES}"
-        log.warning("race list: left out %d of %d races, the first because: %s", skipped, total, reason)
+        _log_left_out(skipped, total, str(reason))
     return RacePage(tuple(races), page.num_pages, skipped)
 
 
@@ -384,6 +386,12 @@ def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
 def _name_of(document: object) -> str:
     name = document.get("name") if isinstance(document, Mapping) else None
     return f"race {name}" if isinstance(name, str) and RACE_NAME.fullmatch(name) else "race"
+
+
+@lru_cache(maxsize=256)
+def _log_left_out(skipped: int, total: int, reason: str) -> None:
+    text = "race list: left out %d of %d races, the first because: %s (logged once)"
+    log.warning(text, skipped, total, reason)
 
 
 @lru_cache(maxsize=256)

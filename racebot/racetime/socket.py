@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -17,8 +16,6 @@ from racebot.racetime.client import USER_AGENT, certificate_problem
 from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Event, RaceUpdate, Unreadable, parse_event
 from racebot.text.parse import read_json
-
-log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
 """Most bytes in a frame. A race of a few hundred entrants with its rendered page is much smaller."""
@@ -61,8 +58,7 @@ class RoomSocket:
                 raise PayloadError(f"it belongs to race {event.race.name}")
             return event
         except PayloadError as error:
-            log.warning("%s: unreadable frame: %s", self.name, error)
-            return Unreadable()
+            return Unreadable(str(error))
 
     async def send(self, action: Action) -> None:
         """Send an action. Its answer, if it has one, comes as an event."""
@@ -72,7 +68,7 @@ class RoomSocket:
             raise self._lost(error) from None
 
     def _lost(self, error: ConnectionClosed) -> ConnectionLost:
-        return ConnectionLost(f"{self.name}: the socket closed ({error.rcvd or 'no reason given'})")
+        return ConnectionLost(f"the socket closed ({error.rcvd or 'no reason given'})")
 
 
 @asynccontextmanager
@@ -106,7 +102,7 @@ async def join(
             )
     except (InvalidHandshake, InvalidMessage, OSError, TimeoutError) as error:
         reason = certificate_problem(error) or type(error).__name__
-        raise ConnectionLost(f"{name}: the room's socket cannot be opened ({reason})") from error
+        raise ConnectionLost(f"the room's socket cannot be opened ({reason})") from error
     async with socket:
         yield RoomSocket(name, socket)
 

@@ -17,6 +17,7 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, T
+from racebot.observe.troubles import Troubles
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import RacePage
@@ -134,7 +135,8 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
         call=call,
         clock=clock,
         common=Settings(),
-        failed=lambda error: None,
+        failed=lambda source, error: None,
+        troubles=Troubles(),
         alive=lambda slug: None,
     )
 

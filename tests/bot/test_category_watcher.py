@@ -19,6 +19,7 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
+from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
@@ -88,7 +89,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     def watch(name: str, **facts: object) -> Watch:
         return made.watches.setdefault(name, Watch(name, **facts))
 
-    def fail(error: BaseException) -> None:
+    def fail(_: str, error: BaseException) -> None:
         raise error
 
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
@@ -102,6 +103,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
             clock=clock,
             common=Settings(commands=False),
             failed=fail,
+            troubles=Troubles(),
             alive=lambda slug: None,
         )
         made = Scene(category, lifecycle, ledger, clock, pages)

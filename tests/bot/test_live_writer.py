@@ -18,6 +18,7 @@ from racebot.bot.live_writer import LiveWriter
 from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, T
+from racebot.observe.troubles import Troubles
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
@@ -34,7 +35,7 @@ class Writing:
         self.settler = Settler(ledger, HURDLE)
         self.clock = clock
         self.path = live_path(ledger.path)
-        self.writer = LiveWriter(self.settler, at_once, clock)
+        self.writer = LiveWriter(self.settler, at_once, clock, Troubles())
 
     def rooms(self) -> dict[str, LiveRoom]:
         report = read_live(self.path)
@@ -50,7 +51,7 @@ class Writing:
         """Stop the writer, and run another one `after` some time."""
         await self.stop()
         self.clock.now += after
-        self.writer = LiveWriter(self.settler, at_once, self.clock)
+        self.writer = LiveWriter(self.settler, at_once, self.clock, Troubles())
         self.start()
         yield self.writer
 
@@ -148,7 +149,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
         done.append(work.__name__)
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock())
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), Troubles())
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
     running = asyncio.create_task(writer.run())
@@ -169,7 +170,7 @@ async def test_race_may_be_recorded_while_others_are_read(
                 writer.update(replace(finished(result("r", "ann bo")), name=name))
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock())
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), Troubles())
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
     running = asyncio.create_task(writer.run())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -32,6 +32,15 @@ class Counted:
         await until(lambda: self.runs >= runs)
 
 
+def jobs_of() -> Jobs:
+    """Jobs that must not fail."""
+
+    def fail(name: str, error: Exception) -> None:
+        raise AssertionError(name) from error
+
+    return Jobs(fail, lambda _: None)
+
+
 @asynccontextmanager
 async def started(work: Jobs) -> AsyncIterator[None]:
     work.start()
@@ -42,7 +51,7 @@ async def started(work: Jobs) -> AsyncIterator[None]:
 
 
 async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itself() -> None:
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.every(0.02, job, "often")
     async with started(work):
         await job.until(4)
@@ -50,7 +59,7 @@ async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itse
 
 
 async def test_no_job_runs_after_stop() -> None:
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.every(0.02, job, "often")
     async with started(work):
         await job.until(1)
@@ -61,7 +70,7 @@ async def test_no_job_runs_after_stop() -> None:
 
 @pytest.mark.parametrize("steps", range(4))
 async def test_stop_as_a_job_starts_is_no_error(steps: int, caplog: pytest.LogCaptureFixture) -> None:
-    work = Jobs()
+    work = jobs_of()
     work.every(60, Counted(), "often")
     async with started(work):
         for _ in range(steps):
@@ -71,11 +80,11 @@ async def test_stop_as_a_job_starts_is_no_error(steps: int, caplog: pytest.LogCa
 
 
 async def test_stop_without_start_is_allowed() -> None:
-    await Jobs().stop()
+    await jobs_of().stop()
 
 
 async def test_a_nightly_job_waits_for_its_hour() -> None:
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     async with started(work):
         await asyncio.sleep(0.1)
@@ -83,7 +92,7 @@ async def test_a_nightly_job_waits_for_its_hour() -> None:
 
 
 async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
     async with started(work):
         await job.until(1)
@@ -95,7 +104,7 @@ async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
 async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the clock check, the next run would be an hour away."""
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.every(1800, job, "seldom")
     async with started(work):
         await job.until(1)
@@ -108,7 +117,7 @@ async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.Monke
 
 async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.every(0.5, job, "often")
     work.nightly(4, Counted(), "nightly")
     right, step = datetime.now, timedelta(days=3650)
@@ -126,10 +135,28 @@ async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.Monk
 
 
 async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
-    work, job = Jobs(), Counted()
+    work, job = jobs_of(), Counted()
     work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
     async with started(work):
         # The scheduler's state when the jump is noticed.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
         work._reschedule_all()
         await job.until(1)
+
+
+async def test_a_job_that_fails_runs_again_and_tells_when_it_works() -> None:
+    told: list[str] = []
+    outcomes: Iterator[ValueError | bool] = iter([ValueError("no"), False])
+    work = Jobs(lambda name, error: told.append(f"{name}: {error}"), told.append)
+
+    async def job() -> bool:
+        outcome = next(outcomes, True)
+        if isinstance(outcome, ValueError):
+            raise outcome
+        return outcome
+
+    work.every(0.001, job, "often")
+    async with started(work), asyncio.timeout(10):
+        while len(told) < 3:  # noqa: ASYNC110 - the scheduler tells nobody
+            await asyncio.sleep(0.01)
+    assert told[:2] == ["often: no", "often"]

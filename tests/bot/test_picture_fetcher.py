@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import ssl
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from PIL import Image
 from racebot.bot.picture_fetcher import MOST_BYTES, SIZE, PictureFetcher
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.pictures import RETRY_AFTER, Pictures, name_of
+from racebot.racetime.gate import Gate
 
 SITE = "https://site.example"
 AVATAR = "https://cdn.example.org/ann.png"
@@ -42,7 +44,7 @@ async def fetched(host: Host, pictures: Pictures, *addresses: str) -> None:
         return list(addresses)
 
     transport = httpx.MockTransport(host)
-    await PictureFetcher(SITE, pictures, wanted, transport=transport, pause=0).fetch()
+    await PictureFetcher(SITE, pictures, wanted, Gate(), transport=transport, pause=0).fetch()
 
 
 @pytest.fixture
@@ -121,3 +123,16 @@ async def test_picture_that_nobody_shows_is_deleted(pictures: Pictures) -> None:
     await fetched(host, pictures, "/media/new.png")
     assert pictures.names() == {name_of("/media/new.png")}
     assert pictures.version() != before
+
+
+async def test_the_certificates_of_authorities_are_loaded_once(
+    pictures: Pictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wanted() -> list[str]:
+        return ["http://not-allowed.example/ann.png"]
+
+    gate = Gate()
+    assert gate.tls is gate.tls
+    monkeypatch.setattr(ssl, "create_default_context", pytest.fail)
+    await PictureFetcher(SITE, pictures, wanted, gate, pause=0).fetch()
+    assert pictures.missing(await wanted()) == []

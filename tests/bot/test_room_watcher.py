@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -31,9 +32,11 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
+from racebot.observe.troubles import Troubles
+from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.payload import ChatMessage, Event, RaceUpdate
+from racebot.racetime.payload import ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -175,6 +178,36 @@ async def test_unusable_answer_about_the_race_keeps_the_connection(
         await until(lambda: "/orb/r/data" in paths)
         await asyncio.sleep(0.1)
     assert next(joins) == 1
+
+
+async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each request brings another frame that cannot be read."""
+    now = 0.0
+    asked: list[float] = []
+
+    class UnreadableRoom(SilentSocket):
+        async def receive(self, wait: float) -> Event | None:
+            nonlocal now
+            await asyncio.sleep(0)
+            if self.events:
+                return self.events.pop(0)
+            now += wait
+            return None
+
+        async def send(self, action: Action) -> None:
+            if action == actions.GET_RACE:
+                asked.append(now)
+                self.events.append(Unreadable("race: entrants is not a list"))
+
+    monkeypatch.setattr(room_watcher, "time", SimpleNamespace(monotonic=lambda: now))
+    connect(monkeypatch, UnreadableRoom)
+    async with running(watching(ledger, site, at_once)):
+        await until(lambda: len(asked) >= 20)
+    assert asked[:4] == [2, 4, 8, 16]
+    assert asked[19] - asked[18] == 60
+    assert len([line for line in caplog.messages if "unreadable" in line]) == 1
 
 
 @pytest.mark.parametrize("was_edited", [True, False])
@@ -416,4 +449,5 @@ def watching(
         info=InfoPolicy.NEVER,
         texts=DEFAULT_TEXTS,
         commands=commands,
+        troubles=Troubles(),
     )

@@ -390,6 +390,8 @@ async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Bench) -> None:
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1)
         assert await worker.terminate() == 0
+    logged = [line for line in worker.output.splitlines() if "does not let this bot into" in line]
+    assert len(logged) == 2, "its beginning and its end"
 
 
 def test_a_clock_step_does_not_lengthen_a_refusal(
@@ -401,10 +403,10 @@ def test_a_clock_step_does_not_lengthen_a_refusal(
     worker = Worker(settings, clock)
     worker._health.category_seen(CATEGORY)
     clock.advance(days=1)
-    worker._failed(CredentialsError("the site refuses"))
+    worker._failed("rooms", CredentialsError("the site refuses"))
     assert not worker._stop.is_set()
     monkeypatch.setattr("racebot.bot.health.REFUSED_FOR_LONG", 0.0)
-    worker._failed(CredentialsError("the site refuses"))
+    worker._failed("rooms", CredentialsError("the site refuses"))
     assert worker._stop.is_set()
 
 

@@ -111,7 +111,7 @@ async def test_certificate_of_an_unknown_authority_is_refused_at_once(authority:
         asked, joined = await refused(server.port)
     reason = r"its TLS certificate was refused (unable to get local issuer certificate)"
     assert asked == f"https://localhost:{server.port} is not trusted: {reason}"
-    assert joined == f"orb/r: the room's socket cannot be opened ({reason})"
+    assert joined == f"the room's socket cannot be opened ({reason})"
     assert server.received == b""
 
 

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from racebot.observe.troubles import FIRST_PAUSE, LONGEST_PAUSE, Troubles
+
+
+class Night:
+    """Troubles with a clock that the test sets, and what they log."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        self.now = 0.0
+        self.troubles = Troubles(lambda: self.now)
+        self._caplog = caplog
+
+    def failing(self, seconds: float, every: float = 5.0, source: str = "rooms") -> None:
+        """Let a source fail for some time."""
+        end = self.now + seconds
+        while self.now < end:
+            self.troubles.failed(source, "the disk is full")
+            self.now += every
+
+    def works(self, source: str = "rooms") -> None:
+        self.troubles.over(source)
+
+    @property
+    def lines(self) -> list[str]:
+        return self._caplog.messages
+
+
+@pytest.fixture
+def night(caplog: pytest.LogCaptureFixture) -> Night:
+    return Night(caplog)
+
+
+def test_a_long_failure_is_logged_ever_more_rarely_and_its_end_once(night: Night) -> None:
+    night.failing(9 * 3600)
+    assert night.lines[0] == "the disk is full; trying again"
+    assert all(line.startswith("the disk is full; trying again since ") for line in night.lines[1:])
+    assert 4 < len(night.lines) < 10
+    night.works()
+    night.works()
+    assert night.lines[-1] == "over after 9 h 0 min: the disk is full"
+    assert sum("over" in line for line in night.lines) == 1
+
+
+def test_sources_that_fail_alike_are_logged_once_and_end_together(night: Night) -> None:
+    night.failing(50, source="rooms")
+    night.failing(5, source="past races")
+    assert len(night.lines) == 1
+    night.works("rooms")
+    assert len(night.lines) == 1
+    night.works("past races")
+    assert len(night.lines) == 2
+
+
+def test_another_problem_of_the_same_source_is_logged_at_once(night: Night) -> None:
+    night.failing(5)
+    night.troubles.failed("rooms", "the site is down")
+    assert len(night.lines) == 2
+    night.works()
+    assert len(night.lines) == 4
+
+
+def test_a_failure_that_comes_and_goes_stays_short(night: Night) -> None:
+    for _ in range(1000):
+        night.failing(5)
+        night.works()
+        night.now += 25
+    assert len(night.lines) < 30
+
+
+def test_a_failure_that_comes_back_is_logged_at_once(night: Night) -> None:
+    night.failing(9 * 3600)
+    night.works()
+    before = len(night.lines)
+    night.now += FIRST_PAUSE
+    night.failing(5)
+    assert night.lines[before:] == ["the disk is full; trying again"]
+
+
+def test_a_failure_whose_end_nobody_told_is_forgotten(night: Night) -> None:
+    night.failing(5)
+    night.now += LONGEST_PAUSE + 1
+    night.failing(5)
+    assert night.lines == ["the disk is full; trying again"] * 2
+
+
+def test_a_failure_that_lasts_is_at_least_a_warning(night: Night, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        night.troubles.failed("a room", "the socket closed", level=logging.INFO)
+        night.now += FIRST_PAUSE
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
