@@ -77,17 +77,32 @@ class Players:
         alike = self._spelled(full[0])
         return [player for player in alike if player.discriminator in {full[1], ""}]
 
+    def containing(self, text: str, limit: int = -1) -> list[str]:
+        """Return the ids of players whose names contain `text`, ignoring case and accents.
+
+        Leaves out forgotten players. The shortest names come first.
+
+        Args:
+            text: part of a name, or of a full name if it has a `#`.
+            limit: most players to return; -1 for all.
+        """
+        wanted = fold_name(text)
+        rows = self._connection.rows(
+            "SELECT id FROM players WHERE ?1 <> '' AND letters <> ''"
+            " AND instr(CASE WHEN instr(?1, '#') THEN letters || '#' || discriminator ELSE letters END, ?1)"
+            " ORDER BY length(letters), letters, id LIMIT ?2",
+            wanted,
+            limit,
+        )
+        return [as_text(key) for (key,) in rows]
+
     def like(self, text: str, limit: int) -> list[Player]:
         """Return players whose names contain `text` or differ from it by a typo, ignoring case and accents.
 
         Leaves out forgotten players.
         """
-        wanted = fold_name(text)
-        if not wanted:
-            return []
-        containing = "SELECT id FROM players WHERE instr(letters, ?) ORDER BY letters, id LIMIT ?"
-        found = [as_text(key) for (key,) in self._connection.rows(containing, wanted, limit)]
-        return self._all(found + self._near(wanted, limit - len(found)))
+        found = self.containing(text, limit)
+        return self._all(found + self._near(fold_name(text), limit - len(found)))
 
     def find(self, text: str) -> Player:
         """Return the one player with an id or a name, ignoring case and, if no name matches, accents.
@@ -171,7 +186,7 @@ class Players:
 
     def _near(self, letters: str, limit: int) -> list[str]:
         """Return the ids of players whose names differ from `letters` by a typo, but do not contain it."""
-        if not limit:
+        if not letters or not limit:
             return []
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
 

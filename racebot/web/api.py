@@ -18,7 +18,6 @@ from racebot.standings.queries import (
     odds,
 )
 from racebot.standings.queries.records import extended
-from racebot.text.parse import fold_name
 from racebot.web import addresses
 from racebot.web.answers import (
     Addressed,
@@ -184,15 +183,11 @@ def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:
     Raises:
         BadQueryError: `name` is missing or empty.
     """
-    wanted = fold_name(query.get("name", "").strip())
+    wanted = query.get("name", "").strip()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
-    found = [
-        each
-        for each in view.ledger.pages.players()
-        if wanted in fold_name(each.name) and each.id not in view.hidden
-    ]
-    found.sort(key=lambda each: (len(each.name), each.name))
+    shown = view.rated_players.keys() - view.hidden
+    found = [view.rated_players[each] for each in view.ledger.players.containing(wanted) if each in shown]
     return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
 
 

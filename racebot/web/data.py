@@ -68,7 +68,7 @@ def _race(asked: Asked, race: str) -> Content:
 
 
 def _sheet(asked: Asked, board: Board) -> Content:
-    return Streamed(lambda: sheets.leaderboard_sheet(asked.view, board), CSV)
+    return Document(b"".join(sheets.leaderboard_sheet(asked.view, board)), CSV)
 
 
 def _changes_sheet(asked: Asked, board: Board) -> Content:

@@ -134,6 +134,13 @@ def test_players_are_found_without_their_accents(ledger: Ledger) -> None:
     assert ledger.players.find("ÉLAN").id == "id-élan"
 
 
+def test_players_are_found_by_part_of_a_name_or_full_name(ledger: Ledger) -> None:
+    keep(ledger, two_anns(), result("s", "hannah bo"))
+    assert ledger.players.containing("ÁN") == ["a1", "a2", "id-hannah"]
+    assert ledger.players.containing("ann#0002") == ["a2"]
+    assert ledger.players.containing("0002") == ledger.players.containing(" ") == []
+
+
 def test_a_renamed_player_is_found_without_the_new_accents(ledger: Ledger) -> None:
     keep(ledger, named("a", 1, "Ann"), named("b", 2, "Änne"))
     assert ledger.players.find("anne").id == "id-ann"

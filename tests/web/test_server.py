@@ -141,9 +141,10 @@ def test_pages_after_the_last_do_not_exist(get: Get, path: str) -> None:
     assert get(path).status_code == 404
 
 
-def test_unchanged_page_is_not_sent_again(get: Get) -> None:
-    first = get(BOARD)
-    again = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
+@pytest.mark.parametrize("path", [BOARD, "/api/leaderboards/orb/any-orb.csv"])
+def test_unchanged_document_is_not_sent_again(get: Get, path: str) -> None:
+    first = get(path)
+    again = get(path, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
