@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from builders import GOAL, entrant_document, listed_document
+from worker_support import PATIENCE
 
 from racebot import __version__
 from racebot.cli import main
@@ -59,7 +60,7 @@ def filled(racebot: Racebot) -> Racebot:
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "racebot", *words], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "racebot", *words], capture_output=True, text=True, check=False
     )
 
 
@@ -82,7 +83,7 @@ def test_process_reports_an_error_in_one_line_with_an_exit_code() -> None:
 
 def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
     command = f"{sys.executable} -m racebot leaderboard --json | head -c 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)  # noqa: S602
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
     assert done.stdout == "["
     assert "Traceback" not in done.stderr
 
@@ -465,9 +466,9 @@ def test_pages_are_served_until_stopped(folder: Path, racebot: Racebot) -> None:
     ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().removeprefix("pages: ").strip()
-        answer = httpx.get(f"{address}leaderboards/orb/any-orb.html")
+        answer = httpx.get(f"{address}leaderboards/orb/any-orb.html", timeout=PATIENCE)
         process.send_signal(signal.SIGTERM)
-        _, problems = process.communicate(timeout=15)
+        _, problems = process.communicate(timeout=PATIENCE)
     assert answer.status_code == 200
     assert "Ann" in answer.text
     assert problems == ""

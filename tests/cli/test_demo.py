@@ -36,7 +36,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     database, cast = folder / "demo.db", folder / "demo.cast"
     command = [sys.executable, "-m", "racebot", "demo", "--speed", "20"]
     command += ["--database", str(database), "--record", str(cast)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     lines = [json.loads(line) for line in cast.read_text(encoding="utf-8").splitlines()]
     return Shown(re.sub(r"\x1b\[[0-9;]*m", "", done.stdout), done.stderr, database, lines)
 

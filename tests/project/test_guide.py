@@ -27,7 +27,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ from pathlib import Path
 import httpx
 import pytest
 from past_season import PEOPLE, past_season
-from worker_support import WorkerProcess, said, start, until
+from worker_support import PATIENCE, WorkerProcess, reserved_port, said, start, until
 
 from racebot.cli.commands import COMMANDS, load_command
 from racebot.sandbox import history
@@ -48,8 +47,6 @@ from racebot.sandbox.site import FakeSite
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GUIDE = "operating.md"
-PATIENCE = 240.0
-"""Seconds for one command: `tune` takes the longest, and the machine may be busy."""
 GOAL, NEXT_GOAL = "Map Rando S4", "Map Rando S5"
 PAGES_PORT, MONITOR_PORT = 8080, 9100
 
@@ -388,13 +385,13 @@ class Operator:
 
     async def ask_the_monitor(self) -> None:
         address = f"http://127.0.0.1:{self.ports[MONITOR_PORT]}"
-        async with httpx.AsyncClient() as client, asyncio.timeout(15):
+        async with httpx.AsyncClient(timeout=PATIENCE) as client, asyncio.timeout(PATIENCE):
             while (await client.get(f"{address}/healthz")).status_code != 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             assert "racebot_races_settled_total" in (await client.get(f"{address}/metrics")).text
 
     async def open_pages(self) -> None:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
             answer = await client.get(f"http://127.0.0.1:{self.ports[PAGES_PORT]}/")
         assert GOAL in answer.text
 
@@ -426,11 +423,6 @@ SCENES: dict[str, Callable[[Operator], Awaitable[None]]] = {
 }
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder with the files of a clone that the guide needs, and put `racebot` on the path."""
@@ -458,16 +450,25 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-async def test_guide_works_from_top_to_bottom(folder: Path, environment: dict[str, str]) -> None:
+@pytest.fixture
+def ports() -> Iterator[dict[int, int]]:
+    """Return free ports for the ports of the guide."""
+    with reserved_port() as pages, reserved_port() as monitor:
+        yield {PAGES_PORT: pages, MONITOR_PORT: monitor}
+
+
+async def test_guide_works_from_top_to_bottom(
+    folder: Path, environment: dict[str, str], ports: dict[int, int]
+) -> None:
     site = FakeSite(category="smr", goals=(GOAL,), rng=random.Random(7))
     site.category.name = "Super Metroid Randomizer"
     site.add_bot("Racebot", "your-client-id", "your-client-secret")
     season = folder.parent / "season.json"
     season.write_text(json.dumps(past_season(GOAL, 40)))
     history.load(site, season)
-    ports = {PAGES_PORT: free_port(), MONITOR_PORT: free_port()}
     async with serve(site, list_cache=0.0) as address:
-        operator = Operator(folder, site, {**environment, "RACEBOT_SITE": address}, ports=ports)
+        variables = {**environment, "RACEBOT_SITE": address}
+        operator = Operator(folder, site, variables, ports=ports)
         try:
             for step in steps(GUIDE):
                 try:

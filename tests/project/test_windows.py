@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from worker_support import PATIENCE
 
 from racebot.bot import doctor
 from racebot.cli import operate
@@ -58,7 +59,7 @@ async def test_ctrl_c_stops_the_worker_if_the_loop_supports_no_signal_handlers(
     try:
         operate._on_stop_signal(stopped.set)
         signal.raise_signal(signal.SIGINT)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await stopped.wait()
     finally:
         for number, handler in before.items():

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from builders import race_document
 from websockets.asyncio.server import ServerConnection, serve
+from worker_support import PATIENCE
 
 from racebot.errors import ConnectionLost
 from racebot.racetime import actions
@@ -25,7 +26,7 @@ async def room(handler: Handler) -> AsyncIterator[RoomSocket]:
     """Connect to a server that handles each connection with this function."""
     async with serve(handler, "127.0.0.1", 0, close_timeout=0.1) as server:
         port = server.sockets[0].getsockname()[1]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN) as socket:
                 yield socket
 
@@ -97,15 +98,18 @@ async def test_unreadable_frame_is_reported_and_the_next_one_follows(
 
 
 async def test_receive_returns_none_after_its_timeout() -> None:
+    waited = asyncio.Event()
+
     async def late(connection: ServerConnection) -> None:
-        await asyncio.sleep(0.1)
+        await waited.wait()
         await connection.send('{"type": "pong"}')
         await stay(connection)
 
     async with room(late) as socket:
         assert await socket.receive(0.01) is None
         assert await socket.receive(0) is None
-        assert await socket.receive(5) == Pong(), "and nothing was lost by it"
+        waited.set()
+        assert await socket.receive(PATIENCE) == Pong(), "and nothing was lost by it"
 
 
 async def test_a_large_race_fits_in_a_frame() -> None:
@@ -154,7 +158,7 @@ async def test_a_socket_that_closes_is_lost() -> None:
 
     async with room(leave) as socket:
         with pytest.raises(ConnectionLost, match=r"the socket closed .*restart"):
-            await socket.receive(5)
+            await socket.receive(PATIENCE)
         with pytest.raises(ConnectionLost, match="the socket closed"):
             await socket.send(actions.message("hi", "guid-1"))
 
@@ -165,7 +169,7 @@ async def test_a_socket_that_is_cut_off_is_lost() -> None:
 
     async with room(cut) as socket:
         with pytest.raises(ConnectionLost, match="no reason given"):
-            await socket.receive(5)
+            await socket.receive(PATIENCE)
 
 
 async def test_a_room_that_does_not_exist_is_a_lost_connection() -> None:
@@ -213,7 +217,7 @@ async def test_leaving_closes_the_socket() -> None:
 
     async with room(watch):
         assert not closed.is_set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await closed.wait()
 
 
@@ -223,4 +227,4 @@ async def test_frame_with_another_race_is_refused() -> None:
         await stay(connection)
 
     async with room(send) as socket:
-        assert await socket.receive(5) == Unreadable("it belongs to race orb/other")
+        assert await socket.receive(PATIENCE) == Unreadable("it belongs to race orb/other")

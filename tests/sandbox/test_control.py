@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from worker_support import PATIENCE
 
 from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
@@ -151,11 +152,11 @@ def test_the_clock_can_be_wrong(site: FakeSite, clock: Clock) -> None:
 
 
 async def test_stall_freezes_the_site_until_it_is_over(control: Control, misbehaviour: Misbehaviour) -> None:
-    await control("stall", seconds=60)
+    await control("stall", seconds=2 * PATIENCE)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(misbehaviour.stalled(), 0.05)
     misbehaviour.clear()
-    await asyncio.wait_for(misbehaviour.stalled(), 5)
+    await asyncio.wait_for(misbehaviour.stalled(), PATIENCE)
 
 
 async def test_refusals_are_remembered(control: Control, site: FakeSite) -> None:

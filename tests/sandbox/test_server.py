@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import websockets
+from worker_support import PATIENCE, until
 
 from racebot.cli.commands import load_command
 from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
@@ -49,7 +50,7 @@ class Served:
     def join(self, race: str, token: str | None = None) -> websockets.connect:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         url = self.address.replace("http", "ws", 1) + f"/ws/o/bot/{race}"
-        return websockets.connect(url, additional_headers=headers)
+        return websockets.connect(url, additional_headers=headers, open_timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -57,13 +58,13 @@ async def served(site: FakeSite) -> AsyncIterator[Served]:
     misbehaviour = Misbehaviour()
     async with (
         serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address,
-        httpx.AsyncClient(base_url=address, timeout=5) as client,
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
     ):
         yield Served(site, misbehaviour, client, address)
 
 
 async def receive(ws: websockets.ClientConnection, count: int = 1) -> list[dict[str, Any]]:
-    return [json.loads(await asyncio.wait_for(ws.recv(), 5)) for _ in range(count)]
+    return [json.loads(await asyncio.wait_for(ws.recv(), PATIENCE)) for _ in range(count)]
 
 
 # ── HTTP ──
@@ -108,7 +109,7 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
     monkeypatch.setattr("racebot.sandbox.endpoints.monotonic", lambda: now)
     async with (
         serve(site) as address,
-        httpx.AsyncClient(base_url=address) as client,
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
     ):
         room = site.open_race()
 
@@ -229,9 +230,7 @@ async def test_sockets_are_forgotten_when_they_close(served: Served) -> None:
     room = served.site.open_race()
     async with served.join(room.slug):
         assert served.misbehaviour.open_sockets == 1
-    async with asyncio.timeout(5):
-        while served.misbehaviour.open_sockets:  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.01)
+    await until(lambda: not served.misbehaviour.open_sockets)
 
 
 # ── misbehaviour ──
@@ -300,7 +299,7 @@ async def test_each_fault_spoils_a_frame_in_its_way(served: Served) -> None:
             spoil(fault, kind="chat.message")
             room.say("Ann", "one")
             room.say("Ann", "two")
-            return [await asyncio.wait_for(ws.recv(), 5) for _ in range(count)]
+            return [await asyncio.wait_for(ws.recv(), PATIENCE) for _ in range(count)]
 
         def texts(frames: list[str | bytes]) -> list[str]:
             return [json.loads(frame)["message"]["message"] for frame in frames]
@@ -375,12 +374,14 @@ async def test_shutting_down_closes_open_sockets(site: FakeSite) -> None:
     assert ws.close_code == 1012
 
 
-async def test_a_site_can_be_served_again_at_the_same_address(site: FakeSite) -> None:
-    async with serve(site) as address:
-        port = int(address.rpartition(":")[2])
-    async with serve(site, port=port) as again, httpx.AsyncClient(base_url=again) as client:
-        assert again == address
-        assert (await client.get("/sandbox/data")).status_code == 200
+async def test_a_site_can_be_served_again_at_the_same_address(site: FakeSite, port: int) -> None:
+    for _ in range(2):
+        async with (
+            serve(site, port=port) as address,
+            httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
+        ):
+            assert address == f"http://127.0.0.1:{port}"
+            assert (await client.get("/sandbox/data")).status_code == 200
 
 
 async def test_a_port_that_is_taken_is_an_error(site: FakeSite) -> None:
@@ -397,11 +398,11 @@ async def test_run_serves_a_history_until_a_signal(tmp_path: Path) -> None:
         sys.executable, "-u", "-c", script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    loaded, ready = [(await asyncio.wait_for(process.stdout.readline(), 20)).decode() for _ in range(2)]
+    loaded, ready = [(await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode() for _ in range(2)]
     assert loaded.startswith("0 past races")
     address = ready.split()[0]
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=PATIENCE) as client:
         assert (await client.get(f"{address}/races/data")).json()["count"] == 0
     process.send_signal(signal.SIGTERM)
-    _, complaints = await asyncio.wait_for(process.communicate(), 10)
+    _, complaints = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert (process.returncode, complaints) == (0, b"")

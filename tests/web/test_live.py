@@ -21,6 +21,7 @@ from builders import result
 from openapi_schema_validator import OAS31Validator
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
+from worker_support import PATIENCE
 
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
@@ -310,32 +311,30 @@ def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
     return replace(made, opened_at=opened_at, started_at=started_at, ended_at=ended_at, leaderboards=boards)
 
 
-RUNNING, OPENED, ENDED = (
-    at("running", "in_progress", 9),
-    at("opened", "open", 1),
-    at("ended", "finished", 0.1),
-)
+RUNNING, OPENED, ENDED = ("running", "in_progress", 9), ("opened", "open", 1), ("ended", "finished", 0.1)
 
 
 @pytest.mark.parametrize(
     ("rooms", "shown"),
     [
         ([OPENED, ENDED, RUNNING], "ended"),
-        ([OPENED, at("ended", "finished", 0.5), RUNNING], "running"),
-        ([ENDED, at("started", "in_progress", 0.05)], "started"),
-        ([RUNNING, at("newer", "in_progress", 2)], "newer"),
-        ([RUNNING, ENDED, at("starting", "pending", 1)], "starting"),
+        ([OPENED, ("ended", "finished", 0.5), RUNNING], "running"),
+        ([ENDED, ("started", "in_progress", 0.05)], "started"),
+        ([RUNNING, ("newer", "in_progress", 2)], "newer"),
+        ([RUNNING, ENDED, ("starting", "pending", 1)], "starting"),
         ([OPENED, ENDED], "ended"),
-        ([ENDED, at("later", "finished", 0.05)], "later"),
-        ([OPENED, at("ended", "finished", 1)], "opened"),
-        ([OPENED, at("newer", "open", 0.5)], "newer"),
-        ([at("ended", "finished", 2)], "ended"),
-        ([at("yesterday", "finished", 20)], None),
+        ([ENDED, ("later", "finished", 0.05)], "later"),
+        ([OPENED, ("ended", "finished", 1)], "opened"),
+        ([OPENED, ("newer", "open", 0.5)], "newer"),
+        ([("ended", "finished", 2)], "ended"),
+        ([("yesterday", "finished", 20)], None),
         ([], None),
     ],
 )
-def test_overlays_follow_the_current_room(live: Live, rooms: list[LiveRoom], shown: str | None) -> None:
-    live.write(*rooms)
+def test_overlays_follow_the_current_room(
+    live: Live, rooms: list[tuple[str, str, float]], shown: str | None
+) -> None:
+    live.write(*(at(*each) for each in rooms))
     expected = live.get(f"/overlay/part/room/orb/{shown}").text
     for path in FOLLOWING:
         assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
@@ -356,14 +355,14 @@ def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
 
 
 def test_overlay_of_a_category_leaves_out_other_categories_and_leaderboards(live: Live) -> None:
-    live.write(OPENED, replace(RUNNING, category="other", race="other/running"))
+    live.write(at(*OPENED), replace(at(*RUNNING), category="other", race="other/running"))
     assert "Chance to win" in live.get("/overlay/room/orb").text
     assert words(live.get("/overlay/room/none")) == ""
     assert words(live.get("/overlay/room/orb?board=orb/other")) == ""
 
 
 def test_player_overlay_shows_the_current_room(live: Live) -> None:
-    live.write(at("a", "finished", 20), OPENED)
+    live.write(at("a", "finished", 20), at(*OPENED))
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 place 2 of 5 · 50% to win"
     live.write(at("a", "finished", 20))
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
@@ -472,9 +471,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_events_follow_the_rooms(live: Live) -> None:
     live.write(OPEN)
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         running(live) as (_, address),
-        httpx.AsyncClient(timeout=20) as client,
+        httpx.AsyncClient(timeout=PATIENCE) as client,
         client.stream("GET", f"{address}/events/api/live") as answer,
     ):
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -490,9 +489,9 @@ async def test_events_follow_the_rooms(live: Live) -> None:
 @pytest.mark.usefixtures("quick")
 async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         running(live) as (_, address),
-        httpx.AsyncClient(timeout=20) as client,
+        httpx.AsyncClient(timeout=PATIENCE) as client,
         client.stream("GET", f"{address}/events/overlay/part/player/id-ann") as answer,
     ):
         lines = answer.aiter_lines()
@@ -515,7 +514,7 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
 
     answer = await events.Events(find, stamp, {}, lambda: False).response(stream_request())
     assert isinstance(answer, StreamingResponse)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         pieces = aiter(answer.body_iterator)
         assert "before" in str(await anext(pieces))
         assert "after" in str(await anext(pieces))
@@ -600,7 +599,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
     streams = events.Events(find, stamp, {}, lambda: looks > 5)
     answer = await streams.response(stream_request())
     assert isinstance(answer, StreamingResponse)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert [piece async for piece in answer.body_iterator]
     assert caplog.messages == ["no such file"]
 
@@ -609,9 +608,9 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
 async def test_silent_streams_have_heartbeats(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "HEARTBEAT", 0.1)
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         running(live) as (_, address),
-        httpx.AsyncClient(timeout=20) as client,
+        httpx.AsyncClient(timeout=PATIENCE) as client,
         client.stream("GET", f"{address}/events/live/rooms") as answer,
     ):
         async for line in answer.aiter_lines():
@@ -624,7 +623,11 @@ async def test_streams_are_bounded_and_end_with_their_readers(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "STREAMS", 2)
-    async with asyncio.timeout(20), running(live) as (_, address), httpx.AsyncClient(timeout=20) as client:
+    async with (
+        asyncio.timeout(PATIENCE),
+        running(live) as (_, address),
+        httpx.AsyncClient(timeout=PATIENCE) as client,
+    ):
         path = f"{address}/events/live/rooms"
         held = []  # an iterator that is dropped closes its connection
 
@@ -647,16 +650,16 @@ async def test_streams_are_bounded_and_end_with_their_readers(
 
 
 @pytest.mark.usefixtures("quick")
-async def test_server_stops_at_once_with_open_streams(live: Live) -> None:
+async def test_streams_end_when_the_server_stops(live: Live) -> None:
     async with (
         running(live) as (server, address),
-        httpx.AsyncClient(timeout=20) as client,
+        httpx.AsyncClient(timeout=PATIENCE) as client,
         client.stream("GET", f"{address}/events/live/rooms") as answer,
     ):
         lines = answer.aiter_lines()
         await next_event(lines)
         server.should_exit = True
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             async for _ in lines:
                 pass
 

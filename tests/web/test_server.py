@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from builders import entrant, result
 from uvicorn.server import ServerState
+from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import Plans
@@ -395,7 +396,7 @@ def test_slow_page_and_many_cards_do_not_delay_other_pages(
 
     def slow(self: Pages, path: str, query: Mapping[str, str]) -> Content:
         if path in slow_paths:
-            assert release.wait(10)
+            assert release.wait(PATIENCE)
         return render(self, path, query)
 
     monkeypatch.setattr(Pages, "document", slow)
@@ -403,7 +404,7 @@ def test_slow_page_and_many_cards_do_not_delay_other_pages(
     async def ask() -> None:
         desk = Desk(Library(ledger.path, Publication()))
         waiting = asyncio.gather(*(desk.document(path, {}) for path in slow_paths))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert await desk.document(BOARD[1:], {}) is not None
             assert not waiting.done()
             release.set()
@@ -453,7 +454,7 @@ async def test_connections_with_unfinished_headers_are_closed(
     ledger: Ledger, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.2)
-    async with running(ledger) as port, asyncio.timeout(10):
+    async with running(ledger) as port, asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         with suppress(ConnectionResetError):
@@ -466,7 +467,7 @@ async def test_trickled_headers_do_not_extend_the_deadline(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.3)
-    async with running(ledger) as port, asyncio.timeout(10):
+    async with running(ledger) as port, asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
         with suppress(ConnectionError):
@@ -492,14 +493,15 @@ async def test_clients_that_stop_reading_are_disconnected(
     await asyncio.sleep(0.3)
     transport.abort.assert_not_called()
     instance.pause_writing()
-    await asyncio.sleep(0.3)
+    await until(lambda: transport.abort.called)
     transport.abort.assert_called_once()
     instance.connection_lost(None)
 
 
 async def test_too_many_connections_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "CONNECTIONS", 3)
-    async with running(ledger) as port, asyncio.timeout(10):
+    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", PATIENCE)  # the others stay open
+    async with running(ledger) as port, asyncio.timeout(PATIENCE):
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
         reader, writer = held[-1]
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
