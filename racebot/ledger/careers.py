@@ -136,10 +136,8 @@ class Careers:
         """Return the wins against the strongest opponents, most surprising first.
 
         Args:
-            leaderboard: key of the leaderboard.
             player: only wins of this player; of all players if None.
             settled: only wins of players with this many earlier races.
-            limit: number of wins.
         """
         index = " INDEXED BY changes_by_player" if player is not None else ""
         rows = self._connection.rows(

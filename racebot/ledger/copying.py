@@ -27,9 +27,7 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
 
     Args:
         folder: the folder for the copy; created if missing.
-        connection: an open connection to the database.
         stem: the first part of the copy's name.
-        now: the current time.
 
     Returns:
         The path of the copy.

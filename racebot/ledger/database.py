@@ -29,7 +29,6 @@ def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
     An older ledger is backed up first.
 
     Args:
-        path: the database.
         create: whether to create a missing file.
         holds_lock: whether the caller is the database's worker.
 

@@ -303,7 +303,6 @@ class PageQueries:
         """Return a digest of every rated race, in order, over its result, changes and players' current names.
 
         Args:
-            leaderboard: key of the leaderboard.
             names: current names of the players.
         """
         rows = self._connection.rows(

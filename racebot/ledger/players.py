@@ -143,7 +143,6 @@ class Players:
         """Store the players of a race with their names.
 
         Args:
-            result: the race.
             current: whether the result comes from the site, which shows today's names even in old races.
                 Names in an archive are as old as the race.
         """

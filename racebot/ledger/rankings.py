@@ -97,7 +97,6 @@ class Rankings:
         """Return the standings before a range of races, of the players in these races, by player.
 
         Args:
-            leaderboard: key of the leaderboard.
             first: sequence number of the first race.
             last: sequence number of the last race.
         """
@@ -136,7 +135,6 @@ class Rankings:
         """Return when the last of each player's races ended, up to a number in the sequence, by player.
 
         Args:
-            leaderboard: key of the leaderboard.
             lasts: the last number in the sequence of each player's races, by player.
         """
         rows = self._connection.rows(

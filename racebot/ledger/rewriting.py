@@ -43,7 +43,6 @@ class Rewriting(Ratings):
         """Compare newly rated races with the stored ones.
 
         Args:
-            board: the leaderboard.
             rated: the races, with consecutive sequence numbers.
         """
         found = Difference(rated[0].sequence)
@@ -81,8 +80,6 @@ class Rewriting(Ratings):
         """Write a difference. The stored rows must be the ones it was computed from.
 
         Args:
-            board: the leaderboard.
-            difference: what to write.
             platform: the platform that rated the races.
             interrupted: returns whether to undo the write.
 

@@ -109,7 +109,6 @@ class Shadows(Connection):
 
         Args:
             board: the live leaderboard, with the settings that the shadow was rated with.
-            shadow: the shadow.
         """
         self.ratings_written += 1
         with self.transaction():

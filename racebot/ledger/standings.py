@@ -104,8 +104,6 @@ class Standings(Connection):
         on the leaderboard comes later have zero races.
 
         Args:
-            board: the leaderboard.
-            sequence: the number in its sequence.
             players: limits the result to these players.
         """
         sql = (

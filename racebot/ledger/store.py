@@ -48,7 +48,6 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         """Open the ledger at `path` and bring its schema up to date. Only the owner can read a new file.
 
         Args:
-            path: the database.
             create: whether to create a missing file.
             holds_lock: whether the caller is the database's worker.
 

@@ -30,7 +30,6 @@ def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that each entrant finishes: 1 if the model does not forecast finishes.
 
     Args:
-        model: any model.
         states: shape [..., n, k].
 
     Returns:
@@ -45,7 +44,6 @@ def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that each entrant wins: shape [..., n].
 
     Args:
-        model: any model.
         states: shape [..., n, k], n at least 1.
     """
     if isinstance(model, PredictsPerformance):
@@ -65,7 +63,6 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
     Entrants who do not finish share the mean of the remaining places.
 
     Args:
-        model: any model.
         states: shape [..., n, k], n at least 1.
     """
     if isinstance(model, PredictsPerformance):

@@ -59,8 +59,6 @@ def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> 
 
     Args:
         base: the class that declares the parameter.
-        name: the name of the parameter.
-        default: the subclass's default.
         changed: other changes to the declaration, such as `search`.
     """
     return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})

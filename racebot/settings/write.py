@@ -37,9 +37,6 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Parameters)
     They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`.
 
     Args:
-        directory: the folder of `.env`.
-        toml: the path of racebot.toml.
-        model: key of the model.
         parameters: the parameters that differ from the model's defaults.
 
     Returns:
@@ -137,11 +134,7 @@ def write_leaderboard(
     A missing file or table is added, with the leaderboard's name, category and goals.
 
     Args:
-        toml: the path of racebot.toml.
-        name: the leaderboard's name.
         category: slug of its category.
-        goals: its goals.
-        model: key of the model.
         parameters: the parameters that differ from the model's defaults.
 
     Returns:

@@ -58,8 +58,6 @@ def agrees(
     """Return whether all stored ratings of a leaderboard agree with a replay, to the last bit.
 
     Args:
-        ledger: the ledger.
-        board: one of its leaderboards.
         progress: called with the number of races replayed so far.
         size: number of races to replay at a time.
         jobs: number of processes; -1 for one per core.

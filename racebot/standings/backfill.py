@@ -63,12 +63,6 @@ async def backfill(
     first: a new race pushes others to later pages, so a race may be read twice but is never missed.
 
     Args:
-        site: the site.
-        category: the category's slug.
-        settler: rates and stores the races.
-        selection: which of the races count.
-        clock: returns the current time.
-        progress: called after each page.
         before_commit: called at the end of the transaction that rates the races. If it fails, nothing is
             rated, and the fetched pages are kept.
 

@@ -96,7 +96,6 @@ def unknown_sources(
     """Find sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
 
     Args:
-        plans: the settings.
         boards: all stored leaderboards.
         goals: the goals that the categories have now; their leaderboards may have no races yet.
     """

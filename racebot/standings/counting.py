@@ -45,8 +45,6 @@ class LeaderboardPlan:
         """Return the leaderboard for this goal, taking settings that are not set from `earlier`.
 
         Args:
-            category: slug of the category.
-            goal: the goal's name.
             earlier: the stored leaderboard itself, or the one that a new season carries over from.
         """
         planned = self.leaderboard(category, goal)

@@ -141,9 +141,6 @@ def explain_race(
     Takes about 10 ms for a race of 200: nothing is rated again.
 
     Args:
-        model: the leaderboard's model.
-        teams: its team policy.
-        result: the race.
         changes: the changes of all rated entrants.
     """
     race = outcome_of(result, teams)
@@ -156,13 +153,7 @@ def explain_race(
 def explain(
     model: RatingModel, outcome: Outcome, entrants: Sequence[tuple[Entrant, Change]]
 ) -> list[Explanation]:
-    """Explain the changes of a race, in the order of the rows of `outcome`.
-
-    Args:
-        model: the model that predicts places.
-        outcome: the outcome of the n rated entrants.
-        entrants: the n entrants with their changes.
-    """
+    """Explain the changes of a race, in the order of the rows of `outcome`."""
     states = np.array([change.before for _, change in entrants])
     n = outcome.size
     chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)

@@ -75,10 +75,6 @@ def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_pla
     The operator can hide a player who is already hidden by their own order, so that they stay hidden.
 
     Args:
-        settler: carries out the order.
-        player: the player.
-        reason: the reason for the order.
-        now: the date of the order.
         by_player: whether the player asked for it in chat.
 
     Raises:
@@ -201,9 +197,7 @@ def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetim
     """Forget players whose accounts the site now shows as deleted in stored races.
 
     Args:
-        settler: carries out the orders.
         results: finished races as the site shows them now.
-        now: the date of the orders.
 
     Returns:
         The accounts that were forgotten.

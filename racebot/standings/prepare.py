@@ -48,7 +48,6 @@ class Preparation:
     """Prepares ratings for the transactions of one settler. Use it as a context manager.
 
     Args:
-        settler: runs the transactions.
         pause: called often, to let other work go first.
         progress: called with the number of races rated so far.
         at_once: most races to rate again without preparation.

@@ -35,12 +35,7 @@ class Proposal:
 
 
 def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
-    """Return proposals for leaderboards that use older defaults of racebot, or earlier settings.
-
-    Args:
-        plans: the settings.
-        boards: all stored leaderboards.
-    """
+    """Return proposals for leaderboards that use older defaults of racebot, or earlier settings."""
     found = []
     for board in boards:
         plan = plans.plan_of(board)

@@ -30,7 +30,6 @@ class Rater:
     """A leaderboard's model, and its standings while races are added in order.
 
     Args:
-        board: the leaderboard.
         carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
         excluded: the names of races that the operator excluded from the ratings.

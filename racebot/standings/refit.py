@@ -41,8 +41,6 @@ def preview(settler: Settler, proposal: Proposal, count: int = 10) -> ProposalEf
     """Rate a leaderboard's races with the proposed parameters, without storing anything.
 
     Args:
-        settler: reads the ledger.
-        proposal: the leaderboard and its new parameters.
         count: how many players each part shows.
     """
     before = settler.ledger.standings(proposal.stored)

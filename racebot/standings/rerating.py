@@ -78,7 +78,6 @@ class Rerun:
 
     Args:
         ledger: the ledger, before anything about the leaderboard is written.
-        rerating: the races.
     """
 
     def __init__(self, ledger: Ledger, rerating: Rerating) -> None:
@@ -112,7 +111,6 @@ class Rerun:
         """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
 
         Args:
-            ledger: where the races are stored.
             edits: races that differ from the stored ones (`Rerating.edits`).
             pause: called before each race.
 

@@ -40,8 +40,6 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
     to describe each difference.
 
     Args:
-        ledger: the ledger.
-        board: one of its leaderboards.
         progress: called with the number of races compared so far.
 
     Returns:

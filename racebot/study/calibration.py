@@ -116,9 +116,7 @@ def fit_finishes(history: History, key: str, parameters: Parameters | None = Non
     Ratings do not depend on its two parameters, so one replay is enough.
 
     Args:
-        history: the races.
         key: key of a model with parameters `finish_level` and `finish_width`.
-        parameters: parameters that differ from the model's defaults.
 
     Raises:
         ModelError: the model lacks these parameters, or all entrants finished, or none did.

@@ -75,12 +75,7 @@ class Complaints:
 
 
 def gave_up(outcome: Outcome, entrant: int) -> Outcome:
-    """Return the outcome as if one finisher and their team had not finished.
-
-    Args:
-        outcome: the actual outcome.
-        entrant: index of the finisher.
-    """
+    """Return the outcome as if the finisher with this index, and their team, had not finished."""
     quits = np.zeros(outcome.size, dtype=np.bool_)
     quits[entrant] = True
     if outcome.team is not None:

@@ -163,7 +163,6 @@ def evaluate(
         since: judge races that ended at this time or later; by default all.
         earlier: an earlier history from which ratings carry over. Its races are not judged, and its players
             still count as new in their first race of this one. By default all players start as newcomers.
-        rules: the players and races in the views.
         progress: called with an entry's label and the races replayed so far.
 
     Raises:

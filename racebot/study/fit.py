@@ -69,10 +69,7 @@ def fit(
     """Fit a model to a history.
 
     Args:
-        history: the races.
-        key: key of the model.
         parameters: the current parameters. The fit starts from them and must beat them.
-        effort: the size of a search over all parameters.
         progress: called with the part of the history and the state of its search.
 
     Raises:

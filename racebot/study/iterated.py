@@ -64,8 +64,6 @@ def iterate(
     """Rate the first races of a history, and judge the ratings on the rest.
 
     Args:
-        history: the races.
-        model: the model.
         factors: each entrant's factor, by race name and player. Factors only count in races where every
             entrant has one.
         share: share of the races to rate; the rest judge.

@@ -39,8 +39,6 @@ def tally(
 
     Args:
         model: a model with single parameters, or with arrays of shape [candidates].
-        history: the races.
-        objective: the figure to compute.
         table: initial states, updated in place; see `replay`.
     """
     return tallies(model, history, [objective], table)[0]

@@ -56,8 +56,6 @@ def forecast_rows(
     """Yield the forecasts of each race's pairs and entrants, model by model.
 
     Args:
-        history: the races.
-        models: labels and models.
         since: skip races that ended before this time.
         earlier: an earlier history from which ratings carry over.
     """

@@ -96,7 +96,6 @@ def dimensions(
     """Return the numbers that a search of this model varies.
 
     Args:
-        key: key of the model.
         parameters: parameters that differ from the defaults. The search starts from them.
         search: names to vary. By default all parameters with a declared range, except those that are
             switched off (None).
@@ -141,12 +140,8 @@ def search(
     """Find the parameters that minimize an objective over a history. All players start as newcomers.
 
     Args:
-        history: the races.
-        key: key of the model.
         parameters: parameters that differ from the defaults. The search starts from them.
         space: the numbers to vary, at least one.
-        objective: the figure to minimize.
-        effort: the size of the search.
         progress: called after each generation.
     """
     start = create(key, parameters)

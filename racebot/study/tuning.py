@@ -125,14 +125,10 @@ def tune(
     both the initial and the tuned parameters.
 
     Args:
-        history: the races.
-        key: key of the model.
         parameters: parameters that differ from the model's defaults. The search starts from them.
         search: the parameters to vary; see `dimensions`. By default all that affect the objective or, for
             `Objective.FINISHES`, those that do not affect ratings.
-        objective: the figure to minimize.
         share: share of the races that the search sees.
-        effort: the size of the search.
         progress: called after each generation.
 
     Raises:

@@ -18,8 +18,6 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     """Format a number with its noun: 1 race, 1,200 races.
 
     Args:
-        number: the number.
-        one: the noun in the singular.
         many: its plural, if that is not the singular and an s.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"

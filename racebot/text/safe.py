@@ -20,7 +20,6 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
     characters are replaced by look-alikes. Right-to-left text is isolated.
 
     Args:
-        text: a name.
         bare_domains: whether the text appears where the site also links bare domains such as `example.org`.
     """
     visible = printable(text)

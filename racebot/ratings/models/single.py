@@ -145,7 +145,6 @@ def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
     """Return the learning rate of one player, linear between the knots and flat outside.
 
     Args:
-        rating: the player's rating.
         bends: the learning rates, followed by the same number of knots.
     """
     count = max(len(bends) // 2, 1)
@@ -164,8 +163,6 @@ def inherited(name: str, default: Any, **changed: Any) -> Any:
     """Redeclare a parameter of `SingleParameterModel` with a different default.
 
     Args:
-        name: the name of the parameter.
-        default: the subclass's default.
         changed: other changes to the declaration, such as `search`.
     """
     return inherited_from(SingleParameterModel, name, default, **changed)

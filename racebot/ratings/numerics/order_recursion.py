@@ -292,7 +292,6 @@ class _Grid(NamedTuple):
             means: shape [n, candidates], worst first.
             scales: shape [n, candidates], worst first.
             stop: shape [n]; the first position of the next better group.
-            reach: reach of the density.
             between: True if a middle group has several members. Its double integral has a lower order of
                 accuracy, and uses memory proportional to the square of the number of points.
             logs: True to force logarithms.

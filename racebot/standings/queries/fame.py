@@ -27,8 +27,6 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
     """Read the records of a leaderboard.
 
     Args:
-        ledger: the ledger that holds it.
-        board: the leaderboard.
         settled: number of earlier races from which a player's ratings and wins count.
     """
     return HallOfFame(

@@ -79,9 +79,6 @@ def open_leaderboard(
     """Return a leaderboard that reads its players when they are asked for, while the ledger is open.
 
     Args:
-        ledger: the ledger that holds it.
-        board: the leaderboard.
-        listing: which players it lists.
         provisional_races: ratings after fewer races are provisional.
         at: show the leaderboard as it was at this time; as it is now if None.
     """
@@ -140,8 +137,6 @@ def new_places(
     """Return the new places of the players whom a race that is not settled yet will move on a leaderboard.
 
     Args:
-        ledger: the ledger that holds the leaderboard.
-        board: the leaderboard.
         listing: which players it lists. Players who are not listed before the race are left out.
         changes: the changes of the race.
         within: the last new place to return.

@@ -48,10 +48,6 @@ def player_standing(
     """Return a player's standing on a leaderboard; None if they have not raced there.
 
     Args:
-        ledger: the ledger that holds it.
-        board: the leaderboard.
-        listing: which players it lists.
-        player: the player's id.
         provisional_races: a rating after fewer races is provisional.
     """
     standing = ledger.standing(board, player)
@@ -87,7 +83,6 @@ def player_report(
     """Read a player's standing and last races on every leaderboard.
 
     Args:
-        ledger: the ledger to read.
         name: the player's name, in any case, or id.
         listing: which players a leaderboard lists.
         provisional_races: ratings after fewer races are provisional.

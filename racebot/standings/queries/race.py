@@ -106,7 +106,6 @@ def race_report(
     """Read a race and explain each change of a rating.
 
     Args:
-        ledger: the ledger to read.
         name: the race's name, with or without its category.
         boards: all leaderboards, if they are known; else they are read.
         mask: whether to leave out the names of hidden players.

@@ -113,8 +113,6 @@ class ListedPlayers(Sequence[ListedPlayer]):
     The methods that return a column have one value for each player, in the same order.
 
     Args:
-        ledger: the ledger to read names from.
-        ranking: the ranking of the leaderboard.
         provisional_races: ratings after fewer races are provisional.
         chosen: indexes of players in the order of the ranking; all if None.
     """
@@ -212,9 +210,6 @@ def rank(ledger: Ledger, board: Leaderboard, listing: Listing, sequence: int | N
     """Rank the listed players of a leaderboard.
 
     Args:
-        ledger: the ledger that holds it.
-        board: the leaderboard.
-        listing: which players it lists.
         sequence: rank the standings after this race of the sequence; the current ones if None.
     """
     if sequence is None:

@@ -108,11 +108,8 @@ def upsets(
     """Return the least likely wins, the least likely first.
 
     Args:
-        ledger: the ledger.
-        board: the leaderboard.
         player: only wins of this player; of all players if None.
         settled: only wins of players with this many earlier races.
-        limit: number of wins.
     """
     wins = ledger.careers.wins(board.key, player=player, settled=settled, limit=max(LIKELY_UPSETS, 2 * limit))
     if not wins:
