@@ -165,13 +165,13 @@ class CommandHandler:
         player = settler.ledger.players.get(settler.ledger.orders.account(asker.id))
         if player is None:
             return self._texts.hide_unknown
-        if settler.ledger.orders.is_hidden_by_operator(player.id):
-            return self._texts.hidden_by_operator
         order = orders.hide if hide else orders.unhide
         try:
             order(settler, player, SELF_REASON, self._now(), by_player=True)
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
+        if settler.ledger.orders.is_hidden_by_operator(player.id):
+            return self._texts.hidden_by_operator
         command = self._names.line(Command.HELP)
         return (self._texts.hidden if hide else self._texts.unhidden).format(command=command)
 

@@ -55,9 +55,16 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
     """Show a hidden player again.
 
+    Players who also hid themselves in chat stay hidden, unless you repeat the command.
+
     Example: racebot unhide "Ann#0007"
     """
-    _order_player(orders.unhide, player, reason, database, "{player} is shown again")
+    with _settler(database) as settler:
+        found = settler.ledger.players.find_exactly(player)
+        orders.unhide(settler, found, reason, utc_now())
+        stays_hidden = settler.ledger.orders.is_hidden(found.id)
+    wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
+    tell(f"{found.shown} ({found.id}) {wish if stays_hidden else 'is shown again'}")
 
 
 @app.command()

@@ -90,16 +90,22 @@ class Orders:
         """Return whether a player is left out of lists. Forgotten players always are."""
         return bool(self._connection.value("SELECT 1 FROM hidden_players WHERE player = ?", player))
 
-    def is_hidden_by_operator(self, player: str) -> bool:
-        """Return whether an order of the operator hides a player. Forgetting a player is one."""
-        return bool(
-            self._connection.value(
-                "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'forget') AND NOT by_player"
-                " AND NOT EXISTS (SELECT 1 FROM orders AS later WHERE later.subject = orders.subject"
-                " AND later.kind = 'unhide' AND later.id > orders.id) LIMIT 1",
-                player,
-            )
+    def hiding(self, player: str) -> dict[bool, str]:
+        """Return the reason of each order that hides a player, by whether the player gave it.
+
+        Forgetting a player is an order of the operator.
+        """
+        rows = self._connection.rows(
+            "SELECT by_player, reason FROM orders WHERE subject = ? AND kind IN ('hide', 'forget')"
+            " AND NOT EXISTS (SELECT 1 FROM orders AS later WHERE later.subject = orders.subject"
+            " AND later.kind = 'unhide' AND later.id > orders.id)",
+            player,
         )
+        return {bool(by_player): reason for by_player, reason in rows}
+
+    def is_hidden_by_operator(self, player: str) -> bool:
+        """Return whether an order of the operator hides a player."""
+        return False in self.hiding(player)
 
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""

@@ -72,23 +72,26 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
 def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
     """Leave a player out of leaderboards and other lists. Ratings do not change.
 
-    The operator can hide a player who is already hidden by their own order, so that they stay hidden.
+    The operator and the player can both give this order. It stands until both have taken theirs back.
 
     Args:
         by_player: whether the player asked for it in chat.
 
     Raises:
-        OrderError: the player is already hidden.
+        OrderError: the player is already hidden by the same order, or is forgotten.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
-        if orders.is_hidden_by_operator(player.id) or (by_player and orders.is_hidden(player.id)):
+        if by_player in orders.hiding(player.id) or orders.is_forgotten(player.id):
             raise OrderError(f"{player.shown} is already hidden")
         orders.add(_order(OrderKind.HIDE, player.id, reason, now, by_player=by_player))
 
 
 def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
     """List a hidden player again. Takes the arguments of `hide`.
+
+    If both the operator and the player gave that order, the operator's first `unhide` takes back the
+    operator's only, and a second one the player's.
 
     Raises:
         OrderError: the player is not hidden, is forgotten, or asks for it after the operator hid them.
@@ -101,7 +104,10 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
             raise OrderError(f"{player.shown} is not hidden")
         if by_player and orders.is_hidden_by_operator(player.id):
             raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
+        hiding = orders.hiding(player.id)
         orders.add(_order(OrderKind.UNHIDE, player.id, reason, now, by_player=by_player))
+        if len(hiding) == 2:  # the last order applies, so give the player's own one again
+            orders.add(_order(OrderKind.HIDE, player.id, hiding[True], now, by_player=True))
 
 
 def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
@@ -169,9 +175,9 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
             )
         keys = orders.leaderboards_with(old.id)
         orders.add(_order(OrderKind.MERGE, old.id, reason, now, target=kept.id))
-        if orders.is_hidden(old.id):
+        for by_player in orders.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
-                hide(settler, kept, reason, now, by_player=not orders.is_hidden_by_operator(old.id))
+                hide(settler, kept, reason, now, by_player=by_player)
         orders.amend_stored(old.id)
         rated = settler.rate_again(board for board in ledger.leaderboards() if board.key in keys)
         orders.remove_player(old.id)

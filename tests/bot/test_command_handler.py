@@ -365,8 +365,20 @@ def test_players_cannot_show_a_name_that_the_operator_hid(talk: Talk) -> None:
     assert [talk.say(f"!ratings {order} me") for order in ("show", "hide")] == [refused, refused]
     assert talk.ledger.orders.is_hidden("id-ann")
     orders.unhide(settler, ann, "", NOON)
-    assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert talk.ledger.orders.is_hidden("id-ann"), "as the player wishes"
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+
+
+def test_a_wish_to_be_hidden_outlives_an_earlier_order_of_the_operator(talk: Talk) -> None:
+    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    settler = talk.lifecycle.settler
+    ann = talk.ledger.players.find("Ann")
+    orders.hide(settler, ann, "offensive", NOON)
+    assert talk.say("!ratings hide me") == Said(Texts().hidden_by_operator, "id-ann")
+    orders.unhide(settler, ann, "", NOON)
+    assert talk.ledger.orders.is_hidden("id-ann")
+    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+    assert not talk.ledger.orders.is_hidden("id-ann")
 
 
 def test_a_player_without_a_race_has_nothing_to_hide(talk: Talk) -> None:

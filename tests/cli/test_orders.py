@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import entrant, result
+from builders import NOON, entrant, result
 
 from racebot.ledger.store import Ledger
+from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
@@ -62,6 +63,18 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
     code, out, _ = racebot("audit")
     assert code == 0
     assert "wrong seed" in out
+
+
+def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebot, tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        orders.hide(settler, ledger.players.find_exactly("ann1"), "", NOON, by_player=True)
+    assert racebot("hide", "ann1")[0] == 0
+    code, out, err = racebot("unhide", "ann1")
+    assert (code, "stays hidden" in out + err) == (0, True)
+    assert "Ann#0001" not in names(racebot)
+    assert racebot("unhide", "ann1")[0] == 0
+    assert "Ann#0001" in names(racebot)
 
 
 @pytest.mark.parametrize(

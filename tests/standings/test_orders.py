@@ -240,12 +240,27 @@ def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settl
     assert ask(settler, Command.RATING, by="old") == ask(settler, Command.RATING, by="cy")
 
 
-@pytest.mark.parametrize("by_player", [True, False])
-def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, *, by_player: bool) -> None:
-    orders.hide(settler, player(settler, "old"), "asked", NOON, by_player=by_player)
+@pytest.mark.parametrize("givers", [{True}, {False}, {False, True}])
+def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, givers: set[bool]) -> None:
+    for by_player in givers:
+        orders.hide(settler, player(settler, "old"), "asked", NOON, by_player=by_player)
     orders.merge(settler, player(settler, "old"), player(settler, "cy"), "same", NOON)
     assert "Cy" not in listed(settler)
-    assert settler.ledger.orders.is_hidden_by_operator("id-cy") != by_player
+    assert set(settler.ledger.orders.hiding("id-cy")) == givers
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["player first", "operator first"])
+def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
+    settler: Settler, *, first: bool
+) -> None:
+    ann = player(settler, "ann")
+    for by_player in (first, not first):
+        orders.hide(settler, ann, "asked", NOON, by_player=by_player)
+    orders.unhide(settler, ann, "", LATER)
+    assert "Ann" not in listed(settler)
+    assert settler.ledger.orders.hiding("id-ann") == {True: "asked"}
+    orders.unhide(settler, ann, "", LATER)
+    assert "Ann" in listed(settler)
 
 
 def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
