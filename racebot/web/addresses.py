@@ -130,6 +130,8 @@ _PARTS = frozenset({"page", "per_page"})
 FRONT = Route("index.html")
 NOT_FOUND = Route("404.html")
 """The page that static hosts show for a missing file."""
+FAVICON = Route("favicon.ico")
+TOUCH_ICON = Route("apple-touch-icon.png")
 PICTURE = Route("avatars/{picture}.webp")
 RACE = Route("races/{race}.html")
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))

@@ -82,10 +82,7 @@ class Canvas:
         """Draw the chequered sign of the pages."""
         self.panel((x, y, x + side, y + side), self.accent, radius=side // 5)
         square = side / 6.4
-        for row in range(4):
-            for column in range(row % 2, 4, 2):
-                left, top = x + (1.2 + column) * square, y + (1.2 + row) * square
-                self._draw.rectangle((left, top, left + square - 0.6, top + square - 0.6), CARD)
+        _chequer(self._draw, x + 1.2 * square, y + 1.2 * square, square)
 
     def panel(self, box: tuple[float, float, float, float], color: str, radius: float) -> None:
         """Fill a box with round corners."""
@@ -158,6 +155,27 @@ class Canvas:
     def _paste(self, mask: Image.Image, box: tuple[float, float, float, float], color: str) -> None:
         smooth = mask.resize((mask.width // _SMOOTH, mask.height // _SMOOTH), Image.Resampling.BOX)
         self._image.paste(color, (round(box[0]), round(box[1])), smooth)
+
+
+def icon(side: int, file_type: str) -> bytes:
+    """Draw the sign of the pages as a square of `side` pixels, for phones and programs that take no SVG.
+
+    Phones round the corners themselves.
+    """
+    image = Image.new("RGB", (side, side), ACCENT)
+    square = -(-side * 9 // 64)
+    edge = side // 2 - 2 * square
+    _chequer(ImageDraw.Draw(image), edge, edge, square)
+    file = io.BytesIO()
+    image.save(file, file_type)
+    return file.getvalue()
+
+
+def _chequer(draw: ImageDraw.ImageDraw, x: float, y: float, square: float) -> None:
+    for row in range(4):
+        for column in range(row % 2, 4, 2):
+            left, top = x + column * square, y + row * square
+            draw.rectangle((left, top, left + square - 0.6, top + square - 0.6), CARD)
 
 
 def _disc(x: float, y: float, radius: float) -> tuple[float, float, float, float]:

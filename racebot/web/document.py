@@ -10,6 +10,7 @@ JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
 PNG = "image/png"
 SVG = "image/svg+xml"
+ICO = "image/x-icon"
 ATOM = "application/atom+xml; charset=utf-8"
 CSS = "text/css; charset=utf-8"
 

@@ -120,7 +120,14 @@ def groups(view: View) -> Iterator[Group]:
             players[player].append(token)
 
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    fixed = (addresses.API, addresses.API_DATA, addresses.OPENAPI, addresses.SEARCH)
+    fixed = (
+        addresses.API,
+        addresses.API_DATA,
+        addresses.FAVICON,
+        addresses.OPENAPI,
+        addresses.SEARCH,
+        addresses.TOUCH_ICON,
+    )
     theme = (THEME,) if publication.look.accent else ()
     others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
     yield Group(addresses.NOT_FOUND.path(), program, lambda: others)

@@ -10,10 +10,11 @@ from racebot.standings.queries import hall_of_fame
 from racebot.web import addresses, charts, player_pages, search_page, templating
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
+from racebot.web.canvas import icon
 from racebot.web.cards import CARDS
 from racebot.web.compare_page import compare, compare_files
 from racebot.web.data import DATA
-from racebot.web.document import Content, Document
+from racebot.web.document import ICO, PNG, Content, Document
 from racebot.web.embeds import EMBEDS
 from racebot.web.feeds import FEEDS
 from racebot.web.figures import RACES as RECENT, board_figures
@@ -82,6 +83,16 @@ def _not_found(asked: Asked) -> Content:
 def _picture(asked: Asked, picture: str) -> Content:
     content = asked.view.picture(picture)
     return None if content is None else Document(content, WEBP)
+
+
+def _favicon(asked: Asked) -> Content:
+    del asked
+    return Document(icon(32, "ICO"), ICO)
+
+
+def _touch_icon(asked: Asked) -> Content:
+    del asked
+    return Document(icon(180, "PNG"), PNG)
 
 
 def _front(asked: Asked) -> Content:
@@ -169,6 +180,8 @@ _INDEXES = {
 _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: _front,
     addresses.NOT_FOUND: _not_found,
+    addresses.FAVICON: _favicon,
+    addresses.TOUCH_ICON: _touch_icon,
     addresses.PICTURE: _picture,
     addresses.SEARCH: search_page.search,
     addresses.SEARCH_INDEX: search_page.index,

@@ -196,7 +196,7 @@ def test_badges_feeds_and_cards_of_a_race_are_rendered_with_it(
 
 def test_export_has_cards_of_players_and_races_only_on_request(filled: Ledger, folder: Path) -> None:
     run(filled, folder)
-    cards = {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")}
+    cards = {path.relative_to(folder).as_posix() for path in folder.glob("cards/**/*.png")}
     assert cards == {"cards/index.png", "cards/leaderboards/orb/any-orb.png"}
 
 
