@@ -18,6 +18,7 @@ import pytest
 import uvicorn
 from builders import NOON, SECOND, entrant, result
 from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
+from worker_support import PATIENCE
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
@@ -55,8 +56,6 @@ PAGES = (
     "search.html?q=racer",
     RACE,
 )
-PATIENCE = 20_000
-"""Milliseconds to wait for the browser; the machine may be busy."""
 VIEWS = (("light", 1280), ("dark", 390))
 """Schemes and widths in which each page is checked. Axe takes too long for all four pairs."""
 NAMES = (
@@ -101,7 +100,7 @@ def rated(path: Path, races: list[RaceResult]) -> Path:
     return path
 
 
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @contextmanager
@@ -185,16 +184,20 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Open contexts of the browser with a color scheme, a width, or without scripts."""
+    """Open contexts of the browser, with a color scheme and a width, with scripts or a touch screen."""
     contexts = []
 
-    def made(scheme: str = "light", width: int = 1100, scripts: bool = True) -> BrowserContext:
+    def made(
+        scheme: str = "light", width: int = 1100, *, scripts: bool = True, touch: bool = False
+    ) -> BrowserContext:
         context = browser.new_context(
             color_scheme=scheme,  # type: ignore[arg-type]
             viewport={"width": width, "height": 800},
             java_script_enabled=scripts,
+            has_touch=touch,
+            is_mobile=touch,
         )
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         return context
 

@@ -21,7 +21,7 @@ import pytest
 from forks import fork
 from past_season import past_season
 from pexpect.fdpexpect import fdspawn
-from worker_support import finish, said, start, until
+from worker_support import PATIENCE, finish, said, start, until
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.lock import locked
@@ -42,8 +42,6 @@ if sys.platform != "win32":
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
 GOALS = ("Map Rando S4", "Any%")
-PATIENCE = 120
-"""Seconds to wait for a question; the machine may be busy."""
 QUESTIONS = (
     ("Category", "smr"),
     ("Client id", CLIENT_ID),
@@ -101,11 +99,16 @@ class Terminal(fdspawn):  # type: ignore[misc]
         """Press Ctrl-C, and return the output until the process ends.
 
         Python misses an interrupt that comes just before it starts to read from the terminal: the signal's
-        handler only sets a flag, and the read then waits. People press the keys again, and so does this.
+        handler only sets a flag, and the read then waits. So wait until the process sleeps, where the system
+        tells, and press the keys again otherwise, as people do.
         """
-        self.send("\x03")
-        while self.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=PATIENCE / 10) != 0:
+        state = Path(f"/proc/{self._process.pid}/stat")
+        while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in {"S", "Z"}:
+            time.sleep(0.01)
+        for _ in range(10):
             self.send("\x03")
+            if self.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=PATIENCE / 10) == 0:
+                break
         return self._ended(130)
 
     def end(self) -> None:

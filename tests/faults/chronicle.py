@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -59,7 +58,8 @@ class Chronicle:
 
     `results` are all results that the room ever had, in order, with None for no final result, each with the
     leaderboards' lengths at that moment. `heard` is called for each message of the bot before anybody in the
-    room sees it. `ids` maps every name that a user has ever had to the user's id.
+    room sees it. `ids` maps every name that a user has ever had to the user's id. `clock` returns the
+    seconds that the worker had.
     """
 
     room: FakeRoom
@@ -67,10 +67,11 @@ class Chronicle:
     heard: Callable[[FakeRoom], None]
     ids: Mapping[str, str]
     lengths: Callable[[], Mapping[str, int]]
+    clock: Callable[[], float]
     results: list[Places | None] = field(default_factory=lambda: [None])
     said: list[Message] = field(default_factory=list)
-    result_since: float = field(default_factory=time.monotonic)
-    """Monotonic time since which the room has had its current result."""
+    result_since: float = 0.0
+    """Time since which the room has had its current result."""
     settled_at_result: list[Mapping[str, int]] = field(default_factory=lambda: [{}])
     judged: int = 0
     """Messages whose points have been checked."""
@@ -83,7 +84,7 @@ class Chronicle:
         if (now := stands(self.room)) != self.results[-1]:
             self.results.append(now)
             self.settled_at_result.append(self.lengths())
-            self.result_since = time.monotonic()
+            self.result_since = self.clock()
 
     def _hear(self, frame: Frame) -> None:
         self.look()
@@ -229,12 +230,12 @@ class Chronicle:
         """Return messages that are missing in a room about to be recorded, if the bot had time to write them.
 
         Args:
-            calm: seconds since the last fault or kill ended.
+            calm: seconds since the last fault or kill ended, by the clock.
             enough: seconds that the bot may take.
         """
         self.look()
         result = self.results[-1]
-        if result is None or min(calm, time.monotonic() - self.result_since) < enough:
+        if result is None or min(calm, self.clock() - self.result_since) < enough:
             return
         for problem in self._unannounced(result):
             yield f"{problem} before the record"

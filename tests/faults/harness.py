@@ -16,9 +16,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from worker_support import Bench, WorkerProcess, until
+from worker_support import PATIENCE, Bench, WorkerProcess, reserved_port, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
@@ -26,7 +25,7 @@ from racebot.sandbox.people import Bot, User
 from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import FakeSite
+from racebot.sandbox.site import CATEGORY, FakeSite
 
 from .chronicle import Chronicle
 from .kills import Killer
@@ -43,10 +42,9 @@ MODELS = {
 }
 CARRIES = {"Next%": Carry("Any%", 0.9)}
 PEOPLE = 60
-SETTLES_WITHIN = 180.0
-"""Seconds after which anything still missing at the end of an act counts as lost."""
 STAYS = 1.0
 """Seconds for which everything must stay right, so that a repeated message is seen."""
+ROOMS_EVERY = 0.5
 SPEAKS_WITHIN = 6.0
 """Seconds without faults within which a result must be announced; the quiet time is .3."""
 
@@ -107,7 +105,7 @@ class Run:
         self.bench = Bench(self.site, "", folder / "racebot.db", self.misbehaviour)
         self.bench.extra = {
             "RACEBOT_QUIET_SECONDS": "0.3",
-            "RACEBOT_ROOMS_EVERY": "0.5",
+            "RACEBOT_ROOMS_EVERY": str(ROOMS_EVERY),
             "RACEBOT_LIST_EVERY": "2",
             "RACEBOT_LOG_LEVEL": "debug",
             "RACEBOT_LEADERBOARDS": json.dumps(
@@ -139,8 +137,8 @@ class Run:
         """Races that the worker knew before they were recorded."""
         self.silent: list[str] = []
         """Messages that were missing when rooms were recorded."""
-        self.calm_since = time.monotonic()
-        """Monotonic time of the last fault, kill or start of the worker."""
+        self.calm_since = 0.0
+        """The worker's time of the last fault, kill or start."""
         self._people_rng = random.Random(f"people {plan.seed}")
         self.people = [self.site.add_user(f"Racer {number}") for number in range(PEOPLE)]
         self.ids = {user.name: user.id for user in self.people}
@@ -181,9 +179,13 @@ class Run:
         Raises:
             WrongError: something is wrong.
         """
+        with reserved_port() as self._port:
+            return await self._perform()
+
+    async def _perform(self) -> Report:
         began = time.monotonic()
         try:
-            await self._serve(0)
+            await self._serve()
             async with self._worker():
                 # A refusal of the credentials at the start is believed, and ends the worker.
                 first = self.worker
@@ -235,7 +237,7 @@ class Run:
         if (await self.bench.racebot("rebuild")).returncode == 0:
             raise WrongError(f"racebot rebuild rated a damaged result of {race}")
         self.misbehaviour.clear()
-        await self._serve(0)
+        await self._serve()
         try:
             done = await self.bench.racebot("backfill")
         finally:
@@ -250,13 +252,11 @@ class Run:
 
     # ── the site and the worker ──
 
-    async def _serve(self, port: int) -> None:
-        serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=port)
+    async def _serve(self) -> None:
+        serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=self._port)
         self.bench.address = await self._serving.enter_async_context(serving)
 
     async def _restart(self, lose_rooms: bool) -> None:
-        port = urlsplit(self.bench.address).port
-        assert port is not None
         self.misbehaviour.stall(0)
         self.misbehaviour.drop_sockets()
         await self._serving.aclose()
@@ -264,7 +264,7 @@ class Run:
         if lose_rooms:
             self.site.forget_rooms()
         await asyncio.sleep(1)
-        await self._serve(port)
+        await self._serve()
 
     @contextlib.asynccontextmanager
     async def _worker(self) -> AsyncIterator[None]:
@@ -289,7 +289,8 @@ class Run:
     # ── callbacks of stories and faults ──
 
     def _opened(self, room: FakeRoom) -> None:
-        chronicle = Chronicle(room, GOALS[room.goal], self._heard, self.ids, self.database.lengths)
+        boards = GOALS[room.goal]
+        chronicle = Chronicle(room, boards, self._heard, self.ids, self.database.lengths, self._time)
         self.chronicles[room.name] = chronicle
         chronicle.follow()
 
@@ -298,15 +299,19 @@ class Run:
         self.weather.heard(room)
         self.killer.heard()
 
+    def _time(self) -> float:
+        """Return the seconds that the worker had, by its looks at the category: a stopped one has none."""
+        return ROOMS_EVERY * self.site.counts()[f"/o/{CATEGORY}/data"]
+
     def _disturbed(self, seconds: float = 0.0) -> None:
         """Note a fault that lasts so long."""
-        self.calm_since = max(self.calm_since, time.monotonic() + seconds)
+        self.calm_since = max(self.calm_since, self._time() + seconds)
 
     def _recording(self, room: FakeRoom) -> None:
         """Check a room that is about to be recorded, and remember its state."""
         if room.name in self.database.known():
             self.watched.add(room.name)
-            calm = time.monotonic() - self.calm_since
+            calm = self._time() - self.calm_since
             self.silent += self.chronicles[room.name].silence(calm, SPEAKS_WITHIN)
         self.settled_before[room.name] = self.database.races()
         self.recorded_names |= {entrant.user.id: entrant.user.name for entrant in room.entrants}
@@ -355,7 +360,7 @@ class Run:
             was_right, missing = not missing, [*self._missing()]
             if missing or not was_right:
                 right_since = time.monotonic()
-            if time.monotonic() - began > SETTLES_WITHIN:
+            if time.monotonic() - began > PATIENCE:
                 raise WrongError("still missing:\n" + "\n".join(missing[:20]))
             if self.worker is None or not self.worker.running:
                 raise WrongError("the worker has ended")

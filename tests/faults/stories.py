@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+from worker_support import PATIENCE
+
 from racebot.sandbox.errors import RuleError
 from racebot.sandbox.people import User
 from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
@@ -16,9 +18,6 @@ from racebot.sandbox.site import FakeSite
 
 GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",), "Next%": ("Next%",)}
 """Each goal of the site and the leaderboards that its races count on."""
-
-NOTICED_WITHIN = 120.0
-"""Seconds in which the worker must notice a room that is open."""
 
 
 class Story:
@@ -128,7 +127,7 @@ class Story:
         await self._pause(little)
         if room.unlisted:
             # A race that is over is on no list. Real races last longer than any fault here.
-            async with asyncio.timeout(NOTICED_WITHIN):
+            async with asyncio.timeout(PATIENCE):
                 while room.slug in self._site.rooms and not self._noticed(room):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
             if room.slug not in self._site.rooms:
@@ -235,7 +234,7 @@ class Story:
             case "delete after":
                 self._record(room)
                 # Otherwise the bot would rightly never rate the account.
-                async with asyncio.timeout(NOTICED_WITHIN):
+                async with asyncio.timeout(PATIENCE):
                     while not self._settled(room):  # noqa: ASYNC110
                         await asyncio.sleep(0.2)
                 self._site.delete_user(room.entrants[-1].user)

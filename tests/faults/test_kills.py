@@ -49,7 +49,7 @@ async def kill_at_random(bench: Bench, command: str, rng: random.Random, longest
     """Kill a command at a random moment, half of the time while it writes. Return whether it was running."""
     process = await bench.start(command)
     with suppress(TimeoutError):
-        async with asyncio.timeout(rng.uniform(0.3, longest)):
+        async with asyncio.timeout(rng.uniform(0.1, longest)):
             if rng.random() < 0.5:
                 await next_write(bench.database)
             else:
@@ -135,9 +135,10 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
             live = ratings(sandbox.database)
             sandbox.extra["RACEBOT_MODEL"] = "elo-ffa" if live == old else "thurstone-hurdle"
             process = await sandbox.start("run" if number % 2 else "rebuild")
-            known = shadows(watching)
+            known, model = shadows(watching), live_model(watching)
             async with asyncio.timeout(PATIENCE):
-                while not shadows(watching) - known:  # noqa: ASYNC110 - it is another process
+                # It is another process, which may be done before this one looks.
+                while not shadows(watching) - known and live_model(watching) == model:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             await asyncio.sleep(rng.uniform(0.0, 0.2))
             await process.kill()
@@ -159,6 +160,12 @@ def ratings(database: Path) -> object:
 def shadows(connection: sqlite3.Connection) -> set[int]:
     """Return the ids of leaderboards that are not live."""
     return {row[0] for row in connection.execute("SELECT id FROM leaderboards WHERE shadow_of NOT NULL")}
+
+
+def live_model(connection: sqlite3.Connection) -> str:
+    """Return the model of the only leaderboard that is live."""
+    ((model,),) = connection.execute("SELECT model FROM leaderboards WHERE shadow_of IS NULL")
+    return str(model)
 
 
 def in_first_schema(newest: Path, old: Path) -> None:
