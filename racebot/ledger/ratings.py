@@ -156,8 +156,8 @@ class Ratings(Connection):
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
-        self.ratings_written += 1
         with self.transaction():
+            self.mark_updated(board)
             deleted = [
                 self.write(
                     f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?",  # noqa: S608 - ours
@@ -168,6 +168,19 @@ class Ratings(Connection):
             ]
             if any(deleted):
                 self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+
+    def mark_updated(self, board: Leaderboard) -> None:
+        """Store that a leaderboard's rated races are written now."""
+        self.ratings_written += 1
+        self.write(
+            "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?",
+            board.key,
+        )
+
+    def updated_at(self, board: Leaderboard) -> datetime | None:
+        """Return when a leaderboard's rated races were last written; None if that is unknown."""
+        moment = self.value("SELECT updated_at FROM leaderboards WHERE id = ?", board.key)
+        return None if moment is None else moment_of(moment)
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
@@ -185,8 +198,8 @@ class Ratings(Connection):
 
     def append(self, board: Leaderboard, rated: Sequence[RatedRow], platform: str) -> None:
         """Append rated races to a leaderboard's sequence, with the platform that rated them."""
-        self.ratings_written += 1
         with self.transaction():
+            self.mark_updated(board)
             if rated and self.platforms(board)[-1:] != [platform]:
                 first = min(row.sequence for row in rated)
                 self.write("INSERT OR REPLACE INTO rated_on VALUES (?, ?, ?)", board.key, first, platform)

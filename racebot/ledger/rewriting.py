@@ -104,7 +104,7 @@ class Rewriting(Ratings):
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", difference.inserted, interrupted
             )
             if difference.notes or difference.cleared or difference.updated:
-                self.ratings_written += 1
+                self.mark_updated(board)
             if not difference.appended or difference.appended[0].sequence > difference.first:
                 # A changed result can change when a race ended and no rating.
                 self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)

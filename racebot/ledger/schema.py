@@ -359,6 +359,11 @@ def m015_corrections(db: Database) -> None:
     _run(db, "ALTER TABLE races ADD COLUMN corrected_at TEXT")
 
 
+def m016_updates(db: Database) -> None:
+    """When races of a leaderboard were last rated, for its pages. Unknown until the next race."""
+    _run(db, "ALTER TABLE leaderboards ADD COLUMN updated_at TEXT")
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -375,6 +380,7 @@ _STEPS = (
     m013_order_givers,
     m014_results,
     m015_corrections,
+    m016_updates,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

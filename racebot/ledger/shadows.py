@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.ratings import Ratings
 from racebot.ledger.rows import Leaderboard, as_int, as_text, carry_text
 
 PIECE = 100
@@ -38,7 +38,7 @@ class RebuildProgress:
     races: int
 
 
-class Shadows(Connection):
+class Shadows(Ratings):
     """Reads and writes leaderboards that are not live."""
 
     def add_shadow(self, board: Leaderboard) -> Leaderboard:
@@ -110,8 +110,8 @@ class Shadows(Connection):
         Args:
             board: the live leaderboard, with the settings that the shadow was rated with.
         """
-        self.ratings_written += 1
         with self.transaction():
+            self.mark_updated(shadow)
             number = self.value("SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key)
             self.write(
                 "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key

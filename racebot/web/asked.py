@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
+from racebot.standings.queries import BoardTotals
 from racebot.web import addresses, pieces, templating
 from racebot.web.addresses import link
 from racebot.web.document import Document
@@ -68,11 +69,22 @@ class Asked:
             )
         )
 
-    def board_page(self, template: str, board: Board, **context: Any) -> Document:
-        """Render a page of a leaderboard."""
+    def board_page(
+        self, template: str, board: Board, totals: BoardTotals | None = None, **context: Any
+    ) -> Document:
+        """Render a page of a leaderboard.
+
+        Args:
+            template: file name of the template.
+            board: the leaderboard.
+            totals: its size; None for pages of an export that do not change with it.
+            context: values that the template shows, besides those that all pages of leaderboards have.
+        """
         return self.page(
             template,
+            updated=None if totals is None else totals.updated_at,
             board=board,
+            totals=totals,
             category=self.view.category_face(board.category),
             siblings=self.view.siblings(board),
             tabs_of=_tabs_of,

@@ -166,12 +166,14 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
     shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
     last = None if choice.at is None else report.races
+    updated = None if choice.at else asked.view.updated_at(board)
+    totals = BoardTotals(len(report.players), report.races, report.last_race_at, updated)
     return asked.board_page(
         "leaderboard.html",
         board,
-        report=report,
         # In an export, the other pages are rendered again only when one of their rows changes.
-        totals=BoardTotals(len(report.players), report.races, report.last_race_at) if number == 1 else None,
+        totals if number == 1 else None,
+        report=report,
         choice=choice,
         columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
         players=shown,

@@ -108,7 +108,10 @@ def _front(asked: Asked) -> Content:
         latest = asked.view.ledger.pages.races(pairs[0][0].key, shown - 2)
         categories.append((asked.view.category_face(category), latest, pairs))
     live = len(asked.view.live_rooms().rooms)
-    return asked.page("front.html", categories=categories, shown=shown, live=live)
+    updated = [moment for board, _ in found if (moment := asked.view.updated_at(board)) is not None]
+    return asked.page(
+        "front.html", updated=max(updated, default=None), categories=categories, shown=shown, live=live
+    )
 
 
 def _races(asked: Asked, board: Board, number: int | None = None) -> Content:

@@ -57,7 +57,7 @@ def render(
         theme=f"{href(THEME)}?v={look.accent.lstrip('#')}" if look.accent else None,
         asset=partial(_asset_link, href),
         scripts=SCRIPTS,
-        **{"share": None, **context},
+        **{"share": None, "updated": None, **context},
     )
     return text.encode(errors="replace")
 

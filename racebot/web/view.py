@@ -223,6 +223,10 @@ class View:
         """Return the size of a leaderboard. Much faster than its report."""
         return queries.board_totals(self.ledger, board.stored, board.listing)
 
+    def updated_at(self, board: Board) -> datetime | None:
+        """Return when a leaderboard's races were last rated, None if that is unknown."""
+        return self.ledger.updated_at(board.stored)
+
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         return None if player in self.hidden else self._standing(board.key, player)

@@ -337,6 +337,14 @@ def read_m015(ledger: Ledger) -> None:
     assert ledger.pages.updated(7, [1]) == {1: NOON + timedelta(days=1)}
 
 
+def fill_m016(database: Database) -> None:
+    database.execute("UPDATE leaderboards SET updated_at = '2026-03-02T12:00:00+00:00'")
+
+
+def read_m016(ledger: Ledger) -> None:
+    assert {ledger.updated_at(board) for board in ledger.leaderboards()} == {NOON + timedelta(days=1)}
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -384,6 +392,7 @@ DATA = {
     "m013_order_givers": (fill_m013, read_m013),
     "m014_results": (fill_m014, read_m014),
     "m015_corrections": (fill_m015, read_m015),
+    "m016_updates": (fill_m016, read_m016),
 }
 """For each migration: rows as that schema held them, and how the present code must find them."""
 

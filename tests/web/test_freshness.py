@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -51,6 +52,11 @@ def stored(settler: Settler, name: str) -> StoredRace:
 
 def settle(settler: Settler, race: RaceResult) -> None:
     assert settler.settle(race, lambda _: (), race.ended_at)
+
+
+def settle_again(settler: Settler) -> None:
+    """Settle a race that is already stored as it is."""
+    assert settler.settle(RACES[0], lambda _: (), NOON) is None
 
 
 def with_other_settings(settler: Settler) -> None:
@@ -112,6 +118,29 @@ def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library
         found = documents(library)
         assert [path for path, a, b in zip(DOCUMENTS, found, expected, strict=True) if a != b] == [], change
         last = expected
+
+
+def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Library) -> None:
+    def shown(path: str, query: dict[str, str] | None = None) -> str | None:
+        found = library.document(path, query or {})
+        assert isinstance(found, Rendered)
+        moment = re.search(r'Updated <time datetime="([^"]+)"', found.document.body.decode())
+        return moment and moment[1]
+
+    changes: list[Callable[[Settler], object]] = [
+        lambda settler: settle(settler, result("d", "di ann cy", after=300)),
+        lambda settler: settle(settler, result("b", "di ed", dnf="cy", after=24)),
+        lambda settler: settler.withdraw(f"{CATEGORY}/c"),
+        with_other_settings,
+    ]
+    for change in changes:
+        with settler.ledger.transaction():
+            settler.ledger.write("UPDATE leaderboards SET updated_at = '2026-04-02T12:00:00+00:00'")
+        settle_again(settler)
+        assert shown(BOARD) == shown("") == "2026-04-02T12:00:00Z"
+        change(settler)
+        assert str(shown(BOARD)) > "2026-04-02T12:00:00Z"
+    assert shown(BOARD, {"at": "2026-03-01"}) is None
 
 
 def test_a_change_right_before_rendering_shows_in_full(

@@ -61,11 +61,15 @@ class Mover:
 
 @dataclass(frozen=True, slots=True)
 class BoardTotals:
-    """The numbers of a leaderboard's listed players and rated races, and when its last race ended."""
+    """The numbers of a leaderboard's listed players and rated races, and when its last race ended.
+
+    `updated_at` is when races were last rated, None if that is unknown.
+    """
 
     listed: int
     races: int
     last_race_at: datetime | None
+    updated_at: datetime | None
 
 
 def open_leaderboard(
@@ -181,7 +185,10 @@ def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: 
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
-        listed_count(ledger, board, listing), ledger.rated_count(board), ledger.latest_race(board)
+        listed_count(ledger, board, listing),
+        ledger.rated_count(board),
+        ledger.latest_race(board),
+        ledger.updated_at(board),
     )
 
 
