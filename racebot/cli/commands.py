@@ -43,7 +43,7 @@ SECTIONS = {
     },
     "Pages": {
         "web": CommandEntry("web", "Serve leaderboards, players and races as pages and JSON"),
-        "export-site": CommandEntry("web", "Export the pages as files for a static host"),
+        "export-site": CommandEntry("export_site", "Export the pages as files for a static host"),
     },
     "Maintenance": {
         "verify": CommandEntry("maintain", "Compare the stored ratings with a replay of all races"),

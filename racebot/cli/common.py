@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
 
-Database = Annotated[
-    Path | None,
-    typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.", show_default=False),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

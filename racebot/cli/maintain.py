@@ -15,7 +15,6 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
-    Database,
     apply_plans,
     chosen_boards,
     console,
@@ -23,6 +22,7 @@ from racebot.cli.common import (
     open_ledger,
     tell,
 )
+from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE, Leaderboard

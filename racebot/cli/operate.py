@@ -11,7 +11,8 @@ import typer
 from racebot.bot import doctor as examination
 from racebot.bot.worker import Worker
 from racebot.cli.commands import app
-from racebot.cli.common import Database, console, load_settings, tell
+from racebot.cli.common import console, load_settings, tell
+from racebot.cli.options import Database
 
 
 @app.command()

@@ -15,7 +15,8 @@ from rich.markup import escape
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json, tell
+from racebot.cli.common import AsJson, console, load_settings, open_ledger, print_json, tell
+from racebot.cli.options import Database
 from racebot.cli.tables import table
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Leaderboard, StoredRace

@@ -13,7 +13,8 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, apply_plans, console, load_settings, utc
+from racebot.cli.common import apply_plans, console, load_settings, utc
+from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.cli.refit import offer_fits
 from racebot.errors import SettingsError

@@ -10,12 +10,12 @@ from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import (
     AsJson,
-    Database,
     chosen_boards,
     console,
     open_ledger,
     print_json,
 )
+from racebot.cli.options import Database
 from racebot.standings import queries
 
 

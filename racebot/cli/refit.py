@@ -14,7 +14,8 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, chosen_boards, console, notices, open_ledger, tell
+from racebot.cli.common import chosen_boards, console, notices, open_ledger, tell
+from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.errors import ModelError
 from racebot.ledger import backup

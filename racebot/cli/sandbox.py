@@ -15,7 +15,7 @@ from racebot.cli import tables
 from racebot.cli.asciicast import Recorder
 from racebot.cli.commands import app
 from racebot.cli.common import cannot_listen, console, tell
-from racebot.cli.web import need_web
+from racebot.cli.options import need_web
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.observe import logs

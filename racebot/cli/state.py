@@ -6,7 +6,8 @@ from racebot.bot.heartbeat import health_timeout, last_seen, utc_now
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, print_json
+from racebot.cli.common import AsJson, console, load_settings, print_json
+from racebot.cli.options import Database
 from racebot.errors import SiteError
 from racebot.ledger.store import Ledger
 

@@ -12,7 +12,8 @@ import typer
 
 from racebot.cli import study_json, study_tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell, utc
+from racebot.cli.common import AsJson, console, load_settings, notices, print_json, tell, utc
+from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.cli.study_input import (
     BoardName,

@@ -1,19 +1,17 @@
-"""Commands that serve the pages or export them as files."""
+"""Command that serves the pages."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from racebot.cli.commands import app
-from racebot.cli.common import Database, cannot_listen, console, load_settings, tell
-from racebot.errors import SettingsError
+from racebot.cli.common import cannot_listen, load_settings, tell
+from racebot.cli.options import Database, need_web
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.web import missing
 
 if TYPE_CHECKING:
     from racebot.web.view import Publication
@@ -39,7 +37,7 @@ def web(
     try:
         server.serve(
             settings.database,
-            _publication(settings),
+            publication_of(settings),
             host,
             port,
             lambda address: tell(f"pages: {address}"),
@@ -48,32 +46,7 @@ def web(
         raise cannot_listen(port, error) from None
 
 
-@app.command("export-site")
-def export_site(
-    folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
-    everything: Annotated[
-        bool, typer.Option("--all", help="Render every page again, not only those whose data changed.")
-    ] = False,
-    database: Database = None,
-) -> None:
-    """Export the pages as files for a static host. Later runs render only what changed.
-
-    Example: racebot export-site public
-    """
-    need_web()
-    from racebot.web.export import export  # noqa: PLC0415 - an extra of the package
-
-    settings = load_settings(database=database)
-    with Ledger.open_to_read(settings.database) as ledger:
-        done = export(ledger, _publication(settings), folder, everything=everything)
-    console.print(
-        f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
-        markup=False,
-        soft_wrap=True,
-    )
-
-
-def _publication(settings: Settings) -> Publication:
+def publication_of(settings: Settings) -> Publication:
     from racebot.web.look import Look  # noqa: PLC0415 - an extra of the package
     from racebot.web.view import Publication  # noqa: PLC0415
 
@@ -87,14 +60,3 @@ def _publication(settings: Settings) -> Publication:
         look=Look(settings.pages_title, settings.pages_accent, settings.pages_footer),
         pictures=folder_beside(settings.database),
     )
-
-
-def need_web() -> None:
-    """Check that the extra `web` is installed.
-
-    Raises:
-        SettingsError: it is not; says how to install it.
-    """
-    problem = missing()
-    if problem is not None:
-        raise SettingsError(problem)

@@ -6,17 +6,14 @@ each one atomically. It removes its own files that are no longer needed and neve
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import shutil
-import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -31,10 +28,9 @@ from racebot.web import sheets
 from racebot.web.document import Document
 from racebot.web.inventory import Group, groups
 from racebot.web.pages import Pages
+from racebot.web.processes import MANIFEST, started
 from racebot.web.view import Publication, View
 
-MANIFEST = ".racebot-pages"
-"""Manifest of the last export: one line per group of files, with their paths and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
 FEW = 800
@@ -76,7 +72,12 @@ class _Done:
 
 
 def export(
-    ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False, processes: int = 0
+    ledger: Ledger,
+    publication: Publication,
+    folder: Path,
+    *,
+    everything: bool = False,
+    pool: ProcessPoolExecutor | None = None,
 ) -> Exported:
     """Write all pages to a folder.
 
@@ -85,7 +86,7 @@ def export(
         publication: the operator's settings for pages.
         folder: created if it does not exist.
         everything: render every file, not only those whose data changed.
-        processes: number of processes for a large export; 0 uses every core.
+        pool: processes that help with a large export; by default, it starts one for each other core.
 
     Raises:
         ExportError: the folder cannot be written.
@@ -94,7 +95,7 @@ def export(
     try:
         _make(folder)
         with _alone(folder), uncollected():
-            return _export(ledger, publication, folder, everything, processes or os.cpu_count() or 1)
+            return _export(ledger, publication, folder, everything, pool)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
@@ -109,7 +110,7 @@ def _alone(folder: Path) -> Generator[None]:
 
 
 def _export(
-    ledger: Ledger, publication: Publication, folder: Path, everything: bool, processes: int
+    ledger: Ledger, publication: Publication, folder: Path, everything: bool, pool: ProcessPoolExecutor | None
 ) -> Exported:
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
@@ -127,8 +128,9 @@ def _export(
         # List old and new names, but no tokens for files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
         _write_manifest(folder, same | _to_render(old | new))
-        if processes > 1 and len(new) > FEW:
-            done = _render_in_processes(view, folder, changed, processes)
+        others = (os.cpu_count() or 1) - 1
+        if len(new) > FEW and (pool or others):
+            done = _render_in_processes(view, folder, changed, pool or started(others))
         else:
             done = _render(view, folder, changed, before)
     missing = {each.path for each in done if not each.exists}
@@ -180,7 +182,7 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
 
 
 def _render_in_processes(
-    view: View, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], processes: int
+    view: View, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], pool: ProcessPoolExecutor
 ) -> list[_Done]:
     """Render files in this process and in others, each with its own connection.
 
@@ -191,71 +193,58 @@ def _render_in_processes(
     large = [path for group, paths in changed if group.log is not None for path in paths]
     others = [path for group, paths in changed if group.log is None for path in paths]
     parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
-    listings = _Listings({board.key: board.listing for board in view.boards})
-    publication = replace(view.publication, listing=listings)
-    arguments = (view.ledger.path, publication, folder)
+    listings = _Listings(tuple((board.key, board.listing) for board in view.boards))
+    job = _Job(view.ledger.path, replace(view.publication, listing=listings), folder)
     pages = Pages(view, served=False)
     done: list[_Done] = []
     try:
-        # A fork server would make the first task wait until the server has imported this module.
-        with ProcessPoolExecutor(processes - 1, get_context("spawn"), _begin, arguments) as pool:
-            tasks = [pool.submit(_render_part, part) for part in parts]
-            try:
-                # While the other processes start and work from the front, this one works from the back.
-                for task, part in zip(reversed(tasks), reversed(parts), strict=True):
-                    if task.cancel():
-                        done += [_render_one(pages, folder, path) for path in part]
-                return done + [each for task in tasks if not task.cancelled() for each in task.result()]
-            finally:
-                pool.shutdown(cancel_futures=True)
+        tasks = [pool.submit(_render_part, job, part) for part in parts]
+        # While the other processes start and work from the front, this one works from the back.
+        for task, part in zip(reversed(tasks), reversed(parts), strict=True):
+            if task.cancel():
+                done += [_render_one(pages, folder, path) for path in part]
+        return done + [each for task in tasks if not task.cancelled() for each in task.result()]
     except BrokenProcessPool:
         raise ExportError(
             "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
         ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Listings:
-    """The listings of all leaderboards, as a callable that can be pickled."""
+    """The listings of all leaderboards by key, as a callable that can be sent to another process."""
 
-    by_key: Mapping[int, Listing]
+    by_key: tuple[tuple[int, Listing], ...]
 
     def __call__(self, board: Leaderboard) -> Listing:
         # A leaderboard that is newer than this export is in no file of it.
-        return self.by_key.get(board.key, Listing())
+        return dict(self.by_key).get(board.key, Listing())
 
 
-class _Worker:
-    """The state of a rendering process."""
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a rendering process reads, and the folder to which it writes."""
 
-    snapshot: AbstractContextManager[None]
-    """Holds what the process reads as it was when the process began."""
-    pages: Pages
+    database: Path
+    publication: Publication
     folder: Path
 
 
-def _begin(database: Path, publication: Publication, folder: Path) -> None:
-    gc.disable()
-    # When the work is done, end at once: freeing all objects one by one would take a tenth of a second.
-    atexit.register(os._exit, 0)
-    ledger = Ledger.open_to_publish(database)
-    _Worker.snapshot = ledger.snapshot()
-    _Worker.snapshot.__enter__()
-    _Worker.pages = Pages(View(ledger, publication), served=False)
-    _Worker.folder = folder
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+_snapshots = ExitStack()
+"""Hold what a rendering process reads as it was at its first task."""
 
 
-def _exit_with_parent() -> None:
-    """End this process when its parent dies, so that a killed export leaves no process behind."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+@cache
+def _pages_of(job: _Job) -> Pages:
+    ledger = Ledger.open_to_publish(job.database)
+    _snapshots.enter_context(ledger.snapshot())
+    return Pages(View(ledger, job.publication), served=False)
 
 
-def _render_part(paths: Sequence[str]) -> list[_Done]:
-    return [_render_one(_Worker.pages, _Worker.folder, path) for path in paths]
+def _render_part(job: _Job, paths: Sequence[str]) -> list[_Done]:
+    return [_render_one(_pages_of(job), job.folder, path) for path in paths]
 
 
 def _write(path: Path, body: bytes) -> bool:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Mapping
@@ -20,8 +19,9 @@ from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module
 from racebot.web.document import Content
-from racebot.web.export import LOCK, MANIFEST, Exported, export
+from racebot.web.export import LOCK, Exported, export
 from racebot.web.pages import Pages
+from racebot.web.processes import MANIFEST
 from racebot.web.view import Publication
 
 from .conftest import RACES, SIMPLE
@@ -317,7 +317,8 @@ def test_several_processes_write_the_same_files(
     run(filled, folder)
     monkeypatch.setattr(export_module, "FEW", 0)
     monkeypatch.setattr(export_module, "AT_ONCE", 5)
-    done = export(filled, Publication(), tmp_path / "other", processes=2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    done = run(filled, tmp_path / "other")
     assert done.written == len(contents(folder))
     assert contents(tmp_path / "other") == contents(folder)
 
@@ -334,17 +335,14 @@ class Links(HTMLParser):
 def test_changes_during_an_export_do_not_disturb_its_processes(filled: Ledger, folder: Path) -> None:
     player = "players/id-ann/orb/any-orb"
     (board,) = filled.leaderboards()
-    listings = export_module._Listings({board.key: Listing()})
-    export_module._begin(filled.path, Publication(listings), folder)
-    gc.enable()
-    try:
-        export_module._render_part([f"{player}.html"])
+    listings = export_module._Listings(((board.key, Listing()),))
+    job = export_module._Job(filled.path, Publication(listings), folder)
+    with export_module._snapshots:
+        export_module._render_part(job, [f"{player}.html"])
         settler = Settler(filled, Plans(SIMPLE))
         settler.merge([replace(result("new", "ann bo"), goal="New Orb")], "import")
         settler.withdraw("orb/c")
-        export_module._render_part([f"{player}/feed.xml"])
-    finally:
-        export_module._Worker.snapshot.__exit__(None, None, None)
+        export_module._render_part(job, [f"{player}/feed.xml"])
     assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
     assert listings(filled.leaderboards()[-1]) == Listing()
 
