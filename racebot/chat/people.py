@@ -41,15 +41,18 @@ def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
     return person.id != asker.id and ledger.orders.is_hidden(person.id)
 
 
-def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race) -> Person | None:
+def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
     If no name matches, names are compared in plain letters, without accents. If several players share a
-    name, the one in the room is chosen, otherwise the one with the most races.
+    name, the one in the room is chosen, otherwise the one with the most races. `me` is the asker, unless
+    that is somebody's name.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
         race, text, fold_name, ledger.players.called_roughly
     )
+    if not found and text.casefold() == "me":
+        return asker
     return max(found, key=lambda person: _races(ledger, board, person), default=None)
 
 
@@ -77,18 +80,24 @@ def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
 
 def find_pair(
     ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person
-) -> tuple[Person, Person] | None:
+) -> tuple[Person, Person] | str:
     """Return the two players to compare: two named players, or the asker and one named player.
 
-    Names can contain spaces, so every space may separate the two names. Returns None if a name is unknown.
+    Names can contain spaces, so every space may separate the two names. If a name is unknown, return that
+    name, or the whole text if that can be told of none.
     """
-    named = find_person(ledger, board, text, race)
-    if named is not None:
+
+    def find(name: str) -> Person | None:
+        return find_person(ledger, board, name, race, asker)
+
+    if (named := find(text)) is not None:
         return asker, named
-    words = text.split()
+    words, unknown = text.split(), text
     for cut in range(1, len(words)):
-        one = find_person(ledger, board, " ".join(words[:cut]), race)
-        other = find_person(ledger, board, " ".join(words[cut:]).lstrip("@"), race)
+        names = " ".join(words[:cut]), " ".join(words[cut:]).lstrip("@")
+        one, other = map(find, names)
         if one is not None and other is not None:
             return one, other
-    return None
+        if one is not None or other is not None:
+            unknown = names[one is not None]
+    return unknown

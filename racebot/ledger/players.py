@@ -191,16 +191,17 @@ class Players:
 
         # `fuzz.ratio` is at most 200 times the shorter length over the sum of both.
         ratio = (200 - LEAST_LIKENESS) / LEAST_LIKENESS
-        rows = self._connection.rows(
-            "SELECT id, letters FROM players"
-            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY letters, id",
+        joined = self._connection.value(  # one text: reading a row for each player takes far longer
+            "SELECT group_concat(letters, char(10)) FROM players"
+            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?)",
             len(letters) / ratio,
             len(letters) * ratio,
             letters,
         )
-        names = {as_text(key): as_text(name) for key, name in rows}
+        names = list(dict.fromkeys(as_text(joined or "").split("\n")))
         near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
-        return [key for _, _, key in near]
+        ids = "SELECT id FROM players WHERE letters = ? ORDER BY id"
+        return [as_text(key) for name, _, _ in near for (key,) in self._connection.rows(ids, name)][:limit]
 
     def _all(self, ids: Iterable[str]) -> list[Player]:
         return [player for each in ids if (player := self.get(each)) is not None]

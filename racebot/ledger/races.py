@@ -46,9 +46,13 @@ class Races(Connection):
         rows = self.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
         if len(rows) != 1:
             names = ", ".join(as_text(row["name"]) for row in rows)
-            raise NoSuchEntryError(
-                f"{name!r} could be any of: {names}" if rows else f"no recorded race {name!r} in the ledger"
-            )
+            if rows:
+                raise NoSuchEntryError(f"{name!r} could be any of: {names}")
+            if self.value(
+                "SELECT 1 FROM pending WHERE race = ?1 UNION SELECT 1 FROM joined WHERE race = ?1", name
+            ):
+                raise NoSuchEntryError(f"{name} is not recorded on the site, so it changes no ratings yet")
+            raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
         return race_of(rows[0])
 
     def position(self, name: str) -> Position | None:

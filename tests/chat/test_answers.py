@@ -150,6 +150,23 @@ def test_no_answer_repeats_an_argument_that_is_no_stored_name(
     }
 
 
+def test_me_is_the_asker_unless_it_is_a_name(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    for command in (Command.RATING, Command.WHY):
+        assert ask(command, "me") == ask(command)
+    assert ask(Command.VERSUS, "me") == ask(Command.VERSUS)
+    assert ask(Command.VERSUS, "Me bo") == ask(Command.VERSUS, "bo")
+    named = replace(OPEN, entrants=(replace(entrant("me"), name="ME"),))
+    assert ask(Command.RATING, "me", race=named).startswith("ME ")
+
+
+def test_a_comparison_suggests_names_for_the_unknown_one_of_two(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    for pair in ("ann cyy", "cyy @ann"):
+        assert ask(Command.VERSUS, pair) == ask(Command.RATING, "cyy")
+    assert "Cy" in ask(Command.RATING, "cyy")
+
+
 def test_a_name_without_its_accents_is_found(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.RATING, "çý") == ask(Command.RATING, "cy")

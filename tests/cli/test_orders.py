@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, entrant, result
 
+from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -99,6 +100,19 @@ def test_invalid_order_is_reported_and_changes_nothing(racebot: Racebot, words: 
     assert err
     assert json.loads(racebot("audit", "--json")[1]) == []
     assert names(racebot) == before
+
+
+@pytest.mark.parametrize("stage", ["joined", "finished"])
+def test_an_order_about_a_race_that_is_not_recorded_says_so(
+    racebot: Racebot, tmp_path: Path, stage: str
+) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger, ledger.transaction():
+        if stage == "joined":
+            ledger.pending.join("orb/third", "orb")
+        else:
+            ledger.pending.save(PendingRace("orb/third", "orb", NOON, NOON))
+    code, _, err = racebot("exclude", "orb/third", "--reason", "x")
+    assert (code, "not recorded on the site" in err) == (2, True)
 
 
 def test_audit_says_that_there_are_no_orders(racebot: Racebot) -> None:

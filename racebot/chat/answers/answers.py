@@ -157,7 +157,7 @@ class Answers:
                 return finished(versus.answer(context, command.argument, race, asker))
         person = asker
         if command.argument:
-            named = find_person(self._ledger, context.board, command.argument, race)
+            named = find_person(self._ledger, context.board, command.argument, race, asker)
             if named is None:
                 return finished(unknown_player(context, command.argument))
             if is_hidden_from(self._ledger, asker, named):

@@ -20,8 +20,8 @@ def answer(context: Context, argument: str, race: Race, asker: Person) -> str:
     """Compare two named players, or the asker and one named player."""
     texts, board = context.texts, context.board
     pair = find_pair(context.ledger, board, argument, race, asker) if argument else (asker, asker)
-    if pair is None:
-        return unknown_player(context, argument)
+    if isinstance(pair, str):
+        return unknown_player(context, pair)
     if any(is_hidden_from(context.ledger, asker, person) for person in pair):
         return texts.player_hidden
     one, other = pair
