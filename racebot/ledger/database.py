@@ -37,6 +37,24 @@ def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
         LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database,
             written by a newer version, or written by an older version whose worker is still running.
     """
+    _find(path, create=create)
+    with _opened(path, "rwc") as db:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            db.conn.execute(f"PRAGMA {pragma}")
+        if migrations.pending(db):
+            if migrations.applied(db) and not holds_lock and running(path):
+                raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
+            # Lock first: another process may be about to create or migrate the same file.
+            db.conn.execute("BEGIN IMMEDIATE")
+            if migrations.applied(db) and migrations.pending(db):
+                _back_up(path)
+            migrations.apply(db)
+            db.conn.commit()
+    return db
+
+
+def _find(path: Path, *, create: bool) -> None:
+    """Check that a database exists, or create an empty file for it."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -49,27 +67,25 @@ def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
             raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
     except OSError as error:
         raise LedgerError(f"cannot reach the database {path}: {error.strerror}") from None
+
+
+@contextmanager
+def _opened(path: Path, mode: str) -> Generator[Database]:
+    """Open a ledger's database. If the block fails, close it and translate the error.
+
+    Args:
+        mode: one of https://www.sqlite.org/uri.html, such as `ro`.
+    """
     with translated(path):
-        connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
         try:
             db = Database(connection, execute_plugins=False)
             _refuse_unknown_schema(db, path)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            if migrations.pending(db):
-                if migrations.applied(db) and not holds_lock and running(path):
-                    raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
-                # Lock first: another process may be about to create or migrate the same file.
-                connection.execute("BEGIN IMMEDIATE")
-                if migrations.applied(db) and migrations.pending(db):
-                    _back_up(path)
-                migrations.apply(db)
-                connection.commit()
+            yield db
         except BaseException:
             connection.close()
             raise
-    return db
 
 
 def _back_up(path: Path) -> None:
@@ -88,20 +104,11 @@ def connect_to_read(path: Path) -> Database:
     """
     if not path.exists():
         raise _missing(path)
-    with translated(path):
-        address = f"{path.absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
-        db = Database(connection, execute_plugins=False)
-        try:
-            _refuse_unknown_schema(db, path)
-            if migrations.pending(db):
-                raise LedgerError(
-                    f"{path} was written by an older racebot: run `racebot verify`, which brings it "
-                    "up to date"
-                )
-        except BaseException:
-            connection.close()
-            raise
+    with _opened(path, "ro") as db:
+        if migrations.pending(db):
+            raise LedgerError(
+                f"{path} was written by an older racebot: run `racebot verify`, which brings it up to date"
+            )
     return db
 
 
