@@ -60,17 +60,17 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
             for name, hint in _unknown(written)
         ),
     ]
-    path = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
+    chosen = written.get(f"{PREFIX}CONFIG")
+    path = directory / (chosen or "racebot.toml")
     try:
-        there, folder = path.exists(), path.is_dir()
+        if chosen and not path.exists():
+            problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
+        if path.is_dir():
+            problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
     except OSError as error:
         raise SettingsError(
             *problems, f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"
         ) from None
-    if written.get(f"{PREFIX}CONFIG") and not there:
-        problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
-    if folder:
-        problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
     origins = _Origins(given, written, path, frozenset(secrets))
     try:
         settings = _sourced(directory / ".env", path)(**given)

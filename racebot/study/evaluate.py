@@ -138,8 +138,8 @@ class Report:
 
 
 @runtime_checkable
-class NamesTightness(Protocol):
-    """A model that defines match quality, such as TrueSkill."""
+class DefinesMatchQuality(Protocol):
+    """A model with a match quality, such as TrueSkill."""
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
         """Return the match quality, higher for closer races: shape [...], from states [..., n, k]."""
@@ -249,7 +249,7 @@ def _run(
 
 def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
     """Return how close a race should be: the model's match quality, or the mean distance of ratings."""
-    if isinstance(model, NamesTightness):
+    if isinstance(model, DefinesMatchQuality):
         return float(model.match_quality(before, team))
     rating = model.rating(before)
     return -float(np.mean(np.abs(rating[:, np.newaxis] - rating)))

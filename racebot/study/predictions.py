@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import RatingModel
-from racebot.study.evaluate import NamesTightness
+from racebot.study.evaluate import DefinesMatchQuality
 from racebot.study.history import History
 from racebot.study.metrics import observed_pairs, ranks
 from racebot.study.replay import Earlier, Step, at_start, replay
@@ -78,7 +78,9 @@ def _pairs(history: History, label: str, model: RatingModel, step: Step) -> Iter
 def _entrants(history: History, label: str, model: RatingModel, step: Step) -> Iterator[EntrantForecast]:
     outcome = step.race.outcome
     quality = (
-        float(model.match_quality(step.before, outcome.team)) if isinstance(model, NamesTightness) else None
+        float(model.match_quality(step.before, outcome.team))
+        if isinstance(model, DefinesMatchQuality)
+        else None
     )
     columns: tuple[list[Any], ...] = (
         step.race.players.tolist(),

@@ -160,7 +160,7 @@ def search(
         nonlocal done
         done += 1
         if progress is not None:
-            best = named(start, space, _rounded(intermediate_result.x, space))
+            best = parameters_at(start, space, _rounded(intermediate_result.x, space))
             progress(Progress(done, effort.generations, float(intermediate_result.fun), best))
 
     found = scipy.optimize.differential_evolution(
@@ -176,7 +176,7 @@ def search(
         rng=np.random.default_rng(effort.seed),
         callback=report,
     )
-    best = create(key, {**parameters, **named(start, space, _rounded(found.x, space))})
+    best = create(key, {**parameters, **parameters_at(start, space, _rounded(found.x, space))})
     return Found(as_json(best), tried)
 
 
@@ -199,7 +199,7 @@ def effective(
     ]
 
 
-def named(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:
+def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:
     """Return all parameters of the model, with the searched ones from x: shape [dimensions, ...]."""
     values = {declaration.name: getattr(start, declaration.name) for declaration in declared(type(start))}
     for dimension, value in zip(space, x, strict=True):
@@ -227,7 +227,7 @@ def _cost(
 ) -> FloatArray:
     """Return each candidate's objective: shape [candidates]. It is infinite if ratings diverge."""
     start = create(key, parameters)
-    model = type(start)(**named(start, space, x))
+    model = type(start)(**parameters_at(start, space, x))
     table = newcomers(model, history)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = tally(model, history, objective, table).mean()
