@@ -26,6 +26,7 @@ fast.AVAILABLE = False
 settings.register_profile(
     "tests",
     settings(),
+    derandomize=True,  # every run tries the same examples; tests/fuzz looks for new ones
     deadline=None,  # the machine may be busy
     suppress_health_check=[
         HealthCheck.filter_too_much,

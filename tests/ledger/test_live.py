@@ -104,7 +104,7 @@ def test_database_of_another_program_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_unwritable_folder_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_makes_the_ledger_unavailable(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable):
         write_live(tmp_path / "missing" / "live.db", LiveReport(NOON, ()))
 

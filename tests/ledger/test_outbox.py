@@ -98,7 +98,7 @@ def test_undelivered_messages_are_returned_in_order(
     )
 
 
-def test_rooms_with_undelivered_messages(ledger: Ledger) -> None:
+def test_rooms_with_undelivered_messages_are_listed(ledger: Ledger) -> None:
     for guid, race in (("1", "orb/a"), ("2", "orb/b"), ("3", "orb/a"), ("4", "cup/x")):
         ledger.outbox.put(message(guid, race=race), NOON)
     assert sorted(ledger.outbox.rooms(CATEGORY)) == ["orb/a", "orb/b"]

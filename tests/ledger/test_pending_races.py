@@ -29,14 +29,14 @@ def test_pending_races_round_trip(ledger: Ledger) -> None:
     assert ledger.pending.all(CATEGORY) == []
 
 
-def test_pending_races_of_a_category_oldest_first(ledger: Ledger) -> None:
+def test_pending_races_of_a_category_come_oldest_first(ledger: Ledger) -> None:
     for race in (pending("b", 2), pending("a", 1), pending("c", 3)):
         ledger.pending.save(race)
     ledger.pending.save(PendingRace("cup/x", "cup", NOON, NOON))
     assert [p.race for p in ledger.pending.all(CATEGORY)] == ["orb/a", "orb/b", "orb/c"]
 
 
-def test_pending_races_that_are_due(ledger: Ledger) -> None:
+def test_due_races_are_those_whose_next_look_has_come(ledger: Ledger) -> None:
     for race in (pending("a", look=2), pending("b", look=1), pending("c", look=3)):
         ledger.pending.save(race)
     assert [p.race for p in ledger.pending.due(CATEGORY, NOON + timedelta(hours=2))] == ["orb/b", "orb/a"]
@@ -44,7 +44,7 @@ def test_pending_races_that_are_due(ledger: Ledger) -> None:
     assert ledger.pending.due("cup", NOON + timedelta(days=9)) == []
 
 
-def test_unfinished_races_that_are_watched(ledger: Ledger) -> None:
+def test_joined_rooms_are_remembered_until_the_bot_leaves(ledger: Ledger) -> None:
     for race in ("orb/a", "orb/b", "orb/a"):
         ledger.pending.join(race, CATEGORY)
     ledger.pending.join("cup/x", "cup")

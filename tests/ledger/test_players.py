@@ -157,7 +157,7 @@ def test_a_typo_is_answered_with_similar_names(ledger: Ledger) -> None:
         ledger.players.find("zapkiel")
 
 
-def test_no_order_takes_a_name_without_its_accents(ledger: Ledger) -> None:
+def test_exact_lookup_requires_the_accents(ledger: Ledger) -> None:
     olof = entrant("ólöf", time=1, discriminator="0007")
     keep(ledger, result("r", entrants=(olof,)))
     assert ledger.players.find("olof#0007").id == "id-ólöf"

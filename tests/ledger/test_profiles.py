@@ -41,7 +41,7 @@ def test_known_race_updates_the_profile_and_changes_no_rating(ledger: Ledger) ->
     assert ledger.profiles.get("id-ann") == NEW
 
 
-def test_files_only_fill_gaps(ledger: Ledger) -> None:
+def test_files_only_fill_gaps_in_profiles(ledger: Ledger) -> None:
     settler(ledger).merge([race("a", OLD)], "import")
     assert ledger.profiles.get("id-ann") == OLD
     settler(ledger).merge([race("a", NEW)], "import")

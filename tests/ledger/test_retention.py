@@ -58,7 +58,7 @@ def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) 
     assert ledger.backfills.next_page("orb", not_before=NOON) == 1
 
 
-def test_ratings_can_still_be_replayed_afterwards(ledger: Ledger) -> None:
+def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
     settler.settle(
         result("first", "ann bo", dnf="cy"),

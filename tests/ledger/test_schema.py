@@ -45,7 +45,7 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
-def test_the_tables_of_a_new_ledger(tmp_path: Path) -> None:
+def test_a_new_ledger_has_all_tables(tmp_path: Path) -> None:
     Ledger.open(tmp_path / "new.db").close()
     tables = {name for name, sql in schema(tmp_path / "new.db") if sql and sql.startswith("CREATE TABLE")}
     assert tables >= {
@@ -279,7 +279,7 @@ def read_m012(ledger: Ledger) -> None:
     assert ledger.players.called_roughly("deleted account") == []
 
 
-def test_names_from_before_plain_letters_are_found_by_them(tmp_path: Path) -> None:
+def test_older_names_are_found_without_their_accents(tmp_path: Path) -> None:
     database = Database(tmp_path / "old.db")
     migrations.apply(database, stop_before="m012_letters")
     database.execute(
@@ -306,7 +306,7 @@ def read_m013(ledger: Ledger) -> None:
     assert hidden == [False, True]
 
 
-def test_orders_from_before_their_givers_are_told_apart_by_reason(tmp_path: Path) -> None:
+def test_givers_of_older_orders_follow_from_the_reasons(tmp_path: Path) -> None:
     database = Database(tmp_path / "old.db")
     migrations.apply(database, stop_before="m013_order_givers")
     database.execute(
@@ -352,7 +352,7 @@ def parameters_of(ledger: Ledger, name: str) -> Parameters:
 
 
 @pytest.mark.parametrize("model", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_a_leaderboard_from_before_the_floor_stays_without_it(tmp_path: Path, model: str) -> None:
+def test_a_leaderboard_older_than_the_floor_stays_without_it(tmp_path: Path, model: str) -> None:
     database = Database(tmp_path / "old.db")
     migrations.apply(database, stop_before="m011_parameters")
     database.execute(
@@ -432,7 +432,7 @@ def test_each_migration_is_tested_with_data() -> None:
 
 
 @pytest.mark.parametrize("last", NAMES)
-def test_data_of_every_earlier_schema_is_kept(tmp_path: Path, last: str) -> None:
+def test_migrations_keep_the_data_of_every_earlier_schema(tmp_path: Path, last: str) -> None:
     path = older(tmp_path / "old.db", last)
     Ledger.open(tmp_path / "new.db").close()
     with Ledger.open(path) as ledger:

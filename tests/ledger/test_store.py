@@ -218,7 +218,7 @@ def test_database_locked_by_another_program_is_unavailable(tmp_path: Path) -> No
         keep(second, result())
 
 
-def test_a_damaged_database_is_a_ledger_error_wherever_it_shows(tmp_path: Path) -> None:
+def test_a_damaged_database_is_a_ledger_error_wherever_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as ledger:
         board = ledger.save_leaderboard(BOARD)
@@ -428,7 +428,7 @@ def test_a_source_must_be_known(ledger: Ledger) -> None:
         ledger.save_race(result(), counted_at=NOON, source="hearsay")
 
 
-def test_races_of_a_leaderboard_in_the_order_in_which_they_count(ledger: Ledger) -> None:
+def test_races_of_a_leaderboard_come_in_the_order_in_which_they_count(ledger: Ledger) -> None:
     joined = ledger.save_leaderboard(replace(BOARD, goals=("Any Orb", "All Orbs")))
     for slug, hour, facts in (
         ("late", 5, {}),
@@ -540,7 +540,7 @@ def test_new_standing_replaces_the_old_one(ledger: Ledger, board: Leaderboard) -
     assert ledger.standings(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
 
 
-def test_sequence_is_rewritten_from_a_number_on(ledger: Ledger, board: Leaderboard) -> None:
+def test_sequence_can_be_rewritten_from_any_number(ledger: Ledger, board: Leaderboard) -> None:
     other = ledger.save_leaderboard(replace(BOARD, name="Other"))
     write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
     write(ledger, other, [A], [standing("ann", 0.125)])
@@ -575,14 +575,14 @@ def test_history_of_a_player_is_sorted_newest_first(ledger: Ledger, board: Leade
     assert ledger.history(board, "id-di", 9) == []
 
 
-def test_changes_since_a_moment(ledger: Ledger, board: Leaderboard) -> None:
+def test_changes_since_a_moment_are_found(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A, B, C], [])
     assert list(ledger.changes_since(board, NOON)) == [*A.changes, *C.changes]
     assert list(ledger.changes_since(board, NOON + timedelta(hours=2))) == list(C.changes)
     assert list(ledger.changes_since(board, NOON + timedelta(hours=2, microseconds=1))) == []
 
 
-def test_the_latest_race(ledger: Ledger, board: Leaderboard) -> None:
+def test_the_latest_race_is_found(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.latest_race(board) is None
     later = NOON + timedelta(hours=2)
     write(ledger, board, [], [standing("ann", last_race_at=later), standing("bo")])

@@ -219,12 +219,14 @@ async def test_since_a_day_reads_only_the_pages_it_needs(
     assert fake.asked == [1, 2]
 
 
-async def test_until_a_day(site: Site, settler: Settler, clock: Clock) -> None:
+async def test_until_excludes_the_day_itself(site: Site, settler: Settler, clock: Clock) -> None:
     await fill(site, settler, clock, until=NOON + timedelta(days=2))
     assert rated(settler) == ["orb/r0", "orb/r1"], "the day itself is not wanted"
 
 
-async def test_races_backfilled_in_parts_verify(site: Site, settler: Settler, clock: Clock) -> None:
+async def test_races_backfilled_in_parts_pass_verification(
+    site: Site, settler: Settler, clock: Clock
+) -> None:
     await fill(site, settler, clock, since=NOON + timedelta(days=3))
     await fill(site, settler, clock, until=NOON + timedelta(days=3))
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]

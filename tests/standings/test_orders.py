@@ -282,7 +282,7 @@ def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
     assert (ratings(settler), settler.ledger.orders.all()) == (before, [])
 
 
-def test_merged_accounts_that_meet_later_are_two_people_there(settler: Settler) -> None:
+def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settler: Settler) -> None:
     merged(settler)
     settle(settler, result("e", "old cy ann", after=9))
     assert {s.player for s in settler.ledger.standings(board_of(settler))} >= {"id-old", "id-cy", "id-ann"}
@@ -315,7 +315,7 @@ def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: st
     assert any("ignores an operator's order" in str(problem) for problem in settler.verify(board))
 
 
-def test_a_result_that_cannot_be_read_refuses_an_order(settler: Settler) -> None:
+def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> None:
     with settler.ledger.transaction():
         settler.ledger.db.execute("UPDATE races SET result = result || '}' WHERE name = ?", [f"{CATEGORY}/c"])
     with pytest.raises(DamagedRaceError, match="orb/c"):

@@ -30,7 +30,7 @@ def settled(ledger: Ledger) -> Settler:
     return settler
 
 
-def test_leaderboards_movers_players_and_races_show_discriminators(ledger: Ledger) -> None:
+def test_reports_show_discriminators(ledger: Ledger) -> None:
     settled(ledger)
     board = ledger.leaderboard(CATEGORY, GOAL)
     assert board is not None

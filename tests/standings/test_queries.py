@@ -140,7 +140,7 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
 
 
 @pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=1), Listing(inactive_days=9)])
-def test_the_first_of_a_leaderboard_are_as_on_the_whole(
+def test_a_limited_leaderboard_equals_the_top_of_the_whole(
     ledger: Ledger, board: Leaderboard, listing: Listing
 ) -> None:
     whole = queries.leaderboard_report(ledger, board, listing)
@@ -428,7 +428,7 @@ def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None
     ]
 
 
-def test_a_race_that_counts_nowhere(ledger: Ledger) -> None:
+def test_a_race_that_counts_nowhere_is_shown_as_such(ledger: Ledger) -> None:
     ledger.save_race(result("a", "ann bo"), counted_at=NOON, source="import")
     report = queries.race_report(ledger, "a")
     assert report.leaderboards == []
@@ -472,7 +472,7 @@ def lost_to(player: str) -> Opponent:
     return Opponent(player, beaten=False, chance=0.5)
 
 
-def test_kept_players_are_those_that_are_read_one_by_one(ledger: Ledger, board: Leaderboard) -> None:
+def test_players_read_together_equal_those_read_one_by_one(ledger: Ledger, board: Leaderboard) -> None:
     players = queries.open_leaderboard(ledger, board, Listing()).players
     assert isinstance(players, queries.ListedPlayers)
     read = [players[index] for index in range(len(players))]

@@ -86,7 +86,7 @@ def assert_right(settler: Settler) -> None:
 
 @given(history(SEASONS), st.data(), st.sampled_from(MODELS))
 @settings(max_examples=40)
-def test_seasons_are_what_the_stored_results_make_them(
+def test_seasons_follow_from_the_stored_results(
     races: list[RaceResult], data: st.DataObject, model: str
 ) -> None:
     """Recorded live, imported, changed, moved to another season, or taken back, in any order."""
@@ -179,7 +179,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     assert_right(seasons)
 
 
-def test_a_preview_of_a_seasons_first_race_brings_what_settling_it_brings(seasons: Settler) -> None:
+def test_preview_of_a_seasons_first_race_equals_settling_it(seasons: Settler) -> None:
     first = result("c", "ann bo", goal="S3", after=9)
     (preview,) = seasons.preview(first)
     (rated,) = seasons.settle(first, lambda _: (), NOW) or []

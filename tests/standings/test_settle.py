@@ -163,7 +163,7 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
     assert_sound(settler)
 
 
-def test_a_model_that_cannot_rate_a_race_leaves_it_out(ledger: Ledger) -> None:
+def test_a_race_that_the_model_cannot_rate_is_left_out(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-exponential")))
     rated = rate(settler, result("a", "ann bo cy"))
     assert (rated.changes, rated.note) == ((), UNSUITED)
@@ -329,7 +329,9 @@ def test_a_changed_result_equals_a_history_that_had_it_from_the_start(
 
 @given(races(goals=["Any Orb", "All Orbs"]), st.data())
 @settings(max_examples=25)
-def test_the_ledger_is_sound_after_anything(history: list[RaceResult], data: st.DataObject) -> None:
+def test_the_ledger_is_sound_after_any_sequence_of_changes(
+    history: list[RaceResult], data: st.DataObject
+) -> None:
     """Races are recorded, changed, moved to another goal, withdrawn, merged, and rated by other settings."""
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
     narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
@@ -537,7 +539,7 @@ def test_named_leaderboards_take_the_goals_they_list() -> None:
     assert [(b.name, b.goals) for b in plans.leaderboards(CATEGORY, "No Orbs")] == [("No Orbs", ("No Orbs",))]
 
 
-def test_a_leaderboard_that_joins_goals(ledger: Ledger) -> None:
+def test_a_leaderboard_may_join_goals(ledger: Ledger) -> None:
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
     settler = Settler(ledger, Plans(SIMPLE, (season,)))
     settle(settler, result("a", "ann bo"))
@@ -635,7 +637,7 @@ TEAMS = result(
 )
 
 
-def test_team_races_rated_one_by_one(ledger: Ledger) -> None:
+def test_entrants_of_team_races_can_be_rated_one_by_one(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL)))
     rated = rate(settler, TEAMS)
     assert {p: place for p, (place, _, _) in changes(rated).items()} == {
@@ -649,7 +651,7 @@ def test_team_races_rated_one_by_one(ledger: Ledger) -> None:
     assert points(settler)["Ann"] == 1500, "five opponents beaten, 0.1 each"
 
 
-def test_team_races_rated_by_team(ledger: Ledger) -> None:
+def test_team_races_can_be_rated_by_team(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM)))
     rated = rate(settler, TEAMS)
     # Means: blue 25 s, red 35 s; green has a DNF.

@@ -50,7 +50,7 @@ def test_only_gains_in_displayed_points_count() -> None:
     assert found == Complaints()
 
 
-def test_unequal_changes_of_tied_equals_are_counted() -> None:
+def test_unequal_changes_of_tied_equal_players_are_counted() -> None:
     # Cy and Ed have the same rating and place, and different changes; Di has another rating.
     found = complaints("ann bo", "cy di ed", [7, 7, 7, 8, 7], [-1, -1, -1, -2, -3])
     assert found.unequal_ties == 1
@@ -84,7 +84,7 @@ def test_a_winner_without_an_account_is_not_counted() -> None:
     assert (found.winner_losses, found.last_gains) == (0, 1)
 
 
-def test_counts_of_races_add_up() -> None:
+def test_race_counts_add_up() -> None:
     assert Complaints(1, 2, 3, 4, 5, 6) + Complaints(10, 20, 30, 40, 50, 60) == Complaints(
         11, 22, 33, 44, 55, 66
     )

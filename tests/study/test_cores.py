@@ -40,7 +40,7 @@ def alone(season: History) -> tuple[Tuned, str]:
     return tuned(season), evaluated(season)
 
 
-def test_calls_outside_a_block_run_here_and_in_order() -> None:
+def test_calls_outside_a_block_run_in_order_in_this_process() -> None:
     assert list(spread(divmod, [(7, 2), (9, 4)])) == [(3, 1), (2, 1)]
 
 

@@ -38,7 +38,7 @@ def by_hand(history: History, entry: Entry, judged: range):
     return np.mean(wrong), np.mean(loss), gains
 
 
-def test_each_entry_is_judged_by_itself(season: History) -> None:
+def test_each_entry_is_judged_independently(season: History) -> None:
     report = evaluate(season, ENTRIES)
     assert (report.races, report.players, report.since) == (len(season), 12, None)
     assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
@@ -63,7 +63,7 @@ def test_earlier_races_only_train(season: History) -> None:
     assert evaluation.complaints.unfinished_gains == gains
 
 
-def test_views_count_their_players_only(season: History) -> None:
+def test_a_view_counts_only_its_players(season: History) -> None:
     rules = ViewRules(players=3, best_races=10, frequent_races=25)
     report = evaluate(season, ENTRIES[2:], rules=rules)
     views, known = report.evaluations[0].views, report.evaluations[0].known

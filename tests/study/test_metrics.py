@@ -198,7 +198,7 @@ def test_betting_follows_the_source() -> None:
     assert betting(x, x) == 0
 
 
-def test_split_predictions_count_where_two_disagree() -> None:
+def test_split_predictions_count_pairs_on_which_two_models_disagree() -> None:
     first = np.array([0.6, 0.4, 0.9, 0.5, 0.6, 0.45])
     second = np.array([0.4, 0.7, 0.8, 0.2, 0.5, 0.55])
     assert split_predictions(first, second) == (1, 2)

@@ -64,7 +64,7 @@ def test_a_carried_season_continues_the_earlier_one(key: str) -> None:
         np.testing.assert_allclose(one.after, other.after, rtol=0, atol=1e-12)
 
 
-def test_a_carry_factor_shrinks_ratings_toward_a_newcomers(season: History) -> None:
+def test_a_carry_factor_shrinks_ratings_toward_the_initial_rating(season: History) -> None:
     model = ThurstoneHurdle()
     kept = carried_over(model, season, Earlier(season))
     half = carried_over(model, season, Earlier(season, factor=0.5, most_races=20))

@@ -25,12 +25,12 @@ def gain(model: RatingModel, lead: float) -> float:
 
 
 @pytest.mark.parametrize("lead", LEADS)
-def test_exponential_update(lead: float) -> None:
+def test_exponential_update_follows_its_formula(lead: float) -> None:
     assert gain(ExponentialElo(rates=(1.0,)), lead) == pytest.approx(1 / (1 + math.exp(lead)))
 
 
 @pytest.mark.parametrize("lead", LEADS)
-def test_gaussian_update_by_likelihood(lead: float) -> None:
+def test_gaussian_likelihood_update_follows_its_formula(lead: float) -> None:
     z = lead / math.sqrt(2)
     chance = math.erfc(-z / math.sqrt(2)) / 2
     expected = math.exp(-z * z / 2) / math.sqrt(4 * math.pi) / chance
@@ -44,7 +44,7 @@ def test_gaussian_update_is_the_slope_of_the_log_probability() -> None:
 
 
 @pytest.mark.parametrize("lead", LEADS)
-def test_bounded_gaussian_update(lead: float) -> None:
+def test_bounded_gaussian_update_follows_its_formula(lead: float) -> None:
     expected = NORMAL.cdf(-lead / math.sqrt(2))
     assert gain(GaussianElo(rule="bounded", rates=(1.0,)), lead) == pytest.approx(expected, abs=1e-12)
 

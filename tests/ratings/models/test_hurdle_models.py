@@ -257,7 +257,7 @@ THEOREMS: dict[str, Callable[[Race], None]] = {
 @pytest.mark.parametrize("name", HURDLES)
 @pytest.mark.parametrize("theorem", THEOREMS)
 def test_the_guarantee_holds_for_any_states(theorem: str, name: str, examples: int) -> None:
-    @settings(max_examples=examples, derandomize=True)
+    @settings(max_examples=examples)
     @given(race=races(name))
     def holds(race: Race) -> None:
         THEOREMS[theorem](race)

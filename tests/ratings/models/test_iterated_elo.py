@@ -31,7 +31,7 @@ def test_each_pair_is_applied_before_the_next() -> None:
     assert ratings.players[0] == pytest.approx(1000 + 8 + 16 * (1 - chance(8)))
 
 
-def test_pots_of_the_passes_are_those_of_the_source() -> None:
+def test_each_pass_has_the_pot_of_the_source() -> None:
     """16, 4 and 1.77: each pass starts from the ratings that the last one left."""
     lead = 0.0
     for pot in (16.0, 4.0, 16 / 9):

@@ -31,7 +31,7 @@ def gaussian(lead: float) -> float:
 
 @pytest.mark.parametrize(("version", "gain"), [("exponential", exponential), ("gaussian", gaussian)])
 @pytest.mark.parametrize("combine", ["sum", "mean"])
-def test_sum_and_mean_over_the_pairs_that_were_compared(
+def test_sum_and_mean_cover_only_compared_pairs(
     version: str, gain: Callable[[float], float], combine: str
 ) -> None:
     moves, counts = [0.0] * 4, [0] * 4

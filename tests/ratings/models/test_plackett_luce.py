@@ -132,7 +132,7 @@ def test_tie_is_the_mean_gradient_over_all_orders(labels: list[int], spread: flo
     np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
 
 
-def test_independent_compares_each_member_with_the_rest_alone() -> None:
+def test_independent_mode_compares_each_dnf_with_the_finishers_alone() -> None:
     """One finisher of rate 1 and two unfinished of rates 1 and 3, worked by hand."""
     ratings = -np.log([1.0, 1.0, 3.0])
     moves = moves_of(ratings, [0, 1, 1], unfinished="independent")
@@ -194,7 +194,7 @@ def test_changes_sum_to_zero_without_the_dummy(unfinished: str) -> None:
     assert moves.sum() == pytest.approx(0.0, abs=1e-9)
 
 
-def test_reversed_unfinished_need_no_approximation() -> None:
+def test_dnfs_need_no_approximation_in_the_reversed_order() -> None:
     """Top-k Plackett-Luce: those who did not finish are never chosen, in whichever order."""
     labels = [0, 1, 2, 2, 2, 2]
     ratings = ratings_for(labels, 1.0, seed=6)

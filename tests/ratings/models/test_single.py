@@ -34,7 +34,7 @@ def column(*ratings: float) -> FloatArray:
     return np.array(ratings)[:, np.newaxis]
 
 
-def test_moves_by_the_direction_times_a_constant_rate() -> None:
+def test_ratings_move_by_the_direction_times_a_constant_rate() -> None:
     model = Ladder(rates=(0.5,))
     after = model.rate(column(1.0, 2.0, 3.0), Outcome.of([2, 1, 3]))
     assert after.tolist() == [[1.0], [3.0], [2.0]]

@@ -183,7 +183,7 @@ def test_a_shared_place_is_marginalised() -> None:
     assert first == pytest.approx([one[0], (one[1] + one[2]) / 2, (one[1] + one[2]) / 2], abs=1e-5)
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=150)
 @given(
     means=st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=30),
     spread=st.sampled_from([0.0, 1.0, 3.0]),
