@@ -108,7 +108,7 @@ def _print(evaluations: Sequence[Evaluation], board: Leaderboard) -> None:
         figures = each.figures
         made.add_row(
             each.label + (" (in use)" if each.model == board.model else ""),
-            f"{figures.pair_accuracy:.1%}",
+            f"{1 - figures.misordered:.1%}",
             f"{figures.calibration_error:.1%}",
             str(sum(asdict(each.complaints).values())),
         )
