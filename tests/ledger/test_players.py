@@ -123,7 +123,7 @@ def test_an_exact_lookup_takes_ids_and_full_names_alone(ledger: Ledger, text: st
 def test_an_exact_lookup_never_guesses_an_unknown_discriminator(ledger: Ledger) -> None:
     keep(ledger, result("s", "bo"))
     assert ledger.players.find("Bo#0007").id == "id-bo"
-    with pytest.raises(NoSuchEntryError, match=r"Did you mean Bo \(id-bo\)\?"):
+    with pytest.raises(NoSuchEntryError, match=r"Did you mean Bo \(id-bo\)\? Give the id"):
         ledger.players.find_exactly("Bo#0007")
 
 
