@@ -139,7 +139,9 @@ def _open_pages(database: Path) -> None:
         tell(f"{address} - press Ctrl-C to stop")
         webbrowser.open(address)
 
-    publication = Publication(settings.listing, settings.provisional_races, settings.site)
+    publication = Publication(
+        settings.listing, settings.provisional_races, settings.site, commands=settings.named_commands()
+    )
     server.serve(database, publication, "127.0.0.1", 0, opened)
 
 

@@ -59,4 +59,5 @@ def publication_of(settings: Settings) -> Publication:
         export_cards=settings.pages_cards,
         look=Look(settings.pages_title, settings.pages_accent, settings.pages_footer),
         pictures=folder_beside(settings.database),
+        commands=settings.named_commands() if settings.commands else None,
     )

@@ -136,7 +136,7 @@ class Players:
             if len(exact) == 1:
                 return exact[0]
         called = self.called(text) or self.called_roughly(text)
-        hint = f". Did you mean {_choices(called)}? Give the id in parentheses" if called else self._hint(text)
+        hint = f". Did you mean {_choices(called)}? Give the id shown" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
     def see(self, result: RaceResult, *, current: bool) -> None:

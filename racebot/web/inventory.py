@@ -95,6 +95,7 @@ def groups(view: View) -> Iterator[Group]:
                 publication.url,
                 publication.export_cards,
                 publication.look,
+                publication.commands,
             )
         ),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
+from racebot.chat.commands import Command
 from racebot.standings.queries import hall_of_fame
 from racebot.web import addresses, charts, player_pages, search_page, templating
 from racebot.web.addresses import Route
@@ -143,9 +144,13 @@ def _explained(asked: Asked, board: Board) -> Content:
     graph = bars and charts.distribution(
         [(str(low), count) for low, count in bars.bars], "Number of players by points"
     )
+    commands = asked.view.publication.commands
     return asked.board_page(
         "explained.html",
         board,
+        listing=board.listing,
+        why=commands and commands.line(Command.WHY),
+        ratings=commands and commands.line(Command.HELP),
         totals=asked.view.totals(board),
         figures=figures,
         recent=RECENT,

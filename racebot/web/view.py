@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace
 from racebot.ledger.live import LiveRoom
@@ -54,6 +55,7 @@ class Publication:
         export_cards: True if an export has cards of every player and race.
         look: title, accent color and footer.
         pictures: folder with the pictures that the bot fetched, if any.
+        commands: the names of the bot's chat commands, or None if it answers none.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -64,6 +66,7 @@ class Publication:
     export_cards: bool = False
     look: Look = DEFAULT_LOOK
     pictures: Path | None = None
+    commands: CommandNames | None = None
 
 
 @dataclass(frozen=True, slots=True)

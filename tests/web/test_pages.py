@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 from builders import SECOND, entrant, result
 
+from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import Carry
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.counting import LeaderboardPlan
@@ -252,6 +253,16 @@ def test_explanation_uses_this_leaderboards_races(merge: Merge) -> None:
     assert re.search(r"The higher rated of two racers finished ahead in \d+% of 180 pairs", shown)
     assert "86% of all entries finished." in shown
     assert "Of 20 entries that did not finish, none gained points. Of 40 wins, none lost points." in shown
+
+
+def test_explanation_says_who_is_listed_and_how_to_hide(merge: Merge) -> None:
+    names = CommandNames("?", {Command.WHY: ""})
+    listing = Listing(minimum_finishes=3, inactive_days=30)
+    shown = text(merge([result("a", "ann bo")], listing=listing, commands=names), f"{BOARD}/explained.html")
+    assert "listed after 3 finished races" in shown
+    assert "30 days" in shown
+    assert "?ratings hide me" in shown
+    assert "?why" not in shown
 
 
 def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) -> None:
