@@ -4,7 +4,7 @@ Chat, the command line, pages and the API show these same types; the API's schem
 Everything here reads through a `Ledger` and writes nothing.
 """
 
-from racebot.standings.queries.fame import HallOfFame, hall_of_fame
+from racebot.standings.queries.fame import hall_of_fame
 from racebot.standings.queries.leaderboard import (
     MOVERS_WINDOW,
     BoardTotals,
@@ -21,43 +21,22 @@ from racebot.standings.queries.leaderboard import (
     top_players,
 )
 from racebot.standings.queries.listing import Listing
-from racebot.standings.queries.odds import (
-    Forecast,
-    PlayerOdds,
-    finish_chance,
-    forecasts,
-    odds,
-)
+from racebot.standings.queries.odds import Forecast, PlayerOdds, finish_chance, forecasts, odds
 from racebot.standings.queries.player import (
     PlayerReport,
     PlayerStanding,
-    StandingWithHistory,
     player_report,
     player_standing,
 )
-from racebot.standings.queries.race import (
-    RacedEntrant,
-    RaceOnBoard,
-    RaceReport,
-    RatedEntrant,
-    race_report,
-)
+from racebot.standings.queries.race import RaceOnBoard, RaceReport, RatedEntrant, race_report
 from racebot.standings.queries.ranking import ListedPlayer, ListedPlayers, Movement
-from racebot.standings.queries.rivals import (
-    Comparison,
-    Rival,
-    Upset,
-    compared,
-    rivals,
-    upsets,
-)
+from racebot.standings.queries.rivals import Comparison, Rival, compared, rivals, upsets
 
 __all__ = [
     "MOVERS_WINDOW",
     "BoardTotals",
     "Comparison",
     "Forecast",
-    "HallOfFame",
     "LeaderboardReport",
     "ListedPlayer",
     "ListedPlayers",
@@ -70,11 +49,8 @@ __all__ = [
     "PlayerStanding",
     "RaceOnBoard",
     "RaceReport",
-    "RacedEntrant",
     "RatedEntrant",
     "Rival",
-    "StandingWithHistory",
-    "Upset",
     "biggest_movers",
     "board_totals",
     "compared",
