@@ -23,7 +23,7 @@ import scipy
 from racebot.ratings.broadcast import stack_parameters
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
+from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
 
 EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
@@ -73,8 +73,7 @@ def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, 
     for i in range(size):
         rating = ratings[i]
         moved = rating + learning_rate_at(rating, settings.bends) * moves[i]
-        # A rating already below the floor, from an older setting, may stay there.
-        after[0][i] = max(moved, min(rating, settings.floor))
+        after[0][i] = above_floor(moved, rating, settings.floor)
     return sound
 
 

@@ -22,7 +22,7 @@ from racebot.ratings.broadcast import broadcast_to, stack_parameters
 from racebot.ratings.kernel import Columns, KernelRace, Steps, StepwiseKernelModel
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
-from racebot.ratings.models.single import SingleParameterModel, inherited, learning_rate_at
+from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter
 
 
@@ -58,8 +58,7 @@ def update(
         moved = place[0][i] = rating + rate * (hurdle + gradient[i])
         if settings.spare_finishers > 0.0:
             moved = max(moved, rating + rate * hurdle_gradient(rating, True, settings.level, settings.width))
-        # A rating that an older setting left below the floor may stay there.
-        moved = max(moved, min(rating, settings.floor))
+        moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
     return sound

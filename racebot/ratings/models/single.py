@@ -115,7 +115,7 @@ class GradientModel(SingleParameterModel):
         moves = self.direction(entrants, Groups.of(outcome, dummy=self.dummy is not None))
         updated = ratings + self.learning_rate(ratings) * moves[..., : outcome.size]
         if self.floor is not None:
-            # A rating already below the floor, from an older setting, may stay there.
+            # As `above_floor`, for arrays.
             updated = np.maximum(updated, np.minimum(ratings, per_entrant(self.floor)))
         return updated[..., np.newaxis]
 
@@ -157,6 +157,17 @@ def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
         return bends[count - 1]
     low, high = bends[count + i - 1], bends[count + i]
     return bends[i - 1] + (bends[i] - bends[i - 1]) * (rating - low) / (high - low)
+
+
+def above_floor(moved: float, rating: float, floor: float) -> float:
+    """Return a new rating, raised to the floor. A rating that an older setting left below it may stay there.
+
+    Args:
+        moved: the new rating without the floor.
+        rating: the rating before.
+        floor: the lowest rating; -inf for none.
+    """
+    return max(moved, min(rating, floor))
 
 
 def inherited(name: str, default: Any, **changed: Any) -> Any:

@@ -19,7 +19,7 @@ from racebot.ratings.broadcast import per_entrant, stack_parameters
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.elo import gaussian_win
-from racebot.ratings.models.single import GradientModel, inherited, learning_rate_at
+from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
 from racebot.ratings.numerics.order_quadrature import order_moments
 from racebot.ratings.numerics.order_recursion import score_means
@@ -73,8 +73,7 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
     for k in range(len(last)):
         after[0][last[k]] += pulls[k] * learning_rate_at(before[0][last[k]], settings.bends)
     for i in range(size):
-        # A rating already below the floor, from an older setting, may stay there.
-        after[0][i] = max(after[0][i], min(before[0][i], settings.floor))
+        after[0][i] = above_floor(after[0][i], before[0][i], settings.floor)
     return sound
 
 
