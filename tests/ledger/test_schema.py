@@ -413,6 +413,7 @@ DIGESTS = {
     "m013_order_givers": "7714c66fb60056fe",
     "m014_results": "ed71f84456c85f20",
     "m015_corrections": "009bbf38c00e88d7",
+    "m016_updates": "21bcb1713140bc69",
 }
 """For each migration: a digest of the schema that it leads to. Those of released migrations never change."""
 
