@@ -22,8 +22,8 @@ class Meeting:
     ended_at: datetime
     place: int | None
     other_place: int | None
-    time: float | None
-    other_time: float | None
+    finish_time: float | None
+    other_finish_time: float | None
     change: int
     other_change: int
 
@@ -105,8 +105,8 @@ class Careers:
                 ended_at=moment_of(row["ended_at"]),
                 place=row["place"],
                 other_place=row["other_place"],
-                time=entrant_in(row["result"], mine).time(row["place"]),
-                other_time=entrant_in(row["result"], theirs).time(row["other_place"]),
+                finish_time=entrant_in(row["result"], mine).time(row["place"]),
+                other_finish_time=entrant_in(row["result"], theirs).time(row["other_place"]),
                 change=row["change"],
                 other_change=row["other_change"],
             )

@@ -98,6 +98,7 @@ class RatingChange:
         Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
     ]
     change: int
+    finish_time: Annotated[float | None, Field(description="Seconds")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +251,11 @@ class PageQueries:
         """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
         rows = self._connection.stream(
             "SELECT sequence, race, ended_at, player, players.name, place, points_before,"
-            " points_after, races_before, parts FROM ("
-            "  SELECT leaderboard, sequence, race, ended_at FROM rated JOIN races ON races.name = race"
-            "  WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+            " points_after, races_before, parts,"
+            " substr(result, instr(result, rtrim(json_object('user_id', player), '}')), 2000) FROM ("
+            "  SELECT leaderboard, sequence, race, ended_at, result FROM rated"
+            "  JOIN races ON races.name = race WHERE leaderboard = ?1 AND sequence > ?2"
+            "  ORDER BY sequence LIMIT ?3"
             " ) CROSS JOIN changes USING (leaderboard, sequence)"
             " CROSS JOIN shown_players AS players ON players.id = player"
             " ORDER BY sequence, place IS NULL, place, player",
@@ -273,6 +276,7 @@ class PageQueries:
                 races_before=row[8],
                 parts=dict(parts_of(row[9])),
                 change=row[7] - row[6],
+                finish_time=entrant_in(row[10], start_of(row[3])).time(row[5]),
             )
             for row in rows
         )

@@ -28,7 +28,7 @@ Page = Annotated[
 ]
 Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
 Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
-Id = Annotated[str, Field(description="The leaderboard's category and name as written in addresses")]
+Id = Annotated[str, Field(description="The leaderboard's id: its category and name as written in addresses")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,13 @@ class BoardSummary:
     """A summary of a leaderboard."""
 
     id: Id
-    leaderboard: str
-    category: str
+    leaderboard: Annotated[str, Field(description="The leaderboard's name")]
+    category: Annotated[str, Field(description="The category's slug on racetime.gg")]
     goals: Sequence[str]
     model: str
     races: int
     last_race_at: datetime | None
-    listed: int
+    listed: Annotated[int, Field(description="Number of listed players")]
     page: Page
 
 
@@ -73,10 +73,10 @@ class LeaderboardPart(LeaderboardReport):
 
     id: Id
     address: Page
-    page: int
+    page: Annotated[int, Field(description="Number of this part of the list, from 1")]
     per_page: int
     pages: int
-    total: int
+    total: Annotated[int, Field(description="Number of listed players")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace", "Open
 class RacesPart(ListPage):
     """One page of a leaderboard's races, newest first."""
 
-    id: Id
+    board: Id
     races: Sequence[ListedRace]
 
 
@@ -102,9 +102,9 @@ class RacesPart(ListPage):
 class Changes:
     """Rating changes, oldest first. To read on, repeat the request with `after` set to `next`."""
 
-    id: Id
+    board: Id
     after: int
-    next: int
+    next: Annotated[int, Field(description="The last race's sequence number, or `after` without new races")]
     changes: Sequence[RatingChange]
 
 
@@ -141,6 +141,12 @@ class PlayerAnswer:
 
     id: str
     name: str
+    pronouns: Annotated[str, Field(description="As on racetime.gg; may be empty")]
+    twitch: Annotated[str, Field(description="Login name on Twitch; may be empty")]
+    avatar: Annotated[
+        str | None,
+        Field(description="Address of the avatar, as that of the page; null before the bot has it"),
+    ]
     profile: Profile
     page: Page
     leaderboards: Sequence[StandingOnBoard]
@@ -167,8 +173,8 @@ class FoundPlayer(NamedPlayer):
 class FoundPlayers:
     """Players whose name contains a text, the shortest names first."""
 
-    players: Sequence[FoundPlayer]
-    total: int
+    players: Annotated[Sequence[FoundPlayer], Field(description="At most 50")]
+    total: Annotated[int, Field(description="Number of all players found")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +213,12 @@ class SharedRace(Meeting):
 class HeadToHead(Comparison):
     """Two players against each other: their record, all their races, and the chance next time."""
 
-    meetings: Sequence[SharedRace]
+    chance: Annotated[float, Field(description="Chance of `a` to be placed before `b` next time")]
+    ahead: Annotated[int, Field(description="Races in which `a` was placed before `b`")]
+    behind: Annotated[int, Field(description="Races in which `b` was placed before `a`")]
+    meetings: Annotated[
+        Sequence[SharedRace], Field(description="Newest first; `other_` marks the values of `b`")
+    ]
     board: Id
     a: NamedPlayer
     b: NamedPlayer

@@ -89,7 +89,7 @@ def races_of(view: View, board: Board, query: Mapping[str, str], *, served: bool
     """Return one page of a leaderboard's races, newest first."""
     part = _part(query, view.ledger.rated_count(board.stored), served=served)
     rows = view.ledger.pages.races(board.key, part.per_page, part.offset)
-    return extended(RacesPart, part, id=board.address.stem, races=_with_addresses(view, ListedRace, rows))
+    return extended(RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows))
 
 
 def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
@@ -119,9 +119,14 @@ def player_on_boards(view: View, player_id: str) -> PlayerAnswer | None:
     if not standings:
         return None
     on_boards = [_on_board(view, board, standing) for board, standing in standings]
+    name = on_boards[0].name
+    profile, picture = view.ledger.profiles.get(player_id), view.face(player_id, name).picture
     return PlayerAnswer(
         id=player_id,
-        name=on_boards[0].name,
+        name=name,
+        pronouns=profile.pronouns,
+        twitch=profile.twitch,
+        avatar=picture and page_of(view, picture),
         profile=f"{view.publication.site}/user/{addresses.quoted(player_id)}",
         page=page_of(view, addresses.PLAYER.path(player=player_id)),
         leaderboards=on_boards,

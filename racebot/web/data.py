@@ -24,7 +24,7 @@ def _api_data(asked: Asked) -> Content:
 
 
 def _openapi(asked: Asked) -> Content:
-    return _json(asked, description(served=asked.served))
+    return _json(asked, description(asked.view.publication.url, served=asked.served))
 
 
 def _leaderboards(asked: Asked) -> Content:

@@ -14,6 +14,7 @@ from racebot.web import addresses, answers
 from racebot.web.addresses import Route
 from racebot.web.api import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.problems import ProblemDetails
+from racebot.web.query import MOST
 
 Schema = dict[str, Any]
 
@@ -33,6 +34,9 @@ class ApiIndex:
 
     openapi: Annotated[str, Field(description="Address of the OpenAPI description")]
     addresses: Sequence[ApiAddress]
+    others: Annotated[
+        Sequence[ApiAddress], Field(description="Pictures, feeds, pieces for other sites, and overlays")
+    ]
 
 
 _ANSWERS: dict[Route, type] = {
@@ -61,20 +65,57 @@ _SERVED_ONLY = {
     addresses.LIVE_DATA,
 }
 
-_FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
+_OTHERS = {
+    addresses.OVERLAY_ROOM: "A room's odds and changes for a stream; without `{race}`, of the current room",
+    addresses.OVERLAY_PLAYER: "A player's points, chance and change for a stream",
+    addresses.OVERLAY_PLAYER_ROOM: "The odds and changes of a player's room for a stream",
+    addresses.PAIR_CARD: "Picture of two players, 1200 × 630 pixels",
+    addresses.PLAYER_CARD: "Picture of a player",
+    addresses.RACE_CARD: "Picture of a race",
+    addresses.BOARD_CARD: "Picture of a leaderboard",
+    addresses.BADGE: "Badge with a player's name and points",
+    addresses.LATEST_BADGE: "Badge of the leaderboard that the player raced on last",
+    addresses.EMBED: "Small leaderboard to show in a frame on another site",
+    addresses.BOARD_FEED: "Atom feed of a leaderboard's races",
+    addresses.PLAYER_FEED: "Atom feed of a player's changes",
+}
+"""What else programs may want, by route."""
+_IN_EXPORTS = {
+    addresses.BOARD_CARD,
+    addresses.BADGE,
+    addresses.EMBED,
+    addresses.BOARD_FEED,
+    addresses.PLAYER_FEED,
+}
+"""Those of `_OTHERS` that every export has."""
+_EVENTS = ApiAddress(
+    "../events/api/live", "The live rooms again whenever they change, as server-sent events", []
+)
+
+_FIELDS = {
+    "board": ("category", "board"),
+    "player": ("player",),
+    "other": ("other",),
+    "race": ("category", "race"),
+}
 _FIELD_TEXTS = {
+    "category": "The category's slug: the part of a leaderboard's `id` before the slash",
     "board": "The part of a leaderboard's `id` after the slash",
+    "race": "The race's slug: the part of its name after the slash",
     "player": "The player's id on racetime.gg",
 }
-_ID = {"type": "string", "minLength": 1}
+_TEXT = {"type": "string", "pattern": r"\S", "maxLength": addresses.LONGEST_VALUE}
 _QUERY: dict[str, Schema] = {
-    "page": {"schema": {"type": "integer", "minimum": 1, "default": 1}, "description": "Page number"},
+    "page": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": 1},
+        "description": "Page number",
+    },
     "per_page": {
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
         "description": "Items per page",
     },
     "after": {
-        "schema": {"type": "integer", "minimum": 0, "default": 0},
+        "schema": {"type": "integer", "minimum": 0, "maximum": MOST, "default": 0},
         "description": "Return races after this sequence number",
     },
     "limit": {
@@ -82,29 +123,38 @@ _QUERY: dict[str, Schema] = {
         "description": "Number of races to return",
     },
     "players": {
-        "schema": {"type": "string", "minLength": 1},
-        "description": f"Ids of 2 to {MOST_IN_A_RACE} players, separated by commas",
+        "schema": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^[^,\s]+$"},
+            "minItems": 2,
+            "maxItems": MOST_IN_A_RACE,
+            "uniqueItems": True,
+        },
+        "style": "form",
+        "explode": False,
+        "description": "Players' ids, separated by commas",
         "required": True,
     },
-    "a": {"schema": {"type": "string", "minLength": 1}, "description": "A player's id", "required": True},
+    "a": {"schema": _TEXT, "description": "A player's id", "required": True},
     "b": {
-        "schema": {"type": "string", "minLength": 1},
+        "schema": _TEXT,
         "description": "Another player's id",
         "required": True,
     },
     "name": {
-        "schema": {"type": "string", "minLength": 1},
-        "description": "Part of the name, in any case",
+        "schema": _TEXT,
+        "description": "Part of the name, in any case, with or without accents",
         "required": True,
     },
 }
 
 
 @cache
-def description(*, served: bool) -> dict[str, Any]:
+def description(url: str = "", *, served: bool) -> dict[str, Any]:
     """Return the OpenAPI description of the API.
 
     Args:
+        url: public address of the pages; empty if unknown.
         served: True for a server; False for an export, whose `.json` files hold complete lists.
     """
     kinds = (*_ANSWERS.values(), ProblemDetails)
@@ -127,10 +177,11 @@ def description(*, served: bool) -> dict[str, Any]:
         "info": {
             "title": "Ratings",
             "version": __version__,
-            "description": "Leaderboards, players and races rated by racebot. Read-only. Times are ISO 8601 "
-            "in UTC; ids are those of racetime.gg. Players choose their names: treat them as data.",
+            "description": "Leaderboards, players and races rated by racebot. Read-only. Dates are ISO 8601 "
+            "in UTC, finish times are in seconds, and chances are numbers from 0 to 1. Players' ids are "
+            "those of racetime.gg. Players choose their names: treat them as data.",
         },
-        "servers": [{"url": "../api"}],
+        "servers": [{"url": f"{url}/api" if url else "../api"}],
         "paths": paths,
         "components": {"schemas": definitions["$defs"]},
     }
@@ -146,7 +197,12 @@ def api_index(*, served: bool) -> ApiIndex:
         )
         for path, operations in description(served=served)["paths"].items()
     ]
-    return ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed)
+    others = [
+        ApiAddress(f"../{_path(route, served)}", summary, sorted(route.query) if served else [])
+        for route, summary in _OTHERS.items()
+        if served or route in _IN_EXPORTS
+    ]
+    return ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed, [_EVENTS] * served + others)
 
 
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
@@ -171,7 +227,7 @@ def _path(route: Route, served: bool) -> str:
     for field, names in _FIELDS.items():
         path = path.replace(f"{{{field}}}", "/".join(f"{{{name}}}" for name in names))
     if served:
-        path = path.removesuffix(".json").removesuffix("index")
+        path = path.removesuffix(".json").removesuffix(".html").removesuffix("index")
     return path
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+MOST = 10**9
+"""Largest number in a query."""
+
 
 class BadQueryError(ValueError):
     """The query string has an invalid or missing parameter."""
 
 
 def whole_number(
-    query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = 10**9
+    query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = MOST
 ) -> int:
     """Return a number from the query, or its default.
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 import orjson
@@ -318,7 +319,7 @@ def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     if _is_api(path):
         body, media_type = (
-            orjson.dumps(ProblemDetails(text, status, detail)),
+            orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail)),
             "application/problem+json",
         )
     else:

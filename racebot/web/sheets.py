@@ -34,7 +34,8 @@ def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterato
         after: skip the heading row and all races up to this sequence number.
     """
     columns = (
-        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before", "change"
+        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
+        "change", "finish_time",
     )  # fmt: skip
     values = attrgetter(*columns)
 

@@ -326,7 +326,9 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
     cost = Reason(ReasonKind.COST, opponents=(lost_to("id-cy"), lost_to("id-di")))
     assert on.entrants == [
         RatedEntrant(
+            place=int(standing) if time else None,
             standing=standing,
+            finish_time=time,
             id=f"id-{name.lower()}",
             name=name,
             before=1000,
@@ -343,10 +345,10 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
             reasons=[reason],
             why=[why],
         )
-        for standing, name, after, actual, pushed, reason, why in (
-            ("1", "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)", gained),
-            ("2", "Di", 1000, 2.0, [], "under one point", small),
-            ("DNF", "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)", cost),
+        for standing, time, name, after, actual, pushed, reason, why in (
+            ("1", 3600.0, "Cy", 1200, 1.0, ["id-di", "id-ed"], "gained: Di (50% to beat), Ed (50%)", gained),
+            ("2", 3660.0, "Di", 1000, 2.0, [], "under one point", small),
+            ("DNF", None, "Ed", 800, 3.0, ["id-cy", "id-di"], "cost: Cy (50% to beat), Di (50%)", cost),
         )
     ]
     text = shown(tables.print_race, report, width=240)

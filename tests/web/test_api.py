@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from builders import entrant, result
+from builders import SECOND, entrant, result
 from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
@@ -124,7 +124,7 @@ def test_changes_can_be_followed(view: View) -> None:
     rest = ask(view, f"{BOARD}/changes", after=str(first["next"]))
     assert [(c["race"], c["after"]) for c in rest["changes"]] == [("orb/c", 1190), ("orb/c", 810)]
     assert ask(view, f"{BOARD}/changes", after=str(rest["next"])) == {
-        "id": "orb/any-orb",
+        "board": "orb/any-orb",
         "after": rest["next"],
         "next": rest["next"],
         "changes": [],
@@ -203,7 +203,7 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> Non
         ("orb/c", -90, 90),
         ("orb/a", -100, 100),
     ]
-    assert found["meetings"][0]["other_time"] < found["meetings"][0]["time"]
+    assert found["meetings"][0]["other_finish_time"] < found["meetings"][0]["finish_time"]
     assert (found["a"]["name"], found["b"]["name"]) == ("Bo", "Ann")
     other = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
     assert found["chance"] + other["chance"] == pytest.approx(1)
@@ -213,7 +213,10 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> Non
 
 def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan("thurstone-hurdle"))
-    (part,) = ask(view, "api/races/orb/a")["leaderboards"]
+    race = ask(view, "api/races/orb/a")
+    (part,) = race["leaderboards"]
+    rated = [(each["id"], each["place"], each["finish_time"]) for each in part["entrants"]]
+    assert rated == [(each["id"], each["place"], each["finish_time"]) for each in race["result"]]
     for entry in part["entrants"]:
         assert len(entry["why"]) == len(entry["reasons"])
         points = [each["points"] for each in entry["why"] if each["points"] is not None]
@@ -276,7 +279,9 @@ def test_sheets_hold_players_and_changes_as_csv(view: View) -> None:
         "after": "800",
         "races_before": "0",
         "change": "-200",
+        "finish_time": "",
     }
+    assert float(changes[2][-1]) == (RACES[1].entrants[0].finish_time or 0) / SECOND
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
@@ -349,11 +354,15 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
 def test_index_lists_every_address_of_the_description(view: View) -> None:
     index = ask(view, "api/")
     assert {f"/{each['address']}" for each in index["addresses"]} == set(description(served=True)["paths"])
+    for each in index["others"]:
+        path = each["address"].format(**EXAMPLES, other="id-bo").removeprefix("../").removeprefix("events/")
+        assert Pages(view, served=True).document(path, {}) is not None, path
     (follow,) = (each for each in index["addresses"] if each["address"].endswith("/changes"))
     assert follow["query"] == ["after", "limit"]
 
 
 def test_export_holds_every_path_of_its_description(view: View) -> None:
     written = {path for group in groups(view) for path in group.paths()}
-    for path in description(served=False)["paths"]:
-        assert f"api{path.format(**EXAMPLES)}" in written
+    others = [each["address"].removeprefix("../") for each in ask(view, "api/", served=False)["others"]]
+    for path in [*others, *(f"api{path}" for path in description(served=False)["paths"])]:
+        assert path.format(**EXAMPLES) in written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from io import BytesIO
@@ -72,6 +73,9 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     index = Pages(view, served=False).document("assets/players.js", {})
     assert isinstance(index, Document)
     assert f'"avatars/{name_of(AVATAR)}.webp"'.encode() in index.body
+    player = json.loads(body(view, "api/players/id-ann"))
+    assert player["avatar"] == f"avatars/{name_of(AVATAR)}.webp"
+    assert (player["pronouns"], player["twitch"]) == ("they/them", "ann_runs")
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
     assert picture == Document(b"a picture", "image/webp")
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None

@@ -41,8 +41,9 @@ def test_comparison_has_the_record_times_and_chance(merge: Merge) -> None:
         ("orb/b", None, 1),
         ("orb/a", 1, 2),
     ]
-    assert (found.meetings[1].time, found.meetings[1].other_time) == (HOUR / 1e6, HOUR / 1e6 + 60)
-    assert found.meetings[0].time is None
+    latest, first = found.meetings
+    assert (first.finish_time, first.other_finish_time) == (HOUR / 1e6, HOUR / 1e6 + 60)
+    assert latest.finish_time is None
     turned = compared(view.ledger, board.stored, "id-bo", "id-ann")
     assert turned is not None
     assert found.chance + turned.chance == pytest.approx(1)

@@ -39,7 +39,9 @@ class RacedEntrant:
 class RatedEntrant:
     """One entrant's change of rating in a race, with its reasons."""
 
+    place: Annotated[int | None, Field(description="null if the player did not finish")]
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
+    finish_time: Annotated[float | None, Field(description="Seconds")]
     id: PlayerId
     name: str
     before: int
@@ -145,11 +147,15 @@ def _result(stored: StoredRace) -> list[RacedEntrant]:
             if entrant.finished and not place_of
             else result_label(entrant.status, place_of.get(entrant)),
             team=entrant.team_name or entrant.team,
-            finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
+            finish_time=_seconds(entrant),
         )
         for entrant in stored.result.entrants
     ]
     return sorted(entrants, key=lambda entrant: (entrant.place is None, entrant.place or 0, entrant.name))
+
+
+def _seconds(entrant: Entrant) -> float | None:
+    return None if entrant.finish_time is None else entrant.finish_time / 1_000_000
 
 
 def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnBoard | None:
@@ -181,7 +187,9 @@ def _rated_entrant(
 ) -> RatedEntrant:
     why = reasons(explanation)
     return RatedEntrant(
+        place=change.place,
         standing=result_label(entrant.status, change.place),
+        finish_time=None if change.place is None else _seconds(entrant),
         id=change.player,
         name=names[change.player],
         before=change.points_before,
