@@ -126,7 +126,7 @@ class Announcer:
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
                 self._outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
-        return announced[-1][1].result if announced else None
+        return self.standing_key(race)
 
     def stands(self, race: str, key: str) -> bool:
         """Return whether this is the last announcement in a room's chat, complete and not withdrawn."""
@@ -139,10 +139,10 @@ class Announcer:
             for row, body in chat_messages(self._outbox.of(race))
         )
 
-    def last_key(self, race: str) -> str | None:
-        """Return the key of the last announcement in a room's chat, withdrawn or not."""
-        keys = [body.result for _, body in self.sent(race) if body.result is not None]
-        return keys[-1] if keys else None
+    def standing_key(self, race: str) -> str | None:
+        """Return the key of the announcement that stands in a room's chat, or None."""
+        announced = self._announced(race)
+        return announced[-1][1].result if announced else None
 
     def sent(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
         """Return the chat messages about ratings that were sent to a room, oldest first."""

@@ -19,6 +19,7 @@ from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import OrderError
+from racebot.ledger.players import Player
 from racebot.racetime.payload import ChatMessage, Race
 from racebot.standings import orders
 
@@ -162,9 +163,9 @@ class CommandHandler:
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
         settler = self._lifecycle.settler
-        player = settler.ledger.players.get(settler.ledger.orders.account(asker.id))
-        if player is None:
-            return self._texts.hide_unknown
+        account = settler.ledger.orders.account(asker.id)
+        known = settler.ledger.players.get(account)
+        player = known or Player(account, asker.name, "", asker.name)  # before the first race, too
         order = orders.hide if hide else orders.unhide
         try:
             order(settler, player, SELF_REASON, self._now(), by_player=True)

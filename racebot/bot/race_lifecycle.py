@@ -162,7 +162,7 @@ class Lifecycle:
             self._announcer.drop_waiting(result.name, "the result changed")
             corrections = pending.corrections
             if not self._announcer.stands(result.name, key):
-                is_correction = self._announcer.last_key(result.name) not in {None, key}
+                is_correction = self._announcer.standing_key(result.name) not in {None, key}
                 corrections += is_correction
                 edits = edits_between(previous, result) if previous is not None else []
                 named = [self._named(each) for each in rated]

@@ -243,7 +243,6 @@ class Texts(BaseModel):
         "This bot's operator hid your name. Only they can show it again.",
         "answers both of a player whom the operator hid",
     )
-    hide_unknown: str = _text("You have no rating yet.", "answers both of a player without a race")
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 
     # Numbers

@@ -381,5 +381,11 @@ def test_a_wish_to_be_hidden_outlives_an_earlier_order_of_the_operator(talk: Tal
     assert not talk.ledger.orders.is_hidden("id-ann")
 
 
-def test_a_player_without_a_race_has_nothing_to_hide(talk: Talk) -> None:
-    assert talk.say("!ratings hide me") == Said(Texts().hide_unknown, "id-ann")
+def test_players_can_hide_before_their_first_race(talk: Talk) -> None:
+    assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert FINISHED.result is not None
+    talk.lifecycle.result_stands(FINISHED.result)
+    (text,) = talk.waiting()
+    assert "Ann" not in text
+    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+    assert not talk.ledger.orders.is_hidden("id-ann")

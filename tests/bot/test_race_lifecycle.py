@@ -555,14 +555,14 @@ def test_undoing_do_not_record_announces_the_race_again(lifecycle: Lifecycle, le
     assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn], "and is withdrawn again"
 
 
-def test_a_race_that_comes_back_changed_is_corrected(lifecycle: Lifecycle, ledger: Ledger) -> None:
+def test_a_race_that_comes_back_changed_is_announced_afresh(lifecycle: Lifecycle, ledger: Ledger) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     lifecycle.observe(seen(NEVER), in_room=True)
     deliver(ledger)
     lifecycle.result_stands(SWAPPED)
     (row,) = ledger.outbox.open_for("orb/r")
-    assert chat_body(row).correction == 1
+    assert chat_body(row).correction == 0, "nothing stands that it could correct"
 
 
 def test_a_cancelled_race_that_comes_back_is_announced_and_settled(
