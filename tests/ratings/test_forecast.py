@@ -61,7 +61,7 @@ def test_bradley_terry_models_give_luce_chances() -> None:
 
 @pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter"])
 def test_hurdle_fields_agree_with_simulation(key: str) -> None:
-    """Simulate a million races: finish or not, then perform. Agree within five standard errors."""
+    """Simulate 200,000 races: finish or not, then perform. Agree within five standard errors."""
     model = create(key)
     states = field_of(model, 5)
     states[:, 0] += [0.0, 0.4, 0.9, 0.0, -3.0]
@@ -69,7 +69,7 @@ def test_hurdle_fields_agree_with_simulation(key: str) -> None:
     assert isinstance(model, PredictsPerformance)
     random = np.random.default_rng(9)
     mean, spread = model.performance(states)
-    done = random.random((1_000_000, 5)) < model.finish_probability(states)
+    done = random.random((200_000, 5)) < model.finish_probability(states)
     performance = np.where(done, mean + spread * random.standard_normal(done.shape), -np.inf)
     best = performance.argmax(-1)[done.any(-1)]
     share = np.bincount(best, minlength=5) / len(done)

@@ -57,7 +57,7 @@ def assert_right(settler: Settler) -> None:
 
 
 @given(history(["S1", "S2"]), st.data(), st.sampled_from(MODELS), st.sampled_from(list(MEMORY.values())))
-@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
 def test_prepared_ratings_equal_a_rebuild_whatever_is_settled_meanwhile(
     races: list[RaceResult], data: st.DataObject, model: str, memory: int
 ) -> None:

@@ -56,10 +56,10 @@ def test_two_processes_give_the_same_result(
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    """Start a cluster of two workers on this machine, and return its address."""
+    """Start a cluster of two workers in threads of this process, and return its address."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
     ) as cluster:
         yield cluster.scheduler_address
 

@@ -103,7 +103,7 @@ def test_plots_are_saved_under_any_label(season: History) -> None:
     ]
     for figure in pictures:
         file = io.BytesIO()
-        figure.savefig(file, format="png")
+        figure.savefig(file, format="png", dpi=30)
         assert file.getvalue().startswith(b"\x89PNG")
 
 
