@@ -15,7 +15,7 @@ from racebot.cli.options import Database, need_web
 from racebot.web.processes import started_early
 
 
-@app.command()
+@app.command("export-site")
 def export_site(
     folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
     everything: Annotated[
