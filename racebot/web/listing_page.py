@@ -10,8 +10,6 @@ from itertools import compress
 from typing import Any
 from urllib.parse import urlencode
 
-from rapidfuzz import fuzz
-
 from racebot.standings.queries import BoardTotals, LeaderboardReport, ListedPlayer, ListedPlayers
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
@@ -237,6 +235,8 @@ def _chosen(report: LeaderboardReport, choice: Choice) -> Sequence[ListedPlayer]
         names = list(map(fold_name, players.names()))
         alike = [wanted in name for name in names]
         if not any(alike):
+            from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only typos need it
+
             alike = [fuzz.ratio(wanted, name) >= LEAST_LIKENESS for name in names]
         players = _where(players, alike)
     keys = _SORT_KEYS[choice.sort](players)

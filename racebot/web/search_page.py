@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 
-from rapidfuzz import fuzz
-
 from racebot.ledger.history import NamedPlayer
 from racebot.text.parse import fold_name
 from racebot.web.asked import Asked
@@ -70,6 +68,8 @@ def _boards(asked: Asked, text: str) -> list[Board]:
     wanted = fold_name(text)
     if not wanted:
         return []
+    from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only searches need it
+
     names = {board.key: fold_name(board.name) for board in asked.view.boards}
     likeness = {
         key: max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))

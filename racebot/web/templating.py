@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, partial
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 
 from racebot.text.format import counted, signed
 from racebot.text.safe import initials
@@ -82,10 +86,25 @@ def _asset_link(href: Any, path: str) -> str:
     return f"{href(path)}?v={fingerprint(path)}"
 
 
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates, kept beside the templates like Python's own bytecode: compiling takes 0.1 s."""
+
+    def __init__(self) -> None:
+        super().__init__(str(resources.files("racebot.web") / "templates" / "__pycache__"))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Write a compiled template, if the folder can be written."""
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                Path(self.directory).mkdir(exist_ok=True)
+                super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("racebot.web"),
+        bytecode_cache=_CompiledTemplates(),
         autoescape=True,
         undefined=StrictUndefined,
         auto_reload=False,
