@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from racebot import __version__
 from racebot.ledger.history import RaceDigest
-from racebot.standings.queries import ListedPlayer, ListedPlayers
+from racebot.standings.queries import ListedPlayer
 from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
 from racebot.web.look import THEME
@@ -167,7 +167,6 @@ def _board_tokens(
     category = view.category_face(board.category)
     settings = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
     players = view.report(board).players
-    assert isinstance(players, ListedPlayers)  # noqa: S101 - as View.report returns
     players.keep()
     listed = {player.id for player in players}
     places = [(player.id, player.place, player.points, names.get(player.id)) for player in players]

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import Any
 from urllib.parse import urlencode
 
-from racebot.standings.queries import BoardTotals, LeaderboardReport, ListedPlayer, ListedPlayers
+from racebot.standings.queries import BoardTotals, ListedPlayer, ListedPlayers, OpenLeaderboard
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.addresses import PAGE_SIZE, link
@@ -222,9 +222,8 @@ def _heading(first: str, choice: Choice, column: Column) -> str:
     return first + choice.sorted_by(column).query() if column.sorts else ""
 
 
-def _chosen(report: LeaderboardReport, choice: Choice) -> Sequence[ListedPlayer]:
+def _chosen(report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
     players = report.players
-    assert isinstance(players, ListedPlayers)  # noqa: S101 - as View.report returns
     if choice.sort == "place" and not choice.down and not choice.narrowed:
         return players
     players = _where(players, [races >= choice.minimum for races in players.races()])

@@ -20,8 +20,8 @@ from racebot.ledger.store import Ledger
 from racebot.standings import queries
 from racebot.standings.queries import (
     BoardTotals,
-    LeaderboardReport,
     Listing,
+    OpenLeaderboard,
     PlayerStanding,
     RaceReport,
     Rival,
@@ -126,7 +126,7 @@ class View:
         self.ledger = ledger
         self._live = live
         self.publication = publication
-        self._reports: dict[int, LeaderboardReport] = {}
+        self._reports: dict[int, OpenLeaderboard] = {}
         self._categories: dict[str, CategoryFace] = {}
         self._standing = lru_cache(_REMEMBERED)(self._read_standing)
         self._race = lru_cache(_REMEMBERED)(self._read_race)
@@ -214,7 +214,7 @@ class View:
         """Every player with a rating, by id."""
         return {player.id: player for player in self.ledger.pages.players()}
 
-    def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
+    def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
         """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
         if at is not None:
             return self._open(board, at)
@@ -271,7 +271,7 @@ class View:
         """Return True if a rating after this many races is provisional."""
         return races < self.publication.provisional_races
 
-    def _open(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
+    def _open(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
         return queries.open_leaderboard(
             self.ledger,
             board.stored,

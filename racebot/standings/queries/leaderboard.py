@@ -17,6 +17,7 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
 from racebot.standings.queries.listing import Listing
 from racebot.standings.queries.ranking import ListedPlayer, ListedPlayers, rank
+from racebot.standings.queries.records import extended
 
 MOVERS_WINDOW = timedelta(days=28)
 
@@ -38,6 +39,13 @@ class LeaderboardReport:
     last_race_at: datetime | None
     since: Annotated[datetime | None, Field(description="Start of the time that `moved` covers")]
     players: Sequence[ListedPlayer]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLeaderboard(LeaderboardReport):
+    """A leaderboard that reads its players when they are asked for, while the ledger is open."""
+
+    players: ListedPlayers
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,7 @@ def open_leaderboard(
     *,
     provisional_races: int = 0,
     at: datetime | None = None,
-) -> LeaderboardReport:
+) -> OpenLeaderboard:
     """Return a leaderboard that reads its players when they are asked for, while the ledger is open.
 
     Args:
@@ -88,7 +96,7 @@ def open_leaderboard(
     """
     sequence = None if at is None else ledger.sequence_until(board, at)
     ranking = rank(ledger, board, listing, sequence)
-    return LeaderboardReport(
+    return OpenLeaderboard(
         leaderboard=board.name,
         category=board.category,
         goals=board.goals,
@@ -119,7 +127,7 @@ def leaderboard_report(
     Takes the arguments of `open_leaderboard`, and a limit on the number of players.
     """
     report = open_leaderboard(ledger, board, listing, provisional_races=provisional_races, at=at)
-    return replace(report, players=report.players[:limit])
+    return replace(extended(LeaderboardReport, report), players=report.players[:limit])
 
 
 def top_players(
