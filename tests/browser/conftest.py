@@ -53,11 +53,14 @@ PAGES = (
     "players/id-r00/orb/any-orb/opponents.html",
     "compare/id-r00/id-r04.html",
     f"{BOARD}/fame.html",
+    f"{BOARD}.html?at=2026-03-20&min=2",
     "search.html?q=racer",
+    "search.html?q=nobody",
+    "races/orb/unknown",
     RACE,
 )
 VIEWS = (("light", 1280), ("dark", 390))
-"""Schemes and widths in which each page is checked. Axe takes too long for all four pairs."""
+"""Schemes and widths in which each page is loaded and checked, and then checked in the other scheme."""
 NAMES = (
     "Ann Orbit",
     "雪の介",

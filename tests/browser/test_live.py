@@ -91,7 +91,7 @@ def test_served_pages_are_accessible_and_self_contained(
     if path == "live":
         write(database, "open", "in_progress", "finished")
     for scheme, width in VIEWS:
-        check(opened(scheme, width), served, path, width)
+        check(opened(scheme, width), served, path, scheme, width)
 
 
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
