@@ -120,7 +120,7 @@ def test_an_old_result_is_not_announced(lifecycle: Lifecycle, ledger: Ledger, cl
     assert len(waiting(ledger)) == 1
 
 
-def test_a_correction_is_due_however_late(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
+def test_a_late_change_is_still_corrected(lifecycle: Lifecycle, ledger: Ledger, clock: Clock) -> None:
     lifecycle.result_stands(FINISHED)
     deliver(ledger)
     clock.advance(hours=30)

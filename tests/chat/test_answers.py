@@ -89,7 +89,7 @@ def last_change(ledger: Ledger, player: Person) -> int:
 # !rating
 
 
-def test_own_rating(ledger: Ledger) -> None:
+def test_rating_shows_the_askers_points_place_and_record(ledger: Ledger) -> None:
     ask = asking(ledger)
     last = last_change(ledger, ANN)
     assert last < 0, "she lost the third race to Bo"
@@ -106,7 +106,7 @@ def test_rating_of_another_player_ignores_case(ledger: Ledger, name: str) -> Non
     assert "3 races, 0 wins, 0 finished" in ask(Command.RATING, name)
 
 
-def test_a_newcomers_rating(ledger: Ledger) -> None:
+def test_a_newcomer_learns_the_initial_rating(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.RATING, by=DI) == "Di is new and starts at 1000"
 
@@ -253,7 +253,7 @@ def test_an_unranked_player_learns_the_missing_finishes_below_the_leaderboard(le
     )
 
 
-def test_a_record_of_one_is_in_the_singular(ledger: Ledger) -> None:
+def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
@@ -315,12 +315,12 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
         assert ask(Command.LEADERBOARD, odd).startswith("Any Orb, top ")
 
 
-def test_a_leaderboard_with_a_page(ledger: Ledger) -> None:
+def test_leaderboard_links_its_page(ledger: Ledger) -> None:
     ask = asking(ledger, link="https://example.org/any-orb")
     assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org/any-orb")
 
 
-def test_a_leaderboard_too_long_for_a_message_says_how_many_it_shows(ledger: Ledger) -> None:
+def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(ledger: Ledger) -> None:
     page = f"https://example.org/{'p' * 150}"
     ask = asking(ledger, link=page)
     names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
@@ -344,7 +344,7 @@ def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Led
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
 
 
-def test_a_leaderboard_without_players(ledger: Ledger) -> None:
+def test_a_leaderboard_without_players_says_so(ledger: Ledger) -> None:
     ask = asking(ledger, listing=Listing(minimum_finishes=50))
     assert ask(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 50"
 
@@ -384,7 +384,7 @@ def test_why_of_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
     assert re.search(r": DQ, \d+% to finish$", ask(Command.WHY, by=BO, race=room))
 
 
-def test_why_of_the_only_finisher(ledger: Ledger) -> None:
+def test_why_names_the_only_finisher(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "ann", dnf="bo cy", after=3, recorded=False))
     answer = ask(Command.WHY, race=room)
@@ -444,14 +444,14 @@ def test_why_of_a_dnf_names_opponents_if_the_model_compares_everyone(ledger: Led
     assert re.search(r": DNF, \d\.\d expected · cost: ", ask(Command.WHY, by=CY))
 
 
-def test_why_of_a_race_that_is_not_recorded_yet(ledger: Ledger) -> None:
+def test_why_says_that_a_race_is_not_recorded_yet(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
     assert " if recorded: 1st of 2, " in ask(Command.WHY, by=CY, race=room)
     assert "if recorded" not in ask(Command.WHY, "di", race=room)
 
 
-def test_why_of_a_player_without_a_race(ledger: Ledger) -> None:
+def test_why_says_that_a_player_has_no_rated_race(ledger: Ledger) -> None:
     assert asking(ledger)(Command.WHY, by=DI) == "Di has no rated race yet."
 
 
@@ -495,7 +495,7 @@ def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) ->
     assert ask(Command.ODDS, race=team) == Texts().odds_teams
 
 
-def test_odds_in_a_team_room_whose_members_are_rated_one_by_one(ledger: Ledger) -> None:
+def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) -> None:
     plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
     answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
@@ -528,7 +528,7 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
 # !vs
 
 
-def test_two_players_against_each_other(ledger: Ledger) -> None:
+def test_comparison_shows_record_points_and_chance(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.VERSUS, "bo").startswith(
         f"Ann vs Bo: 2–1 in 3 races · {points(ledger, ANN)} and {points(ledger, BO)} · "
@@ -542,7 +542,7 @@ def test_comparison_links_the_page_of_both_players(ledger: Ledger) -> None:
     assert ask(Command.VERSUS, "bo").endswith(" https://example.org/compare/id-ann/id-bo")
 
 
-def test_comparison_with_an_opponent_never_met(ledger: Ledger) -> None:
+def test_comparison_says_that_players_never_met(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = replace(OPEN, entrants=(entrant("di", "racing"),))
     assert "no rated race together · " in ask(Command.VERSUS, "di", race=room)
@@ -626,7 +626,7 @@ def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
         assert "\n" not in answer
 
 
-def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
+def test_before_a_goals_first_race_everybody_is_new(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = replace(OPEN, goal="Another goal")
     assert ask(Command.RATING, race=room).startswith("Ann is new and starts at 1000")
@@ -634,7 +634,7 @@ def test_a_goal_without_a_leaderboard_yet(ledger: Ledger) -> None:
     assert "no rated race together" in ask(Command.VERSUS, "bo", race=room)
 
 
-def test_a_goal_that_is_not_rated(ledger: Ledger) -> None:
+def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
     answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing(), lambda board: None)
     assert answers.draft(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False)() == ""

@@ -21,7 +21,7 @@ WORDS = CommandNames()
         ("!rating \u202eAnn\x07", ParsedCommand(Command.RATING, "Ann")),
     ],
 )
-def test_a_command_is_read(line: str, asked: ParsedCommand) -> None:
+def test_commands_are_parsed(line: str, asked: ParsedCommand) -> None:
     assert WORDS.parse(line) == asked
 
 
@@ -32,7 +32,7 @@ def test_other_lines_are_not_commands(line: str) -> None:
     assert WORDS.parse(line) is None
 
 
-def test_own_names_and_prefix() -> None:
+def test_commands_can_have_other_names_and_another_prefix() -> None:
     words = CommandNames("?", {Command.RATING: "Elo", Command.ODDS: ""})
     assert words.parse("?elo ann") == ParsedCommand(Command.RATING, "ann")
     assert words.parse("?rating") is None
@@ -60,7 +60,7 @@ def test_default_names_are_clear_of_other_bots() -> None:
 
 
 @given(st.text(max_size=1000))
-def test_any_text_is_a_command_or_not(text: str) -> None:
+def test_arguments_are_short_and_on_one_line(text: str) -> None:
     asked = WORDS.parse("!rating " + text)
     if asked is not None:
         assert len(asked.argument) <= LONGEST_ARGUMENT

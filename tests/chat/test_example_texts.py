@@ -73,7 +73,7 @@ def test_no_translation_loses_a_field(path: Path) -> None:
 
 
 @in_each_language
-def test_appended_to_racebot_toml_the_texts_are_in_force(path: Path, tmp_path: Path) -> None:
+def test_texts_take_effect_in_racebot_toml(path: Path, tmp_path: Path) -> None:
     (tmp_path / "racebot.toml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     assert load(tmp_path).texts.model_dump() == table(path)
 

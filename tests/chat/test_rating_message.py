@@ -76,7 +76,7 @@ def written(race: RaceResult, changes: Sequence[Change]) -> list[str]:
     return [spaced(text) for text in players(race, changes).values()]
 
 
-def test_the_sites_limits() -> None:
+def test_limits_are_those_of_the_site() -> None:
     assert (MESSAGE_LIMIT, INFO_LIMIT, META_LIMIT) == (1000, 1000, 2048)
 
 
@@ -139,7 +139,7 @@ def test_points_of_unranked_players_carry_a_question_mark() -> None:
     assert "1490? (" in spaced(info_block(race, GOAL, changes, marks=marks))
 
 
-def test_points_below_zero() -> None:
+def test_points_below_zero_are_shown() -> None:
     assert written(result("r", "ann"), [change("ann", 1, -20, -5)]) == ["1 Ann -5 (+15)"]
 
 
@@ -170,7 +170,7 @@ def test_an_empty_text_is_silent() -> None:
     assert correction([rated()], {}, [], Texts(correction="")) == []
 
 
-def test_changed_wording() -> None:
+def test_wording_can_be_changed() -> None:
     texts = Texts(provisional="{goal}! ", player="{name}: {change}{new}", new="*", separator=" | ")
     race = result("a", "ann bo")
     changes = [change("ann", 1, 1000, 1012), change("bo", 2, 1000, 995, races=0)]
@@ -226,11 +226,11 @@ def test_own_line_in_the_info_box_is_known_by_old_and_new_wording() -> None:
 
 
 @pytest.mark.parametrize(("points", "text"), [(12, "+12"), (-5, "−5"), (0, "±0")])
-def test_changes_with_their_sign(points: int, text: str) -> None:
+def test_changes_show_their_sign(points: int, text: str) -> None:
     assert signed(points) == text
 
 
-def test_words_for_a_standing() -> None:
+def test_finishers_have_a_place_and_others_a_word() -> None:
     words = [
         standing_word(entrant("ann", status), change("ann", place, 1, 2))
         for status, place in (("done", 3), ("dnf", None), ("dq", None), ("done", None))
@@ -373,7 +373,7 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
         ("\u200b \n", "?"),
     ],
 )
-def test_plain_text(text: str, safe: str) -> None:
+def test_plain_text_replaces_what_the_site_would_format(text: str, safe: str) -> None:
     assert plain(text, bare_domains=True) == safe
 
 
@@ -411,7 +411,7 @@ def test_messages_never_repeat_users_text(names: list[str], goal: str, edited: i
 # The info block
 
 
-def test_an_info_block() -> None:
+def test_an_info_block_lists_entrants_by_place() -> None:
     assert spaced(info_block(RACE, GOAL, CHANGES)) == (
         "Ratings by racebot (Any Orb): 1 Ann 1745 (+33) · 2 Bo 1641 (−9) · DNF Cy 1402 (−18)"
     )
@@ -481,7 +481,7 @@ SEED = "Seed: https://orbs.example/seed/77"
         (SEED, NEVER, None),
     ],
 )
-def test_info_box_after_a_merge(existing: str, policy: InfoPolicy, merged: str | None) -> None:
+def test_info_box_follows_the_policy(existing: str, policy: InfoPolicy, merged: str | None) -> None:
     assert merged_info(existing, [OURS], policy) == merged
 
 
@@ -565,7 +565,7 @@ def test_meta_takes_from_the_longest_leaderboard() -> None:
 
 
 @pytest.mark.parametrize("boards", [0, 1, 3])
-def test_meta_without_space_left_by_other_bots(boards: int) -> None:
+def test_meta_is_empty_if_other_bots_leave_no_space(boards: int) -> None:
     entries = [meta_entry(GOAL, "m", CHANGES)] * boards
     assert meta({"seed": "x" * 2040}, entries) == {"racebot": []}
 

@@ -60,7 +60,7 @@ def test_json_holds_a_failure_in_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert "ValueError: broken" in document["error"]
 
 
-def test_races_inside_races(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_names_the_innermost_race(capsys: pytest.CaptureFixture[str]) -> None:
     logs.to_stderr("info")
     with logs.about("orb/a"):
         with logs.about("orb/b"):

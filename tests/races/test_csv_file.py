@@ -29,7 +29,7 @@ def refusal(path: Path, text: str) -> str:
     return str(raised.value)
 
 
-def test_a_race_with_times_and_a_dnf(path: Path) -> None:
+def test_a_race_with_times_and_a_dnf_is_read(path: Path) -> None:
     (race,) = races(path, HEAD + "r1,2026-03-01T20:00:00+01:00,Ann,1:02:03.5\nr1,2026-03-01T19:00Z,Bo,dnf\n")
     assert (race.name, race.goal, race.recorded) == ("r1", "G", True)
     assert race.ended_at == datetime(2026, 3, 1, 19, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_times_are_clock_times_or_seconds(path: Path, text: str, seconds: float)
     assert race.entrants[0].finish_time == seconds * 1_000_000
 
 
-def test_places_teams_factors_and_any_column_order(path: Path) -> None:
+def test_places_teams_and_factors_are_read_in_any_column_order(path: Path) -> None:
     path.write_text(
         "Player,Place,Team,Factor,Race,Ended_at\nAnn,1,red,Giants,r,2026-03-01\nBo,DQ,blue,,r,2026-03-01\n"
     )

@@ -137,7 +137,7 @@ def test_race_is_over_if_it_can_never_count(status: str, recordable: bool, over:
     assert parse_race(race_document("r", FINISHED, status, recordable=recordable)).over is over
 
 
-def test_every_status_of_an_entrant() -> None:
+def test_every_status_of_an_entrant_is_read() -> None:
     """All of the site's statuses: only the last three are results."""
     absent, racing = (
         ["requested", "invited", "declined", "partitioned"],
@@ -208,7 +208,7 @@ def test_place_or_version_that_is_not_a_number_is_left_out(odd: object) -> None:
     assert race.result.entrants[0].place is None
 
 
-def test_teams_by_slug_or_else_by_name() -> None:
+def test_teams_are_told_apart_by_slug_or_else_by_name() -> None:
     race = parse_race(
         listed_document(
             "r",

@@ -128,7 +128,7 @@ def test_recorded_closes_the_room(room: Room) -> None:
     assert room.on_frame(race, 1002) == []
 
 
-def test_a_room_joined_after_the_record(room: Room) -> None:
+def test_a_room_joined_after_the_record_is_settled(room: Room) -> None:
     race = seen(replace(FIRST, recorded=True), 22, recorded=True)
     assert race.result is not None
     assert room.on_frame(race, 0) == [Recorded(race, race.result)]
@@ -216,7 +216,7 @@ frames = st.one_of(
 
 
 @given(st.lists(st.tuples(frames, st.floats(0, 30)), max_size=12))
-def test_any_sequence_of_frames(sequence: list[tuple[Race, float]]) -> None:
+def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, float]]) -> None:
     """Nothing follows the record, only final results settle, and no result settles twice in a row."""
     room = Room("orb/r", quiet=QUIET)
     told: list[Notice] = []
@@ -251,7 +251,7 @@ def test_a_time_edited_after_the_finish_is_a_change(room: Room) -> None:
     assert room.tick(210) == [ResultStands(edited, previous=FIRST)]
 
 
-def test_only_the_current_result_holds(room: Room) -> None:
+def test_a_result_holds_until_another_follows_or_the_race_is_recorded(room: Room) -> None:
     assert not room.holds(FIRST)
     room.on_frame(seen(FIRST, 1), 100)
     assert room.holds(FIRST)

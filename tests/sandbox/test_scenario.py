@@ -73,7 +73,7 @@ async def test_the_moderator_changes_the_winner(stage: Stage, racers: list[Racer
     assert room.recorded
 
 
-async def test_the_bot_is_not_awaited_forever(stage: Stage, racers: list[Racer], sleep: Sleeper) -> None:
+async def test_the_wait_for_the_bot_ends(stage: Stage, racers: list[Racer], sleep: Sleeper) -> None:
     await upset(stage, racers)
     assert sleep.slept < 100
 

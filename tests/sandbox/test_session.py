@@ -118,7 +118,7 @@ def test_a_message_has_1_to_1000_characters(bot: Bot) -> None:
     assert errors(bot.say("  ")) == ["message: This field is required."]
 
 
-def test_a_private_note(bot: Bot, site: FakeSite) -> None:
+def test_a_private_note_reaches_one_user_and_not_the_history(bot: Bot, site: FakeSite) -> None:
     ann = site.user("Ann")
     (note,) = bot.say("between us", direct_to=ann.id)
     assert set(note) == {"type", "date", "message", "from_user", "from_bot", "to"}
@@ -135,7 +135,7 @@ def test_a_private_note(bot: Bot, site: FakeSite) -> None:
     assert errors(bot.say("to nobody", direct_to="abc")) == ["direct_to: Unrecognised user"]
 
 
-def test_at_most_four_buttons(bot: Bot) -> None:
+def test_a_message_has_at_most_four_buttons(bot: Bot) -> None:
     button = {"message": "!x"}
     assert kinds(bot.say("four", actions=dict.fromkeys("abcd", button))) == ["chat.message"]
     assert errors(bot.say("five", actions=dict.fromkeys("abcde", button)))

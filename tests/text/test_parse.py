@@ -89,7 +89,7 @@ def test_invalid_json_is_refused_in_one_short_line(text: str) -> None:
         ("PT90M", 5_400_000_000),
     ],
 )
-def test_durations(text: str, microseconds: int) -> None:
+def test_durations_are_parsed(text: str, microseconds: int) -> None:
     assert parse_duration(text) == microseconds
 
 
