@@ -187,7 +187,7 @@ class Run:
         try:
             await self._serve()
             async with self._worker():
-                # A refusal of the credentials at the start is believed, and ends the worker.
+                # At its start, the worker believes a refusal of its credentials, and ends.
                 first = self.worker
                 assert first is not None
                 await until(lambda: "watching" in first.output)
@@ -304,7 +304,7 @@ class Run:
         return ROOMS_EVERY * self.site.counts()[f"/o/{CATEGORY}/data"]
 
     def _disturbed(self, seconds: float = 0.0) -> None:
-        """Note a fault that lasts so long."""
+        """Note a fault that lasts some seconds from now on."""
         self.calm_since = max(self.calm_since, self._time() + seconds)
 
     def _recording(self, room: FakeRoom) -> None:

@@ -42,7 +42,7 @@ class Killer:
         self._word: asyncio.Event | None = None
 
     async def strike(self, times: int, count: Counter[str]) -> None:
-        """Kill the worker so many times, and count the kills by moment."""
+        """Kill the worker several times, and count the kills by moment."""
         moments: dict[str, Callable[[], Awaitable[None]]] = {
             "at any time": self._any_time,
             "while starting": self._starting,

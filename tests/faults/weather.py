@@ -60,7 +60,7 @@ class Weather:
         self.thrown: Counter[str] = Counter()
 
     async def blow(self, act: int, seconds: float) -> None:
-        """Throw an act's faults."""
+        """Cause the faults of one act."""
         rng = self._rng
         kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._lose_echo] * 2
         kinds += [self._refuse, self._tokens, self._skew, self._crowd]
@@ -95,7 +95,7 @@ class Weather:
             self.thrown["busy chat"] += 1
 
     def clear_up(self) -> None:
-        """Behave again."""
+        """End all faults."""
         self._misbehaviour.clear()
         self._echoes_to_lose = self._crowds = 0
         self._talks = False
@@ -110,7 +110,7 @@ class Weather:
         self.thrown[f"frame {fault.value}"] += times
 
     async def _crowd(self) -> None:
-        # How far the history reaches back is known by the clocks.
+        # The clocks tell how far back the history reaches, so both must be right.
         self._site.skew = timedelta(0)
         self._set_clock(0)
         self._talks = True

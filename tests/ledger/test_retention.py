@@ -17,7 +17,7 @@ LATER = NOON + timedelta(days=31)
 
 
 def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
-    """A message that came into a state at noon."""
+    """Store a message that has had its state since noon."""
     with ledger.transaction():
         ledger.outbox.put(Message(race, CATEGORY, guid, ChatBody(guid)), NOON)
         row = next(row for row in ledger.outbox.of(race) if row.message.guid == guid)

@@ -394,7 +394,7 @@ DATA = {
     "m015_corrections": (fill_m015, read_m015),
     "m016_updates": (fill_m016, read_m016),
 }
-"""For each migration: rows as that schema held them, and how the present code must find them."""
+"""For each migration: rows as that schema stored them, and checks of how today's code reads them."""
 
 
 DIGESTS = {
@@ -445,7 +445,7 @@ def test_migrations_keep_the_data_of_every_earlier_schema(tmp_path: Path, last: 
 
 @pytest.mark.parametrize("last", NAMES)
 def test_released_migration_is_never_edited(tmp_path: Path, last: str) -> None:
-    """New ledgers would have another schema than old ones."""
+    """Otherwise new ledgers would have a different schema from old ones."""
     found = sorted(schema(older(tmp_path / "old.db", last)), key=str)
     assert blake2b(repr(found).encode(), digest_size=8).hexdigest() == DIGESTS[last]
 

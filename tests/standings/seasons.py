@@ -1,4 +1,4 @@
-"""Leaderboards in a ledger of their own, and everything rated in them."""
+"""Settlers with ledgers of their own, random seasons, and all ratings of a ledger."""
 
 from __future__ import annotations
 

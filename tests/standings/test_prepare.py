@@ -170,7 +170,7 @@ def test_a_rebuild_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler
         with Preparation(settler, at_once=0, pause=pause) as preparation:
             with pytest.raises(RatingsDeferred) as deferred:
                 settler.rebuild(board_of(settler, "S1"))
-            with suppress(Killed):  # the last times, everything is prepared
+            with suppress(Killed):  # the last attempts prepare everything
                 preparation.prepare(deferred.value.rerating)
         with Ledger.open(settler.ledger.path) as restarted:
             again = Settler(restarted, settler.plans)
@@ -230,7 +230,7 @@ def test_only_one_process_rebuilds_a_database_at_a_time(settler: Settler) -> Non
 def after_preparing(
     settler: Settler, work: Callable[[], Any], meanwhile: Callable[[Settler], Any]
 ) -> Callable[[], Any]:
-    """The work, preceded from its second attempt on by what another process does in between."""
+    """Return work that lets another process make a change before its second attempt."""
     attempts: list[object] = []
 
     def attempt() -> None:

@@ -34,7 +34,7 @@ def chained(model: str) -> Plans:
 
 
 def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
-    """Each player's state on each season, worked out from the stored results without the code under test."""
+    """Compute each player's state in each season from the stored results, without the code under test."""
     rows = settler.ledger.db.execute("SELECT goal, counted_at, name, result FROM races").fetchall()
     stored = sorted(
         (counted_at, name, goal, RaceResult.from_json(text)) for goal, counted_at, name, text in rows

@@ -255,7 +255,7 @@ players = ["ann", "bo", "cy", "di", "ed", "fay"]
 
 @st.composite
 def races(draw: st.DrawFn, goals: Sequence[str] = (GOAL,)) -> list[RaceResult]:
-    """Some recorded races of a few players, at distinct names, some ending at the same moment."""
+    """Draw recorded races of a few players, with distinct names; some end at the same moment."""
     made = []
     for index in range(draw(st.integers(1, 7))):
         entrants = []

@@ -67,7 +67,7 @@ def test_players_with_different_states_are_not_equals() -> None:
 
 
 def test_changes_that_depend_on_the_listing_order_are_counted() -> None:
-    # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: Bo alone has the same.
+    # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: only Bo's is the same.
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 3]).order_dependent == 2
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 1]).order_dependent == 0
 
@@ -145,5 +145,5 @@ def test_draws_among_dnfs_cause_complaints() -> None:
     assert found.unequal_ties > 0
     assert found.order_dependent > 0
     found = Complaints.of(censored, Step(race, before, censored.rate(before, race.outcome)))
-    # Newcomers still gain where 2σ falls by more than μ does, but not by the accident of the listing.
+    # Newcomers still gain where 2σ falls by more than μ does, but not because of the listing order.
     assert (found.unequal_ties, found.order_dependent) == (0, 0)

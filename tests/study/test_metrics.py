@@ -186,7 +186,7 @@ def test_misordered_and_log_loss_take_candidates() -> None:
     better, worse = np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 0.0]])
     assert misordered(better, worse).tolist() == [[0, 0.5], [1, 0]]
     assert log_loss(np.array([[1.0, math.exp(-2)]])).tolist() == [[0, pytest.approx(2)]]
-    # Sure and wrong costs much, not everything.
+    # Being certain and wrong costs much, but not everything.
     assert log_loss(np.array([0.0]))[0] == pytest.approx(-math.log(1e-15))
 
 

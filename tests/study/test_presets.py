@@ -9,7 +9,7 @@ from racebot.study.presets import PRESETS
 def test_presets_are_the_published_rows() -> None:
     assert len(PRESETS) == 14
     for preset in PRESETS.values():
-        # The source rounds, and its program has changed a little since it was printed.
+        # The source rounds its figures, and its program changed slightly after publication.
         assert preset.rerun == pytest.approx(preset.published, abs=0.0004)
         assert 0.2 < preset.published < 0.25
 

@@ -133,11 +133,11 @@ def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> 
     ("earlier", "later", "error", "recommended"),
     [
         (0.4, 0.375, 0.03125, True),
-        (0.4, 0.375, 0.0625, False),  # better by two standard errors, and not by more
+        (0.4, 0.375, 0.0625, False),  # better by two standard errors, but not by more
         (0.4, 0.375, 0.125, False),
         (0.4, 0.5, 0.0, False),
         (0.4, 0.75, 0.125, False),
-        (0.5, 0.375, 0.03125, False),  # nothing that the search saw speaks for them
+        (0.5, 0.375, 0.03125, False),  # nothing that the search saw supports them
     ],
 )
 def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
@@ -147,7 +147,7 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
 
 
 def test_a_find_far_better_than_the_start_is_recommended(season: History) -> None:
-    """The start is certain of newcomers, so that ratings hardly move."""
+    """The starting values are certain about newcomers, so ratings hardly move."""
     start = {"newcomer_spread": 0.01, "lasting_spread": 0.01}
     found = tune(
         season,
@@ -163,7 +163,7 @@ def test_a_find_far_better_than_the_start_is_recommended(season: History) -> Non
 
 
 def test_a_search_over_finishes_moves_no_rating(season: History) -> None:
-    """The start forecasts that four in five give up."""
+    """The starting values forecast that four in five players give up."""
     start = {"finish_level": 3.0, "level": 1.0}
     found = tune(
         season,
@@ -206,7 +206,7 @@ def test_dimensions_are_those_the_model_declares() -> None:
         (0.01, 1.0, start) for start in (0.6, 0.13, 0.09)
     ]
     assert ("knots", 0) not in found
-    # A dummy that is left out is no number to search, unless it is asked for.
+    # Without a value, the dummy is searched only if asked for.
     without = {"dummy": None}
     assert "dummy" not in {d.parameter for d in dimensions("plackett-luce", without)}
     assert dimensions("plackett-luce", without, ["dummy"])[0].start == 0.5

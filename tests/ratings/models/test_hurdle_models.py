@@ -409,7 +409,7 @@ def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
     lead = (m0 - m1) / s
     hazard = math.exp(-(lead**2) / 2) / math.sqrt(2 * math.pi) / ndtr(lead)
     shrink = hazard * (hazard + lead)
-    # Who gave up keeps at least the old doubt, and no higher a rating for it.
+    # A player who gave up becomes no more certain, and gains no rating.
     v2 = max(v2, 1.0)
     m2 = min(m2, -2.0 + 1.31 * (math.sqrt(v2) - 1.0))
     expected = [

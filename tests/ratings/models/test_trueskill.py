@@ -143,7 +143,7 @@ def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
     together = model.rate(np.array([finisher, first, second]), Outcome.of([1], unfinished=2))
     for row, player in ((1, first), (2, second)):
         alone = model.rate(np.array([finisher, player]), Outcome.of([1], unfinished=1))
-        # The finisher's performance is shared, so a little is said through it.
+        # Both comparisons share the finisher's performance, so each changes the other a little.
         assert together[row, 0] < player[0]
         assert together[row, 0] == pytest.approx(alone[1, 0], abs=0.4)
     # In the site's reading the better of the two pulls the other up.

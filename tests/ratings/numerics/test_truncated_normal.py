@@ -51,7 +51,7 @@ def test_special_cases_have_their_closed_forms() -> None:
     # Any margin that is small enough fixes the difference.
     assert draw(3.0, 0.0) == (-3.0, 1.0)
     assert draw(-3.0, 1e-9) == (3.0, 1.0)
-    # A wide margin is no news.
+    # A wide margin carries no information.
     assert draw(1.0, 100.0) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
