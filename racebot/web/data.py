@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from urllib.parse import urlencode
 
 import orjson
 
@@ -11,12 +13,49 @@ from racebot.web import addresses, api, sheets
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
 from racebot.web.document import CSV, JSON, Content, Document, Streamed
-from racebot.web.openapi import api_index, description
-from racebot.web.view import Board
+from racebot.web.openapi import ApiAddress, api_index, description
+from racebot.web.view import Board, View
+
+_REQUIRED = {"a", "b", "name", "players"}
+"""Query parameters without which an address has no answer."""
 
 
 def _api(asked: Asked) -> Content:
-    return asked.page("api.html", index=api_index(served=asked.served))
+    examples = _examples(asked.view) if asked.served else {}
+    return asked.page(
+        "api.html", index=api_index(served=asked.served), example=partial(_with_examples, examples)
+    )
+
+
+def _examples(view: View) -> dict[str, str]:
+    """Return values for the fields and the required query parameters of addresses; none without races."""
+    board = max(view.boards, key=lambda board: view.totals(board).races, default=None)
+    races = view.ledger.pages.races(board.key, 1) if board else []
+    players = [each for each in view.report(board).players if each.id not in view.hidden] if board else []
+    if board is None or not races or len(players) < 2:
+        return {}
+    category, _, name = board.address.stem.partition("/")
+    one, other = players[:2]
+    return {
+        "category": category,
+        "board": name,
+        "race": addresses.segment(races[0].race.rpartition("/")[2]),
+        "player": addresses.segment(one.id),
+        "other": addresses.segment(other.id),
+        "players": f"{one.id},{other.id}",
+        "a": one.id,
+        "b": other.id,
+        "name": one.name[:3],
+    }
+
+
+def _with_examples(examples: Mapping[str, str], each: ApiAddress) -> str | None:
+    """Return an address of the API that a reader can open, None if there are no examples for it."""
+    try:
+        query = {name: examples[name] for name in each.query if name in _REQUIRED}
+        return each.address.format_map(examples) + (f"?{urlencode(query, safe=',')}" if query else "")
+    except KeyError:
+        return None
 
 
 def _api_data(asked: Asked) -> Content:

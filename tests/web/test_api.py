@@ -3,9 +3,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl, urljoin
 
 import pytest
 from builders import SECOND, entrant, result
@@ -359,6 +362,17 @@ def test_index_lists_every_address_of_the_description(view: View) -> None:
         assert Pages(view, served=True).document(path, {}) is not None, path
     (follow,) = (each for each in index["addresses"] if each["address"].endswith("/changes"))
     assert follow["query"] == ["after", "limit"]
+
+
+def test_page_of_the_api_links_an_example_of_every_address(view: View) -> None:
+    page = answer(view, "api/index.html", {}).body.decode()
+    links = [unescape(each) for each in re.findall(r'<tr><th scope="row"><a href="([^"]+)"', page)]
+    index = ask(view, "api/")
+    assert len(links) == len(index["addresses"]) - 1 + len(index["others"])
+    for each in links:
+        path, _, query = urljoin("api/", each).removeprefix("events/").partition("?")
+        assert answer(view, path, dict(parse_qsl(query))).body
+    assert answer(view, "api/index.html", {}, served=False).body.count(b'<tr><th scope="row"><code>') > 5
 
 
 def test_export_holds_every_path_of_its_description(view: View) -> None:
