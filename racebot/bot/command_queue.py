@@ -13,7 +13,7 @@ from racebot.chat.commands import Command, ParsedCommand
 from racebot.errors import LedgerError
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
-from racebot.racetime.payload import ChatMessage
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event
 from racebot.racetime.room import Room
 
 log = logging.getLogger(__name__)
@@ -52,19 +52,40 @@ class CommandQueue:
         self._answered = answered
         self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
         self._answering = False
+        self._left_at: float | None = None
+        """When the last connection was lost."""
+        self._last_line: str | None = None
+        """The id of the last chat line on any connection."""
+        self._missed_after: str | None = None
+        """The id of the chat line after which the chat history may show missed ones."""
 
     @property
     def empty(self) -> bool:
         """True if no command waits for an answer."""
         return self._commands.empty() and not self._answering
 
-    def add(self, message: ChatMessage) -> None:
-        """Queue a chat line if it is a command to answer."""
-        if self._room.race is None or self._room.closed:
-            return
-        asked = self._handler.parse(message, self._room.race)
-        if asked is not None:
-            self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
+    def on_left(self) -> None:
+        """Note that the connection is lost."""
+        self._left_at = time.monotonic()
+
+    def on_joined(self) -> bool:
+        """Return whether the chat history may show commands that were given without a connection."""
+        if self._left_at is None:
+            return False
+        is_recent = time.monotonic() - self._left_at < EXPIRES
+        self._missed_after = (self._missed_after or self._last_line) if is_recent else None
+        return self._missed_after is not None
+
+    def on_event(self, event: Event | None) -> None:
+        """Queue a command that the room shows, and those that a lost connection hid."""
+        if isinstance(event, ChatMessage):
+            self._add(event)
+        elif isinstance(event, ChatHistory):
+            lines = iter(event.messages)
+            if self._missed_after is not None and any(line.id == self._missed_after for line in lines):
+                for line in lines:
+                    self._add(line)
+            self._missed_after = None
 
     async def run(self) -> None:
         """Answer commands until cancelled.
@@ -83,6 +104,15 @@ class CommandQueue:
             finally:
                 self._answering = False
             self._answered()
+
+    def _add(self, message: ChatMessage) -> None:
+        """Queue a chat line if it is a command to answer."""
+        self._last_line = message.id
+        if self._room.race is None or self._room.closed:
+            return
+        asked = self._handler.parse(message, self._room.race)
+        if asked is not None:
+            self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
         """Answer a command. If that fails, only this answer is lost."""

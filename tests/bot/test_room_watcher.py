@@ -20,7 +20,7 @@ from builders import NOON, Wire, at_once, chat_body, result, seen
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
-from racebot.bot import room_watcher
+from racebot.bot import command_queue, room_watcher
 from racebot.bot.command_handler import CommandHandler, Reply
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.answers import why
@@ -36,7 +36,7 @@ from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.payload import ChatMessage, Event, RaceUpdate, Unreadable
+from racebot.racetime.payload import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -303,6 +303,49 @@ async def test_an_answer_in_preparation_outlives_its_connection(
     assert dropped.said == []
 
 
+@pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
+async def test_commands_given_while_the_connection_was_lost_are_answered_once(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, away: float
+) -> None:
+    """Unless the racer has waited for too long."""
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    questions = _Questions()
+    heard, missed, later = _line("!rating"), _line("!odds"), _line("!leaderboard")
+    now = 0.0
+
+    class DroppedSocket(SilentSocket):
+        async def receive(self, wait: float) -> Event | None:
+            if self.events:
+                return self.events.pop(0)
+            await until(lambda: questions.answered)
+            raise ConnectionLost("the socket closed")
+
+    class HistorySocket(SilentSocket):
+        async def send(self, action: Action) -> None:
+            if action == actions.GET_HISTORY:
+                self.events += [ChatHistory((heard, missed, later))] * 2 + [_line("!vs bo")]
+
+    shown = RaceUpdate(seen(status="open"))
+    sockets = iter([DroppedSocket([shown, heard])])
+
+    def connected() -> SilentSocket:
+        nonlocal now
+        if socket := next(sockets, None):
+            return socket
+        now += away
+        asked = [] if away == 0 else [_line("!vs bo")]  # nobody asks for the history
+        return HistorySocket([shown, later, *asked])
+
+    connect(monkeypatch, connected)
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(room_watcher, "time", clock)
+    monkeypatch.setattr(command_queue, "time", clock)
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
+        await until(lambda: Command.VERSUS in questions.answered)
+    late = [Command.ODDS] if away == 0 else []
+    assert questions.answered == [Command.RATING, Command.LEADERBOARD, *late, Command.VERSUS]
+
+
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,8 +429,12 @@ class _Questions:
 
     def __init__(self) -> None:
         self.answered: list[Command] = []
+        self.seen: set[str] = set()
 
     def parse(self, message: ChatMessage, _: object) -> ParsedCommand | None:
+        if message.id in self.seen:
+            return None
+        self.seen.add(message.id)
         return CommandNames().parse(message.text)
 
     def reply(self, asked: ParsedCommand, *_: object) -> None:
