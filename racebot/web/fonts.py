@@ -84,9 +84,12 @@ MOST_MARKS = 2
 
 
 def runs(text: str, style: Style) -> list[Run]:
-    """Split a text into runs. Characters that no font has are left out."""
+    """Split a text into runs, from left to right. Characters that no font has are left out."""
     fonts = [(part, _font(path, style)) for part, path in _parts(text)]
-    return [Run(part, font, style.size / font.size) for part, font in fonts]
+    found = [Run(part, font, style.size / font.size) for part, font in fonts]
+    strong = (unicodedata.bidirectional(char) for char in text)
+    begins = next((each for each in strong if each in {"L", "R", "AL"}), "L")
+    return found if begins == "L" else found[::-1]
 
 
 def width(text: str, style: Style) -> float:

@@ -133,6 +133,14 @@ def test_emoji_are_drawn_in_color_and_sequences_as_one() -> None:
     assert fonts.width("\U0001f469 a", Style(84)) - one < fonts.width("m a", Style(84))
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("Ann ليلى", ["Ann ", "ليلى"]), ("ليلى Ann", ["Ann", "ليلى "]), ("12 ليلى…", ["…", "ليلى", "12 "])],
+)
+def test_parts_of_a_name_are_drawn_in_the_direction_of_its_first_letter(text: str, shown: list[str]) -> None:
+    assert [run.text for run in fonts.runs(text, Style(34, 600))] == shown
+
+
 @pytest.mark.parametrize("text", ["W" * 200, "ليلى " * 60, "日本" * 90, "e\u0301" * 200])
 def test_long_text_is_cut_to_its_limit(text: str) -> None:
     style = Style(40)
