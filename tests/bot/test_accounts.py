@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from builders import CATEGORY, Clock, chat_body, info_blocks, result, seen
+from builders import CATEGORY, Clock, at_once, chat_body, info_blocks, result, seen
 from pydantic import SecretStr
 from worker_support import Bench, finish, said, until
 
@@ -16,7 +16,6 @@ from racebot.bot.periodic import Nightly
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import P, T
 from racebot.observe.troubles import Troubles
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
@@ -121,9 +120,6 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
             for number, page in enumerate(pages, start=1):
                 yield number, page
 
-    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        return work(*arguments, **options)
-
     clock = Clock()
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     settler.merge([result("old", "ann bo"), result("older", "cy bo", after=-1)], "import")
@@ -132,7 +128,7 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
         CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
         site=cast(Site, OldSite()),
         lifecycle=Lifecycle(settler, clock),
-        call=call,
+        call=at_once,
         clock=clock,
         common=Settings(),
         failed=lambda source, error: None,

@@ -116,9 +116,10 @@ async def test_unusable_picture_is_left_alone_for_a_day(
     assert len(host.asked) == 2
 
 
-async def test_picture_that_nobody_shows_is_deleted(pictures: Pictures) -> None:
+async def test_picture_that_nobody_shows_is_deleted(pictures: Pictures, tmp_path: Path) -> None:
     host = Host(picture())
     await fetched(host, pictures, AVATAR)
+    os.utime(tmp_path / "avatars", (0, 0))
     before = pictures.version()
     await fetched(host, pictures, "/media/new.png")
     assert pictures.names() == {name_of("/media/new.png")}

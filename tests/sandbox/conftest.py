@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from builders import Clock
 
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.room import FakeRoom
@@ -14,22 +14,12 @@ from racebot.sandbox.site import FakeSite
 Make = Callable[..., FakeRoom]
 
 
-class Clock:
-    """A clock that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **length: float) -> None:
-        self.now += timedelta(**length)
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    """A clock with a fraction of a second, which the site's formats show."""
+    clock = Clock()
+    clock.advance(milliseconds=250)
+    return clock
 
 
 @pytest.fixture

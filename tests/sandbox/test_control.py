@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from builders import Clock
 from worker_support import PATIENCE
 
 from racebot.sandbox.endpoints import SandboxServer
@@ -16,7 +17,7 @@ from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
 from racebot.sandbox.site import FakeSite
 
-from .conftest import Clock, places
+from .conftest import places
 
 
 class Control:

@@ -7,11 +7,13 @@ from datetime import timedelta
 from types import NoneType
 from typing import Any
 
+from builders import Clock
+
 from racebot.sandbox import render, render_lists
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.site import FakeSite
 
-from .conftest import Clock, Make
+from .conftest import Make
 
 NAMED_STATUS = {"value": str, "verbose_value": str, "help_text": str}
 GOAL = {"name": str, "custom": bool}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from builders import Clock
 
 from racebot.sandbox import render
 from racebot.sandbox.errors import RuleError
@@ -14,7 +15,7 @@ from racebot.sandbox.race_state import RacerStatus, RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
-from .conftest import Clock, Make, chat_texts, heard, places
+from .conftest import Make, chat_texts, heard, places
 
 
 def test_a_race_goes_from_open_to_recorded(site: FakeSite, clock: Clock) -> None:

@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 import pytest
+from builders import Clock
 
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
-from .conftest import Clock, Make
+from .conftest import Make
 from .test_render import MESSAGE, check
 
 DENIED = "Permission denied. Check your authorization token."

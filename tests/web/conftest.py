@@ -6,10 +6,14 @@ a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import uvicorn
 from builders import result
 
 from racebot.ledger.store import Ledger
@@ -28,6 +32,16 @@ RACES = (
 )
 
 Merge = Callable[..., View]
+
+
+@asynccontextmanager
+async def listening(server: uvicorn.Server) -> AsyncGenerator[int]:
+    """Run a server on a free port, and yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        yield bound.getsockname()[1]
+        server.should_exit = True
+        await task
 
 
 @pytest.fixture

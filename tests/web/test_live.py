@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -39,7 +39,7 @@ from racebot.web.query import BadQueryError
 from racebot.web.server import application, configuration
 from racebot.web.view import Publication
 
-from .conftest import RACES, SIMPLE
+from .conftest import RACES, SIMPLE, listening
 
 NOW = datetime.now(UTC)
 BOARD = "orb/any-orb"
@@ -94,10 +94,14 @@ class Live:
         self.ledger = ledger
         self.path = live_path(ledger.path)
         self.app = application(ledger.path, Publication())
+        self._written_at = 0
 
     def write(self, *rooms: LiveRoom, ago: float = 0, unlisted: Iterable[str] = ()) -> None:
         seen_at = datetime.now(UTC) - timedelta(seconds=ago)
         write_live(self.path, LiveReport(seen_at, rooms, frozenset(unlisted)))
+        # Two writes within one tick of the file system's clock would look like one.
+        self._written_at = max(self._written_at + 1, self.path.stat().st_mtime_ns)
+        os.utime(self.path, ns=(self._written_at, self._written_at))
 
     def get(self, path: str, **facts: object) -> httpx.Response:
         async def ask() -> httpx.Response:
@@ -445,11 +449,8 @@ async def running(live: Live) -> AsyncGenerator[tuple[uvicorn.Server, str]]:
     server: uvicorn.Server | None = None
     app = application(live.ledger.path, Publication(), lambda: server is not None and server.should_exit)
     server = uvicorn.Server(configuration(app))
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        task = asyncio.create_task(server.serve(sockets=[bound]))
-        yield server, f"http://127.0.0.1:{bound.getsockname()[1]}"
-        server.should_exit = True
-        await task
+    async with listening(server) as port:
+        yield server, f"http://127.0.0.1:{port}"
 
 
 async def next_event(lines: AsyncIterator[str]) -> str:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import socket
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +26,7 @@ from racebot.web.pages import NO_RACE, Pages
 from racebot.web.server import Desk, application, configuration
 from racebot.web.view import Publication
 
-from .conftest import RACES, SIMPLE
+from .conftest import RACES, SIMPLE, listening
 
 BOARD = "/leaderboards/orb/any-orb.html"
 
@@ -438,13 +437,9 @@ def test_readers_of_the_same_page_share_one_rendering(
 
 @asynccontextmanager
 async def running(ledger: Ledger) -> AsyncGenerator[int]:
-    """Port of the pages, served by uvicorn with our limits."""
-    server = uvicorn.Server(configuration(application(ledger.path, Publication())))
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        task = asyncio.create_task(server.serve(sockets=[bound]))
-        yield bound.getsockname()[1]
-        server.should_exit = True
-        await task
+    """Serve the pages with our limits, and yield the port."""
+    async with listening(uvicorn.Server(configuration(application(ledger.path, Publication())))) as port:
+        yield port
 
 
 @pytest.mark.parametrize(
