@@ -215,19 +215,17 @@ class PageQueries:
         self, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
     ) -> dict[str, list[Result]]:
         """Return the last results of each player, oldest first, up to the race with the number `last`."""
-        found: dict[str, list[Result]] = {}
-        for player in players:
-            rows = self._connection.rows(
-                "SELECT place, points_after - points_before FROM changes INDEXED BY changes_by_player"
-                " WHERE leaderboard = ?1 AND player = ?2 AND (?4 IS NULL OR sequence <= ?4)"
-                " ORDER BY sequence DESC LIMIT ?3",
-                leaderboard,
-                player,
-                count,
-                last,
-            )
-            found[player] = [Result(*row) for row in reversed(rows)]
-        return found
+        rows = self._connection.rows(
+            "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
+            "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
+            "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
+            "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted",
+            leaderboard,
+            json.dumps(list(players)),
+            count,
+            last,
+        )
+        return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
         """Return a player's opponents, most races together first."""

@@ -66,7 +66,7 @@ _FIELDS = {
     "other": _Field("[^/]+", segment, text_of),
     "race": _Field(
         "[^/]+(?:/[^/]+)*",
-        lambda name: "/".join(map(segment, name.split("/"))),
+        lru_cache(maxsize=2**16)(lambda name: "/".join(map(segment, name.split("/")))),
         lambda path: "/".join(map(text_of, path.split("/"))),
     ),
     "picture": _Field("[0-9a-f]{24}", str, str),

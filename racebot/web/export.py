@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -193,7 +192,7 @@ def _render_in_processes(
     large = [path for group, paths in changed if group.log is not None for path in paths]
     others = [path for group, paths in changed if group.log is None for path in paths]
     parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
-    listings = _Listings(tuple((board.key, board.listing) for board in view.boards))
+    listings = _Listings({board.key: board.listing for board in view.boards})
     job = _Job(view.ledger.path, replace(view.publication, listing=listings), folder)
     pages = Pages(view, served=False)
     done: list[_Done] = []
@@ -216,11 +215,11 @@ def _render_in_processes(
 class _Listings:
     """The listings of all leaderboards by key, as a callable that can be sent to another process."""
 
-    by_key: tuple[tuple[int, Listing], ...]
+    by_key: Mapping[int, Listing]
 
     def __call__(self, board: Leaderboard) -> Listing:
         # A leaderboard that is newer than this export is in no file of it.
-        return dict(self.by_key).get(board.key, Listing())
+        return self.by_key.get(board.key, Listing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,19 +231,20 @@ class _Job:
     folder: Path
 
 
-_snapshots = ExitStack()
-"""Hold what a rendering process reads as it was at its first task."""
+class _Worker:
+    """The state of a rendering process, which works for a single export."""
 
-
-@cache
-def _pages_of(job: _Job) -> Pages:
-    ledger = Ledger.open_to_publish(job.database)
-    _snapshots.enter_context(ledger.snapshot())
-    return Pages(View(ledger, job.publication), served=False)
+    pages: Pages | None = None
+    snapshot = ExitStack()
+    """Holds what the process reads as it was at its first task."""
 
 
 def _render_part(job: _Job, paths: Sequence[str]) -> list[_Done]:
-    return [_render_one(_pages_of(job), job.folder, path) for path in paths]
+    if _Worker.pages is None:
+        ledger = Ledger.open_to_publish(job.database)
+        _Worker.snapshot.enter_context(ledger.snapshot())
+        _Worker.pages = Pages(View(ledger, job.publication), served=False)
+    return [_render_one(_Worker.pages, job.folder, path) for path in paths]
 
 
 def _write(path: Path, body: bytes) -> bool:

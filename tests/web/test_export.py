@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from builders import NOON, result
 
+from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
@@ -314,11 +315,12 @@ def test_manifest_of_an_older_version_is_understood(filled: Ledger, folder: Path
 def test_several_processes_write_the_same_files(
     filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(filled, folder)
+    publication = Publication(commands=CommandNames("?", {Command.ODDS: "chances"}))  # as the CLI makes it
+    export(filled, publication, folder)
     monkeypatch.setattr(export_module, "FEW", 0)
     monkeypatch.setattr(export_module, "AT_ONCE", 5)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    done = run(filled, tmp_path / "other")
+    done = export(filled, publication, tmp_path / "other")
     assert done.written == len(contents(folder))
     assert contents(tmp_path / "other") == contents(folder)
 
@@ -332,12 +334,15 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in {"href", "src", "action"}]
 
 
-def test_changes_during_an_export_do_not_disturb_its_processes(filled: Ledger, folder: Path) -> None:
+def test_changes_during_an_export_do_not_disturb_its_processes(
+    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_module._Worker, "pages", None)
     player = "players/id-ann/orb/any-orb"
     (board,) = filled.leaderboards()
-    listings = export_module._Listings(((board.key, Listing()),))
+    listings = export_module._Listings({board.key: Listing()})
     job = export_module._Job(filled.path, Publication(listings), folder)
-    with export_module._snapshots:
+    with export_module._Worker.snapshot:
         export_module._render_part(job, [f"{player}.html"])
         settler = Settler(filled, Plans(SIMPLE))
         settler.merge([replace(result("new", "ann bo"), goal="New Orb")], "import")
