@@ -274,7 +274,7 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 
 def versus(other: str) -> str:
-    """Return what leads from a player's page to the comparison with another player."""
+    """Return the query and fragment that turn the address of a player's page into that of a comparison."""
     return f"?vs={_value(other)}#vs-{segment(other)}"
 
 

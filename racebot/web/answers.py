@@ -210,6 +210,15 @@ class SharedRace(Meeting):
 
 
 @dataclass(frozen=True, slots=True)
+class FacingPlayer(NamedPlayer):
+    """One of two compared players, with the points on the leaderboard."""
+
+    points: int
+    place: Annotated[int | None, Field(description="null if the player is not listed")]
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
 class HeadToHead(Comparison):
     """Two players against each other: their record, all their races, and the chance next time."""
 
@@ -220,8 +229,8 @@ class HeadToHead(Comparison):
         Sequence[SharedRace], Field(description="Newest first; `other_` marks the values of `b`")
     ]
     board: Id
-    a: NamedPlayer
-    b: NamedPlayer
+    a: FacingPlayer
+    b: FacingPlayer
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from racebot.web.answers import (
     Addressed,
     BoardSummary,
     Changes,
+    FacingPlayer,
     FoundPlayer,
     FoundPlayers,
     FoundStanding,
@@ -168,8 +169,9 @@ def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHe
     a, b = query.get("a", "").strip(), query.get("b", "").strip()
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
-    found = None if view.hidden & {a, b} else compared(view.ledger, board.stored, a, b)
-    if found is None:
+    one, other = (view.standing(board, player) for player in (a, b))
+    found = compared(view.ledger, board.stored, a, b)
+    if one is None or other is None or found is None:
         return None
     return HeadToHead(
         chance=found.chance,
@@ -177,9 +179,14 @@ def head_to_head(view: View, board: Board, query: Mapping[str, str]) -> HeadToHe
         behind=found.behind,
         meetings=_with_addresses(view, SharedRace, found.meetings),
         board=board.address.stem,
-        a=view.rated_players[a],
-        b=view.rated_players[b],
+        a=_facing(view, board, one),
+        b=_facing(view, board, other),
     )
+
+
+def _facing(view: View, board: Board, standing: PlayerStanding) -> FacingPlayer:
+    page = page_of(view, board.address.player(standing.id))
+    return FacingPlayer(standing.id, standing.name, standing.points, standing.place, page)
 
 
 def find_players(view: View, query: Mapping[str, str]) -> FoundPlayers:

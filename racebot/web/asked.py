@@ -27,7 +27,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a document is made from, besides the fields of its address.
+    """A request for a document, without the fields of its address.
 
     Attributes:
         view: the snapshot of the ledger.

@@ -72,7 +72,7 @@ class Run:
 
     @property
     def reach(self) -> float:
-        """The right end of what is drawn. A last mark can stand out beyond the width."""
+        """The right end of the drawn pixels. A last mark can stand out beyond the width."""
         right: float = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
         return self.scale * right
 

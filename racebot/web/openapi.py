@@ -79,7 +79,7 @@ _OTHERS = {
     addresses.BOARD_FEED: "Atom feed of a leaderboard's races",
     addresses.PLAYER_FEED: "Atom feed of a player's changes",
 }
-"""What else programs may want, by route."""
+"""Summaries of addresses outside of `api/` that programs may want, by route."""
 _IN_EXPORTS = {
     addresses.BOARD_CARD,
     addresses.BADGE,

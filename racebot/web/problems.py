@@ -10,7 +10,7 @@ from racebot.web.addresses import Route
 _LOOK_UP = {
     "leaderboard": "api/leaderboards lists the ids of all leaderboards",
     "player": "api/players?name=TEXT finds the ids of players with a rating",
-    "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races",
+    "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races, and api/live the open rooms",
 }
 
 

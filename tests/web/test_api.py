@@ -207,7 +207,14 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> Non
         ("orb/a", -100, 100),
     ]
     assert found["meetings"][0]["other_finish_time"] < found["meetings"][0]["finish_time"]
-    assert (found["a"]["name"], found["b"]["name"]) == ("Bo", "Ann")
+    assert found["a"] == {
+        "id": "id-bo",
+        "name": "Bo",
+        "points": 810,
+        "place": 4,
+        "page": "players/id-bo/orb/any-orb.html",
+    }
+    assert (found["b"]["name"], found["b"]["points"]) == ("Ann", 1190)
     other = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
     assert found["chance"] + other["chance"] == pytest.approx(1)
     nobody = {"a": "id-cy", "b": "id-nobody"}

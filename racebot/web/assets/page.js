@@ -48,7 +48,7 @@
     });
     heading.replaceChildren(button);
   });
-  // What the reader chose. The address holds it, as it does on a server, and can be shared.
+  // The reader's choice, which the address holds as on a server, so that it can be shared.
   const choice = new URLSearchParams(location.search);
   const choose = values => {
     for (const [name, value] of Object.entries(values)) {
