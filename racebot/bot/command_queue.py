@@ -55,7 +55,7 @@ class CommandQueue:
         self._left_at: float | None = None
         """When the last connection was lost."""
         self._last_line: str | None = None
-        """The id of the last chat line on any connection."""
+        """The id of the last chat line on any connection, empty if there was none; None if unknown."""
         self._missed_after: str | None = None
         """The id of the chat line after which the chat history may show missed ones."""
 
@@ -68,24 +68,25 @@ class CommandQueue:
         """Note that the connection is lost."""
         self._left_at = time.monotonic()
 
-    def on_joined(self) -> bool:
-        """Return whether the chat history may show commands that were given without a connection."""
-        if self._left_at is None:
-            return False
-        is_recent = time.monotonic() - self._left_at < EXPIRES
-        self._missed_after = (self._missed_after or self._last_line) if is_recent else None
-        return self._missed_after is not None
+    def on_joined(self) -> None:
+        """Expect the chat history, which shows the commands that were given without a connection."""
+        if self._left_at is not None and time.monotonic() - self._left_at < EXPIRES:
+            self._missed_after = self._missed_after or self._last_line
+        else:
+            self._missed_after = None
 
     def on_event(self, event: Event | None) -> None:
         """Queue a command that the room shows, and those that a lost connection hid."""
         if isinstance(event, ChatMessage):
             self._add(event)
         elif isinstance(event, ChatHistory):
-            lines = iter(event.messages)
-            if self._missed_after is not None and any(line.id == self._missed_after for line in lines):
-                for line in lines:
+            ids = ["", *(line.id for line in event.messages)]
+            if self._missed_after in ids:
+                for line in event.messages[ids.index(self._missed_after) :]:
                     self._add(line)
             self._missed_after = None
+            if self._last_line is None:
+                self._last_line = ids[-1]
 
     async def run(self) -> None:
         """Answer commands until cancelled.

@@ -237,7 +237,8 @@ class RoomWatch:
 
     async def _listen(self, socket: RoomSocket) -> None:
         """Feed the state machine from the socket."""
-        if self._commands is not None and self._commands.on_joined():
+        if self._commands is not None:
+            self._commands.on_joined()
             await socket.send(actions.GET_HISTORY)
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         after_unreadable = REFRESH_MISSED

@@ -304,37 +304,41 @@ async def test_an_answer_in_preparation_outlives_its_connection(
 
 
 @pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
+@pytest.mark.parametrize("before", [[], ["!rating"], ["hello", "!rating"]], ids=len)
 async def test_commands_given_while_the_connection_was_lost_are_answered_once(
-    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, away: float
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, away: float, before: list[str]
 ) -> None:
-    """Unless the racer has waited for too long."""
+    """Unless the racer has waited for too long. Lines from before the bot joined are not answered."""
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     questions = _Questions()
-    heard, missed, later = _line("!rating"), _line("!odds"), _line("!leaderboard")
+    chat = [_line(text) for text in before]
     now = 0.0
+    shown = RaceUpdate(seen(status="open"))
 
-    class DroppedSocket(SilentSocket):
+    class FirstSocket(SilentSocket):
+        async def send(self, action: Action) -> None:
+            assert action == actions.GET_HISTORY
+            self.events.append(ChatHistory(tuple(chat)))
+
         async def receive(self, wait: float) -> Event | None:
             if self.events:
                 return self.events.pop(0)
-            await until(lambda: questions.answered)
             raise ConnectionLost("the socket closed")
 
-    class HistorySocket(SilentSocket):
+    class NextSocket(SilentSocket):
         async def send(self, action: Action) -> None:
-            if action == actions.GET_HISTORY:
-                self.events += [ChatHistory((heard, missed, later))] * 2 + [_line("!vs bo")]
+            assert action == actions.GET_HISTORY
+            chat.extend([_line("!odds"), _line("!leaderboard")])
+            self.events += [ChatHistory(tuple(chat))] * 2 + [_line("!vs bo")]
 
-    shown = RaceUpdate(seen(status="open"))
-    sockets = iter([DroppedSocket([shown, heard])])
+    sockets = iter([FirstSocket([shown])])
 
     def connected() -> SilentSocket:
         nonlocal now
         if socket := next(sockets, None):
             return socket
         now += away
-        asked = [] if away == 0 else [_line("!vs bo")]  # nobody asks for the history
-        return HistorySocket([shown, later, *asked])
+        return NextSocket([shown, _line("!leaderboard")])
 
     connect(monkeypatch, connected)
     clock = SimpleNamespace(monotonic=lambda: now)
@@ -343,7 +347,7 @@ async def test_commands_given_while_the_connection_was_lost_are_answered_once(
     async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
         await until(lambda: Command.VERSUS in questions.answered)
     late = [Command.ODDS] if away == 0 else []
-    assert questions.answered == [Command.RATING, Command.LEADERBOARD, *late, Command.VERSUS]
+    assert questions.answered == [Command.LEADERBOARD, *late, Command.VERSUS]
 
 
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
