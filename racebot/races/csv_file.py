@@ -7,7 +7,6 @@ optional. Lines of one race need not be adjacent. docs/study.md shows an example
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 import re
 import reprlib
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
-from racebot.text.parse import YEARS
+from racebot.text.parse import YEARS, did_you_mean
 
 REQUIRED = ("race", "ended_at", "player")
 OUTCOMES = ("time", "place")
@@ -130,11 +129,9 @@ def _columns(path: Path, number: int, row: list[str]) -> list[str]:
     missing = [name for name in REQUIRED if name not in columns]
     for index, name in enumerate(columns):
         if name not in known or name in columns[:index]:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             raise PayloadError(
                 f"{path}, line {number}, column {index + 1}: {reprlib.repr(name)} is no column name, or is "
-                f"repeated: {hint}The columns are {', '.join(known)}"
+                f"repeated{did_you_mean(name, known)}: the columns are {', '.join(known)}"
             )
     if not missing and not set(OUTCOMES) & set(columns):
         missing = ["time (or place)"]

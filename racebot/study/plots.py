@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from racebot.errors import MissingExtraError
 from racebot.ratings.model import FloatArray, RatingModel
@@ -162,20 +163,14 @@ def draw_reliability(models: Sequence[tuple[str, Reliability]]) -> Figure:
 def spread_out(heights: FloatArray, gap: float) -> FloatArray:
     """Move heights so that any two are at least `gap` apart, keeping their order: shape [n].
 
-    Heights that would overlap are centered on their mean.
+    Heights that would overlap are centered on their mean: without the gaps, this is isotonic regression.
     """
+    if not heights.size:
+        return heights
     order = np.argsort(heights, kind="stable")
-    # Runs of neighbors that touch, as (sum of wanted starts, members): a run's members stand gap by gap.
-    runs: list[list[float]] = []
-    for wanted in heights[order].tolist():
-        runs.append([wanted, 1])
-        while len(runs) > 1 and runs[-1][0] / runs[-1][1] < runs[-2][0] / runs[-2][1] + gap * runs[-2][1]:
-            total, members = runs.pop()
-            # Of the joined run, a member's wanted start is its height less its place in the run.
-            runs[-1][0] += total - members * gap * runs[-1][1]
-            runs[-1][1] += members
+    gaps = gap * np.arange(heights.size)
     placed = np.empty_like(heights)
-    placed[order] = [total / members + gap * i for total, members in runs for i in range(int(members))]
+    placed[order] = scipy.optimize.isotonic_regression(heights[order] - gaps).x + gaps
     return placed
 
 
