@@ -21,7 +21,9 @@ import numpy as np
 from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
+from racebot.races.outcome import IntArray
 from racebot.ratings import kernel as kernels
+from racebot.ratings.fast import RaceBlock
 from racebot.ratings.kernel import KernelRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models import (
@@ -204,15 +206,16 @@ for _function in _RATE.values():
 
 
 @register_jitable
-def _arrange(group, unfinished, bounds, lasts):
+def _arrange(block):
     """Return for each race the finishers, worst placed first, their number, and the entrants to clamp."""
-    order, counts = np.empty_like(group), np.zeros(len(lasts), dtype=np.int64)
+    group = block.group
+    order, counts = np.empty_like(group), np.zeros(len(block.day), dtype=np.int64)
     clamped = np.empty(len(group), dtype=np.bool_)
-    for r in range(len(lasts)):
-        first, stop = bounds[r], bounds[r + 1]
+    for r in range(len(block.day)):
+        first, stop = block.bounds[r], block.bounds[r + 1]
         for i in np.argsort(-group[first:stop], kind="mergesort"):
-            clamped[first + i] = lasts[r, 1] == 0 and group[first + i] == lasts[r, 0]
-            if not unfinished[first + i]:
+            clamped[first + i] = not block.last_unfinished[r] and group[first + i] == block.last_group[r]
+            if not block.unfinished[first + i]:
                 order[first + counts[r]] = i
                 counts[r] += 1
     return order, counts, clamped
@@ -226,34 +229,34 @@ def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
     """
 
     @njit(cache=True, nogil=True)
-    def drive(table, p, players, group, unfinished, bounds, lasts, days, teams, before, after, at):
+    def drive(table, p, block, before, after, at):
         if version == "":
             return
-        order, counts, clamped = _arrange(group, unfinished, bounds, lasts)
+        order, counts, clamped = _arrange(block)
         nobody: Any = np.empty(0, dtype=np.int64)
         for c in range(len(table)):
-            for r in range(at[c], len(days)):
-                a, b = bounds[r], bounds[r + 1]
+            for r in range(at[c], len(block.day)):
+                a, b = block.bounds[r], block.bounds[r + 1]
                 finite = True
                 for i in range(a, b):
-                    before[c, i] = table[c, players[i]]
+                    before[c, i] = table[c, block.players[i]]
                     finite = finite and np.isfinite(before[c, i]).all()
                 race = KernelRace(
-                    group[a:b],
-                    unfinished[a:b],
+                    block.group[a:b],
+                    block.unfinished[a:b],
                     clamped[a:b],
                     order[a : a + counts[r]],
-                    days[r],
-                    lasts[r, 0],
+                    block.day[r],
+                    block.last_group[r],
                     nobody,
                 )
                 if not finite:
                     after[c, a:b] = np.nan
-                elif teams[r] or not rate(before[c, a:b].T, race, p[c], after[c, a:b].T):
+                elif block.by_team[r] or not rate(before[c, a:b].T, race, p[c], after[c, a:b].T):
                     at[c] = r
                     break
                 for i in range(a, b):
-                    table[c, players[i]] = after[c, i]
+                    table[c, block.players[i]] = after[c, i]
                 at[c] = r + 1
 
     return drive
@@ -266,15 +269,21 @@ def kernel(key: str) -> Callable[..., None] | None:
         return None
     drive = _driver(_RATE[key], _version())
 
-    def run(table: FloatArray, p: FloatArray, *arrays: Any) -> None:
-        *races, before, after, at = arrays
+    def run(
+        table: FloatArray,
+        p: FloatArray,
+        block: RaceBlock,
+        before: FloatArray,
+        after: FloatArray,
+        at: IntArray,
+    ) -> None:
         if len(table) < _MANY:
-            drive(table, p, *races, before, after, at)
+            drive(table, p, block, before, after, at)
             return
         parts = [slice(first, first + _PART) for first in range(0, len(table), _PART)]
 
         def one(part: slice) -> None:
-            drive(table[part], p[part], *races, before[part], after[part], at[part])
+            drive(table[part], p[part], block, before[part], after[part], at[part])
 
         with ThreadPoolExecutor(get_num_threads()) as threads:
             list(threads.map(one, parts))

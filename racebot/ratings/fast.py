@@ -11,12 +11,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Protocol, runtime_checkable
+from itertools import islice, pairwise
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from racebot.races.outcome import IntArray, Outcome
+from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
@@ -41,6 +41,45 @@ class Replayable(Protocol):
     def outcome(self) -> Outcome:
         """Return the outcome, which is always `rateable`."""
         ...
+
+
+class RaceBlock(NamedTuple):
+    """Races as arrays, one race after the other, as compiled code reads them.
+
+    Attributes:
+        players: shape [entries]; the entrants' rows in the table of states.
+        group: shape [entries]; see `Outcome`.
+        unfinished: shape [entries]; see `Outcome`.
+        bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
+        last_group: shape [races]; see `Outcome`.
+        last_unfinished: shape [races]; see `Outcome`.
+        day: shape [races]; see `Outcome`.
+        by_team: shape [races]; True for races that are rated by team.
+    """
+
+    players: IntArray
+    group: IntArray
+    unfinished: BoolArray
+    bounds: IntArray
+    last_group: IntArray
+    last_unfinished: BoolArray
+    day: FloatArray
+    by_team: BoolArray
+
+    @classmethod
+    def of(cls, races: Sequence[Replayable]) -> RaceBlock:
+        """Collect races."""
+        outcomes = [race.outcome for race in races]
+        return cls(
+            players=np.concatenate([race.players for race in races]),
+            group=np.concatenate([outcome.group for outcome in outcomes]),
+            unfinished=np.concatenate([outcome.unfinished for outcome in outcomes]),
+            bounds=np.cumsum([0, *(outcome.size for outcome in outcomes)]),
+            last_group=np.array([outcome.last_group for outcome in outcomes]),
+            last_unfinished=np.array([outcome.last_unfinished for outcome in outcomes]),
+            day=np.array([outcome.day for outcome in outcomes]),
+            by_team=np.array([outcome.team is not None for outcome in outcomes]),
+        )
 
 
 @runtime_checkable
@@ -102,29 +141,21 @@ def _kernel(model: RatingModel) -> Kernel | None:
 def _replay_block(
     model: Compilable, kernel: Kernel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    outcomes = [race.outcome for race in races]
+    block = RaceBlock.of(races)
+    bounds = block.bounds.tolist()
     rows = table.reshape(-1, *table.shape[-2:])
     settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])))
-    players = np.concatenate([race.players for race in races])
-    group = np.concatenate([outcome.group for outcome in outcomes])
-    unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
-    bounds = np.cumsum([0, *(outcome.size for outcome in outcomes)])
-    lasts = np.array([(outcome.last_group, outcome.last_unfinished) for outcome in outcomes])
-    days = np.array([outcome.day for outcome in outcomes])
-    teams = np.array([outcome.team is not None for outcome in outcomes])
-    before = np.empty((len(rows), len(players), rows.shape[-1]))
+    before = np.empty((len(rows), len(block.players), rows.shape[-1]))
     after = np.empty_like(before)
     at = np.zeros(len(rows), dtype=np.int64)
-    while True:
-        kernel(rows, settings, players, group, unfinished, bounds, lasts, days, teams, before, after, at)
-        left = np.flatnonzero(at < len(races))
-        if not left.size:
-            break
-        for c in left:
+    while (at < len(races)).any():
+        kernel(rows, settings, block, before, after, at)
+        for c in np.flatnonzero(at < len(races)).tolist():
+            race = races[at[c]]
             part = slice(bounds[at[c]], bounds[at[c] + 1])
-            after[c, part] = model.rate_candidate(before[c, part], outcomes[at[c]], settings[c].tolist())
-            rows[c, players[part]] = after[c, part]
+            after[c, part] = model.rate_candidate(before[c, part], race.outcome, settings[c].tolist())
+            rows[c, race.players] = after[c, part]
             at[c] += 1
     before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))
-    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for start, stop in pairwise(bounds):
         yield before[..., start:stop, :], after[..., start:stop, :]
