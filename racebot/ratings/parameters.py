@@ -113,51 +113,51 @@ def _plain(value: Any) -> Any:
 
 
 def _convert(key: str, declaration: Field[Any], value: Any) -> Any:
-    name, meta = declaration.name, declaration.metadata
+    try:
+        return _value(declaration, value)
+    except ValueError as error:
+        raise ModelError(f"{key}: {declaration.name}={value!r} is not {error}") from None
 
-    def refuse(wanted: str) -> ModelError:
-        return ModelError(f"{key}: {name}={value!r} is not {wanted}")
 
-    if value is None or (isinstance(value, str) and value.strip().lower() in {"none", "null"}):
+def _value(declaration: Field[Any], value: Any) -> Any:
+    """Convert a parameter's value, which may be text.
+
+    Raises:
+        ValueError: the value is invalid. The message says what is allowed.
+    """
+    meta, text = declaration.metadata, str(value).strip().lower()
+    if value is None or text in {"none", "null"}:
         if meta["optional"]:
             return None
-        raise refuse("allowed: this parameter cannot be left out")
+        raise ValueError("allowed: this parameter cannot be left out")
     if meta["choices"]:
-        if value not in meta["choices"]:
-            raise refuse("one of " + ", ".join(meta["choices"]))
-        return value
+        if value in meta["choices"]:
+            return value
+        raise ValueError("one of " + ", ".join(meta["choices"]))
     if isinstance(declaration.default, bool):
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if isinstance(value, bool):
-            return value
-        if str(value).strip().lower() in words:
-            return words[str(value).strip().lower()]
-        raise refuse("true or false")
-    if isinstance(declaration.default, tuple):
-        try:
-            numbers = _numbers(value)
-        except (TypeError, ValueError):
-            raise refuse("a list of numbers, such as '0 1 2'") from None
-        for number in numbers:
-            _check(refuse, meta, number)
-        return numbers
+        if text in words:
+            return words[text]
+        raise ValueError("true or false")
+    several = isinstance(declaration.default, tuple)
     try:
-        number = float(value)
+        numbers = _numbers(value) if several else (float(value),)
     except (TypeError, ValueError):
-        raise refuse("a number") from None
-    _check(refuse, meta, number)
-    return number
+        raise ValueError("a list of numbers, such as '0 1 2'" if several else "a number") from None
+    for number in numbers:
+        _check_range(meta, number)
+    return numbers if several else numbers[0]
 
 
-def _check(refuse: Any, meta: Mapping[str, Any], number: float) -> None:
+def _check_range(meta: Mapping[str, Any], number: float) -> None:
     if not math.isfinite(number):
-        raise refuse("a finite number")
+        raise ValueError("a finite number")
     if meta["positive"] and number <= 0:
-        raise refuse("greater than 0")
+        raise ValueError("greater than 0")
     if meta["minimum"] is not None and number < meta["minimum"]:
-        raise refuse(f"at least {meta['minimum']:g}")
+        raise ValueError(f"at least {meta['minimum']:g}")
     if meta["maximum"] is not None and number > meta["maximum"]:
-        raise refuse(f"at most {meta['maximum']:g}")
+        raise ValueError(f"at most {meta['maximum']:g}")
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
