@@ -85,6 +85,8 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     except RecursionError:
         where = f"{path}, {PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
         raise SettingsError(*problems, f"{where}: nested too deeply: correct it") from None
+    except UnicodeDecodeError:
+        raise SettingsError(*problems, f"{path}: not UTF-8 text: save it as UTF-8") from None
     except (ValueError, OSError) as error:
         raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
@@ -123,8 +125,10 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
         in_file = DotEnvSettingsSource(Settings, env_file).env_vars
     except FileNotFoundError:
         unread, in_file = [], {}
-    except (UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{env_file}: {error}: save it as UTF-8 text that racebot can read") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{env_file}: not UTF-8 text: save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{env_file}: cannot be read ({error.strerror})") from None
     if unread:
         raise SettingsError(
             *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
@@ -265,13 +269,23 @@ class _Origins:
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
         shown = "" if secret else f"={raw or error['input']!r}"
         if name in _TABLES:
-            if error["type"] == "string_pattern_mismatch":  # of a slug
-                text = "must be the end of the category's address, such as smr"
-            return f"{where}{shown}: {text}: correct it"
+            return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
         reason = f"{text}: " if error["type"] == "value_error" else ""
         return f"{where}{shown}: {reason}set it to {Settings.model_fields[name].description}"
 
+
+_IN_PLAIN_WORDS = {
+    "string_pattern_mismatch": "must be the end of the category's address, such as smr",
+    "string_type": "must be text in quotes",
+    "list_type": "must be a list in brackets",
+    "dict_type": "must be a table",
+    "dataclass_type": "must be a table",
+    "model_type": "must be a table",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+}
+"""pydantic's errors in tables. The pattern is that of a slug."""
 
 _TABLES: dict[str, type[BaseModel]] = {
     "texts": Texts,

@@ -427,6 +427,12 @@ def test_category_set_in_two_ways_is_refused(folder: Path, monkeypatch: pytest.M
             ["racebot.toml", "no parameter 'ratse'", "'rates'"],
         ),
         ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards, table 1: goals is missing: add it"]),
+        ("[texts]\nwhy = 3", ["texts.why=3: must be text in quotes: correct it"]),
+        ("leaderboards = 'x'", ["leaderboards='x': must be a list in brackets: correct it"]),
+        (
+            "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncarry_over = 'Y'",
+            ["table 1: carry_over='Y': must be a table: correct it"],
+        ),
         ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["racebot.toml", "leaderboards, table 1: name=''"]),
         (
             "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodle = 'trueskill'",
