@@ -24,19 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
-    """Open the database at `path` and bring its schema up to date. Only the owner can read a new file.
-
-    An older ledger is backed up first.
-
-    Args:
-        create: whether to create a missing file.
-        holds_lock: whether the caller is the database's worker.
-
-    Raises:
-        LedgerUnavailable: the backup cannot be written.
-        LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database,
-            written by a newer version, or written by an older version whose worker is still running.
-    """
+    """Open the database at `path` and bring its schema up to date; see `Ledger.open`."""
     _find(path, create=create)
     with _opened(path, "rwc") as db:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
@@ -97,11 +85,7 @@ def _back_up(path: Path) -> None:
 
 
 def connect_to_read(path: Path) -> Database:
-    """Open the database at `path` read-only, even while a worker writes to it.
-
-    Raises:
-        LedgerError: the file is missing, not accessible, not a ledger, or from another version of racebot.
-    """
+    """Open the database at `path` read-only; see `Ledger.open_to_read`."""
     if not path.exists():
         raise _missing(path)
     with _opened(path, "ro") as db:

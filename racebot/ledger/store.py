@@ -47,13 +47,16 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
     def open(cls, path: Path, *, create: bool = True, holds_lock: bool = False) -> Ledger:
         """Open the ledger at `path` and bring its schema up to date. Only the owner can read a new file.
 
+        An older ledger is backed up first.
+
         Args:
             create: whether to create a missing file.
             holds_lock: whether the caller is the database's worker.
 
         Raises:
-            LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database, or
-                written by a newer version.
+            LedgerUnavailable: the backup cannot be written.
+            LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database,
+                written by a newer version, or written by an older version whose worker is still running.
         """
         return cls(connect(path, create=create, holds_lock=holds_lock), path)
 
