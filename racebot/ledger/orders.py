@@ -6,12 +6,12 @@ are stored with the orders applied: forgotten names are erased, and merged accou
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from racebot.ledger.connection import Connection
+from racebot.ledger.entrants import start_of
 from racebot.ledger.players import Player, Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.rows import damaged_race, moment_of
@@ -176,9 +176,8 @@ class Orders:
         Raises:
             DamagedRaceError: one of these results cannot be read.
         """
-        mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
         for name, text, fingerprint in self._connection.rows(
-            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", mark
+            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", start_of(player)
         ):
             try:
                 result = RaceResult.from_json(text)
@@ -204,13 +203,10 @@ class Orders:
 
     def races_with(self, player: str) -> list[str]:
         """Return the names of all stored races with this player, rated or not."""
-        mark = f'"user_id":{json.dumps(player, ensure_ascii=False)}'
-        return [
-            row[0]
-            for row in self._connection.rows(
-                "SELECT name FROM races WHERE instr(result, ?) ORDER BY name", mark
-            )
-        ]
+        rows = self._connection.rows(
+            "SELECT name FROM races WHERE instr(result, ?) ORDER BY name", start_of(player)
+        )
+        return [row[0] for row in rows]
 
     def leaderboards_with(self, player: str) -> set[int]:
         """Return the keys of the leaderboards that a player is on or carried a rating into."""

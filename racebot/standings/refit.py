@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from racebot.ledger.rows import Standing
@@ -69,12 +70,7 @@ def preview(settler: Settler, proposal: Proposal, count: int = 10) -> ProposalEf
     )
 
 
-def _places(standings: Iterable[Standing]) -> dict[str, int]:
+def _places(standings: Collection[Standing]) -> dict[str, int]:
     """Return each player's place. Equal ratings share a place."""
-    places: dict[str, int] = {}
-    last: Standing | None = None
-    for index, standing in enumerate(sorted(standings, key=lambda s: (-s.rating, s.player)), start=1):
-        tied = last is not None and last.rating == standing.rating
-        places[standing.player] = places[last.player] if tied and last is not None else index
-        last = standing
-    return places
+    falling = sorted(-standing.rating for standing in standings)
+    return {standing.player: 1 + bisect_left(falling, -standing.rating) for standing in standings}
