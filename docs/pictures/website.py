@@ -17,17 +17,20 @@ from rooms import IMAGES, save
 
 BOARD = "leaderboards/sandbox/sandbox-100"
 DESKTOP, PHONE = (1180, 820), (390, 820)
-GAP = 24
+PLAYER = (1180, 1010)
+"""Down to the line below the graph, which describes the race at the crosshair."""
+SCALE = 2
+GAP = 24 * SCALE
 """Pixels between two phones."""
 
 
-def opened(browser: Browser, size: tuple[int, int], scheme: str, scale: float = 1.0) -> Page:
+def opened(browser: Browser, size: tuple[int, int], scheme: str) -> Page:
     """Return an empty page of a size and color scheme."""
     width, height = size
     context = browser.new_context(
         color_scheme="dark" if scheme == "dark" else "light",
         viewport={"width": width, "height": height},
-        device_scale_factor=scale,
+        device_scale_factor=SCALE,
     )
     context.clock.set_fixed_time(NOW)  # pages say how long ago the last race was
     return context.new_page()
@@ -46,7 +49,7 @@ def leaderboard(browser: Browser, address: str) -> Image.Image:
 
 
 def player(browser: Browser, address: str) -> Image.Image:
-    page = opened(browser, DESKTOP, "light")
+    page = opened(browser, PLAYER, "light")
     page.goto(player_of(page, address, 1))
     graph = page.get_by_role("slider").bounding_box()
     assert graph is not None  # noqa: S101 - each player of the season has a graph
@@ -75,7 +78,7 @@ def phones(browser: Browser, address: str) -> Image.Image:
             page.locator("table a[href*='races/']").first.click()
             page.locator("table.race").wait_for()
         shots.append(shot(page))
-    width, height = PHONE
+    width, height = shots[0].size
     wall = Image.new("RGB", (len(shots) * (width + GAP) - GAP, height), "white")
     for number, each in enumerate(shots):
         wall.paste(each, (number * (width + GAP), 0))
