@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.commands import Command, ParsedCommand
-from racebot.errors import LedgerError
+from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.racetime.payload import ChatHistory, ChatMessage, Event
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 EXPIRES = 60.0
 """Seconds after which a command is no longer worth an answer."""
+RETRY_PAUSE = 5.0
+"""Seconds until a command is tried again that the ledger could not carry out."""
 
 
 class CommandQueue:
@@ -101,7 +103,7 @@ class CommandQueue:
                 if _is_about_the_race(asked) and not await self._is_up_to_date():
                     log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
                 elif time.monotonic() < expires:
-                    await self._answer(asked, message)
+                    await self._answer(asked, message, expires)
             finally:
                 self._answering = False
             self._answered()
@@ -115,7 +117,7 @@ class CommandQueue:
         if asked is not None:
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
-    async def _answer(self, asked: ParsedCommand, message: ChatMessage) -> None:
+    async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> None:
         """Answer a command. If that fails, only this answer is lost."""
         race = self._room.race
         if race is None or race.recorded:
@@ -124,6 +126,13 @@ class CommandQueue:
             reply = await self._call(self._handler.reply, asked, message, race)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
+        except LedgerUnavailable as error:
+            # An order must not be lost because another program is writing at the moment.
+            await asyncio.sleep(RETRY_PAUSE)
+            if time.monotonic() < expires:
+                self._commands.put_nowait((expires, asked, message))
+            else:
+                log.error("%s; no answer given", error)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)

@@ -86,7 +86,7 @@ class SiteExporter:
                 process.kill()  # safe: each file is written completely or not at all
                 await process.wait()
         if process.returncode:
-            raise ExportError(f"the pages were not written: {_last_line(problems)}")
+            raise ExportError(f"the pages were not written: {_last_line(problems).removeprefix('racebot: ')}")
         return _last_line(out)
 
 

@@ -303,6 +303,25 @@ async def test_an_answer_in_preparation_outlives_its_connection(
     assert dropped.said == []
 
 
+async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes to the database, or the disk is full."""
+    monkeypatch.setattr(command_queue, "RETRY_PAUSE", 0.001)
+    locked = iter([True, True])
+
+    class Locked(_Questions):
+        def reply(self, asked: ParsedCommand, *_: object) -> None:
+            if next(locked, False):
+                raise LedgerUnavailable("the database is locked")
+            super().reply(asked)
+
+    questions = Locked()
+    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(seen(status="open")), _line("!ratings hide me")]))
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
+        await until(lambda: questions.answered)
+
+
 @pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
 @pytest.mark.parametrize("before", [[], ["!rating"], ["hello", "!rating"]], ids=len)
 async def test_commands_given_while_the_connection_was_lost_are_answered_once(
