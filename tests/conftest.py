@@ -26,7 +26,7 @@ fast.AVAILABLE = False
 settings.register_profile(
     "tests",
     settings(),
-    derandomize=True,  # every run tries the same examples; tests/fuzz looks for new ones
+    derandomize=True,  # the same examples in every run
     deadline=None,  # the machine may be busy
     suppress_health_check=[
         HealthCheck.filter_too_much,
@@ -34,6 +34,7 @@ settings.register_profile(
         HealthCheck.too_slow,
     ],
 )
+settings.register_profile("other-examples", settings.get_profile("tests"), derandomize=False)
 settings.load_profile("tests")
 
 
