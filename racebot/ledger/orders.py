@@ -127,7 +127,8 @@ class Orders:
 
     def account(self, player: str) -> str:
         """Return the account under which a player's races are rated, following merges."""
-        merged = self._merged()
+        rows = self._connection.rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
+        merged: dict[str, str] = {row[0]: row[1] for row in rows}
         while player in merged:
             player = merged[player]
         return player
@@ -228,12 +229,6 @@ class Orders:
             )
         Profiles(self._connection).remove(player)
         self._connection.write("DELETE FROM players WHERE id = ?", player)
-
-    def _merged(self) -> dict[str, str]:
-        return {
-            row[0]: row[1]
-            for row in self._connection.rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
-        }
 
 
 def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:

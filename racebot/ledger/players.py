@@ -102,7 +102,8 @@ class Players:
         Leaves out forgotten players.
         """
         found = self.containing(text, limit)
-        return self._all(found + self._near(fold_name(text), limit - len(found)))
+        ids = found + self._near(fold_name(text), limit - len(found))
+        return [player for each in ids if (player := self.get(each)) is not None]
 
     def find(self, text: str) -> Player:
         """Return the one player with an id or a name, ignoring case and, if no name matches, accents.
@@ -202,9 +203,6 @@ class Players:
         near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
         ids = "SELECT id FROM players WHERE letters = ? ORDER BY id"
         return [as_text(key) for name, _, _ in near for (key,) in self._connection.rows(ids, name)][:limit]
-
-    def _all(self, ids: Iterable[str]) -> list[Player]:
-        return [player for each in ids if (player := self.get(each)) is not None]
 
     def _hint(self, text: str) -> str:
         near = self.like(text, 5)

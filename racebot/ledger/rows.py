@@ -96,6 +96,11 @@ class StoredRace:
         """Whether the stored result still matches the fingerprint stored with it."""
         return replace(self.result, goal=self.recorded_goal).fingerprint() == self.fingerprint
 
+    def require_intact(self) -> None:
+        """Raise `DamagedRaceError` unless the result is intact."""
+        if not self.intact:
+            raise damaged_race(self.result.name, "does not match its fingerprint")
+
 
 @dataclass(frozen=True, slots=True)
 class RatedRow:
@@ -236,7 +241,7 @@ def race_of(row: sqlite3.Row) -> StoredRace:
     return _race_of(row, result)
 
 
-def damaged_race(name: str, problem: str = "does not match its fingerprint") -> DamagedRaceError:
+def damaged_race(name: str, problem: str) -> DamagedRaceError:
     """Return the error for a stored result that must not be rated."""
     return DamagedRaceError(
         f"race {name}: its stored result {problem}: run `racebot backfill`, or restore a backup"

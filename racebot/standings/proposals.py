@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from racebot.ledger.rows import Leaderboard
@@ -41,16 +41,11 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
         plan = plans.plan_of(board)
         if plan is None:
             continue
-        source = None if board.carry is None else _source(board, boards)
+        named = board.carry and (board.category, board.carry.source)
+        source = next((each for each in boards if (each.category, each.name) == named), None)
         proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
         if (proposed.model, proposed.parameters) != (board.model, board.parameters):
             kept = plan.kept(board.category, board.goals[0], board)
             unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
             found.append(Proposal(board, proposed, in_settings=not unchanged))
     return found
-
-
-def _source(board: Leaderboard, boards: Iterable[Leaderboard]) -> Leaderboard | None:
-    """Return the leaderboard that this one carries over from, or None."""
-    name = board.carry.source if board.carry else None
-    return next((b for b in boards if b.name == name and b.category == board.category), None)

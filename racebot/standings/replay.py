@@ -8,14 +8,14 @@ the states before it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import filterfalse
 from typing import Protocol
 
 from racebot.ledger.connection import Interrupted, never
-from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, StoredRace, damaged_race
+from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import State
 from racebot.standings.carry_over import (
@@ -127,7 +127,8 @@ class Replay:
         )
         rater = Rater(board, carried, excluded=self._ledger.orders.excluded())
         if board.id is not None:
-            rater.load(self._standings(board, players))
+            found = (self._ledger.standing(board, player) for player in players)
+            rater.load(standing for standing in found if standing is not None)
         return rater
 
     def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
@@ -140,7 +141,8 @@ class Replay:
         rater = Rater(
             board, states_to_carry_now(self._ledger, board), excluded=self._ledger.orders.excluded()
         )
-        for stored in _intact(self._ledger.races_of(board)):
+        for stored in self._ledger.races_of(board):
+            stored.require_intact()
             rater.add(stored.result)
         return rater.standings()
 
@@ -242,17 +244,6 @@ class Replay:
             target = ledger.take_over(board, prepared.shadow)
         return None if wanted is None else ledger.rated_race(target, wanted)
 
-    def _standings(self, board: Leaderboard, players: Iterable[str]) -> list[Standing]:
-        return [s for player in players if (s := self._ledger.standing(board, player)) is not None]
-
 
 def _name(board: Leaderboard) -> tuple[str, str]:
     return board.category, board.name
-
-
-def _intact(races: Iterable[StoredRace]) -> Iterator[StoredRace]:
-    """Yield races, checking each against its fingerprint."""
-    for stored in races:
-        if not stored.intact:
-            raise damaged_race(stored.result.name)
-        yield stored

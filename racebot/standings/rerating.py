@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from racebot.ledger.rewriting import Difference
-from racebot.ledger.rows import Leaderboard, Position, RatedRow, Standing, StoredRace, damaged_race
+from racebot.ledger.rows import Leaderboard, Position, RatedRow, Standing, StoredRace
 from racebot.ledger.shadows import Pause
 from racebot.ledger.store import Ledger
 from racebot.races.change import State
@@ -120,8 +120,7 @@ class Rerun:
         following = list(ledger.races_of(self.board, self.last, BATCH))
         races = _edited(self.board, following, edits or {}, self.last)
         for stored in races:
-            if not stored.intact:
-                raise damaged_race(stored.result.name)
+            stored.require_intact()
         if self.sequence > 1:
             players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
             self._load(ledger, sorted(players - self._known))
