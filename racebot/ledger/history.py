@@ -147,7 +147,7 @@ class PageQueries:
             limit,
             offset,
         )
-        counted = [json.loads(row[4]) for row in rows]
+        counted = json.loads(f"[{','.join(row[4] for row in rows)}]")  # faster than one by one
         winners = list({player for *_, first in counted for player in first})
         names = dict(zip(winners, Rankings(self._connection).names(winners), strict=True))
         return [

@@ -6,6 +6,7 @@ The server searches. An export holds an index, which a script searches.
 from __future__ import annotations
 
 import json
+from itertools import repeat
 
 from racebot.ledger.history import NamedPlayer
 from racebot.text.parse import fold_name
@@ -43,11 +44,10 @@ def index(asked: Asked) -> Content:
     """
     if asked.served:
         return None
-    standings = [
-        (each.last_race_at, each.player, each.points, number)
-        for number, board in enumerate(asked.view.boards)
-        for each in asked.view.ledger.standings(board.stored)
-    ]
+    standings: list[tuple[str, str, int, int]] = []
+    for number, board in enumerate(asked.view.boards):
+        columns, _ = asked.view.ledger.rankings.now(board.key)
+        standings += zip(columns.last_race_at, columns.players, columns.points, repeat(number), strict=False)
     points = {player: latest for _, player, *latest in sorted(standings)}
     players = [
         [each.id, shown_name(each.name), _face(asked, each), *points.get(each.id, ())]
