@@ -86,6 +86,8 @@ def test_programs_cannot_ask_about_hidden_players(view: View) -> None:
     assert body(view, f"{BOARD}/head-to-head", served=True, **both) is None
     with pytest.raises(BadQueryError, match="hidden"):
         body(view, f"{BOARD}/odds", served=True, players="id-ann,id-zaphira")
+    player = "players/id-ann/orb/any-orb.html"
+    assert body(view, player, served=True, vs="id-zaphira") == body(view, player, served=True)
     opponent = "players/id-ann/orb/any-orb/races.html"
     assert body(view, opponent, served=True, opponent="id-zaphira") is None
 
