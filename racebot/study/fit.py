@@ -99,8 +99,8 @@ def fit(
         return found
 
     before = as_json(start)
-    tried = ([moving] if moving else []) + ([[]] if odds else [])
-    for searched in tried:
+    # If a fit of everything is no better, one of the odds alone may be.
+    for searched in [moving, []] if moving and odds else [moving]:
         fitted = create(key, best(first, "first half", searched, before))
         _, later = judged(start, fitted, first, second, Objective.JOINT)
         if kept := later.difference < -ERRORS_REQUIRED * later.standard_error:
