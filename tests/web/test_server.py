@@ -108,7 +108,7 @@ def test_api_index_is_a_page_for_browsers_and_json_for_programs(get: Get, accept
     answer = get("/api/", headers={"Accept": accept})
     assert answer.headers["content-type"].startswith("text/html" if page else "application/json")
     assert "Accept" in answer.headers["vary"]
-    assert "leaderboards/{category}/{board}" in answer.text
+    assert "leaderboards/{category}/{board}" in answer.text.replace("<wbr>", "")
 
 
 def test_browsers_are_redirected_to_the_page_about_the_api(get: Get) -> None:
