@@ -24,7 +24,6 @@ from racebot.ledger.store import Ledger
 from racebot.standings import orders, prepare
 from racebot.standings.prepare import Preparation
 from racebot.standings.settle import Settler
-from racebot.text.format import counted
 from racebot.text.safe import printable
 
 Exactly = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, or name#1234.")]
@@ -107,7 +106,7 @@ def merge(
         give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
         rated = prepare.run(Preparation(settler), give)
         tell(f"the races of {given_up.shown} ({given_up.id}) are now those of {kept.shown} ({kept.id})")
-        _tell_rated(settler.ledger, rated)
+        _tell_rated(rated)
 
 
 @app.command()
@@ -158,7 +157,7 @@ def _order_race(
         stored = settler.ledger.find_race(race)
         rated = prepare.run(Preparation(settler), partial(order, settler, stored, reason, utc_now()))
         tell(done.format(stored.result.name))
-        _tell_rated(settler.ledger, rated)
+        _tell_rated(rated)
 
 
 @contextmanager
@@ -167,9 +166,9 @@ def _settler(database: Path | None) -> Generator[Settler]:
         yield Settler(ledger, settings.plans())
 
 
-def _tell_rated(ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
+def _tell_rated(boards: Iterable[Leaderboard]) -> None:
     for board in boards:
-        tell(f"{board.name}: {counted(ledger.rated_count(board), 'race')} rated again")
+        tell(f"{board.name}: ratings updated")
 
 
 def _described(key: str, name: str | None) -> str:
