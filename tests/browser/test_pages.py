@@ -400,20 +400,6 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
             expect(page.locator(".rating")).to_be_visible()
 
 
-def test_races_of_a_player_are_filtered_on_the_server_and_in_files(
-    opened: Open, served: str, exported: Path
-) -> None:
-    races = PLAYER.replace(".html", "/races.html")
-    page = opened().new_page()
-    page.goto(f"{served}{races}?result=won")
-    count = page.locator("table.player-races tbody tr").count()
-    assert 0 < count < 60
-    with hosted(exported) as address:
-        page.goto(f"{address}{races}")
-        page.get_by_label("Result").select_option("won")
-        expect(page.locator("table.player-races tbody tr:visible")).to_have_count(count)
-
-
 def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> None:
     page = opened(width=1280).new_page()
     page.goto(f"{served}{RACE}")
