@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from builders import CATEGORY, NOON, Clock, at_once, result, seen
+from worker_support import PATIENCE, until
 
 from racebot.bot.outbox_echoes import HISTORY_LENGTH
 from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
@@ -166,9 +167,13 @@ def sender(ledger: Ledger, clock: Clock) -> OutboxSender:
 
 
 def sender_of(
-    ledger: Ledger, clock: Clock, info: InfoPolicy = InfoPolicy.WHEN_EMPTY, call: RunOnLedger = at_once
+    ledger: Ledger,
+    clock: Clock,
+    info: InfoPolicy = InfoPolicy.WHEN_EMPTY,
+    call: RunOnLedger = at_once,
+    confirm_within: float = 0.05,
 ) -> OutboxSender:
-    protocol = OutboxProtocol(info, DEFAULT_TEXTS, confirm_within=0.05)
+    protocol = OutboxProtocol(info, DEFAULT_TEXTS, confirm_within)
     return OutboxSender(ROOM, ledger, call, clock, protocol)
 
 
@@ -259,14 +264,13 @@ async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxSender,
     assert room.buttons == [buttons, None]
 
 
-async def test_the_next_message_waits_for_the_echo(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
-) -> None:
+async def test_the_next_message_waits_for_the_echo(ledger: Ledger, clock: Clock, room: FakeRoom) -> None:
+    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
     put(ledger, "g1")
     put(ledger, "g2")
     room.mute = {"message"}
     delivering = asyncio.create_task(deliver(sender, room))
-    await asyncio.sleep(0.01)
+    await until(lambda: room.done("message"))
     assert sender.expects_confirmation
     assert states(ledger) == ["sent", "waiting"], "marked as sent before it is sent"
     assert len(room.done("message")) == 1
@@ -663,14 +667,13 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
 
 
 async def test_an_info_box_that_the_site_trims_is_recognized(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, clock: Clock, room: FakeRoom
 ) -> None:
+    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
     put(ledger, "g1", InfoBody((BLOCK + "  ",)))
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
-    async with asyncio.timeout(10):
-        while states(ledger) != ["sent"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: states(ledger) == ["sent"])
     sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
     assert states(ledger) == ["sent"], "an earlier frame confirms nothing"

@@ -270,7 +270,7 @@ async def test_an_answer_in_preparation_outlives_its_connection(
 
     def compose() -> str:
         drafting.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         return "the answer"
 
     class Slow(_Questions):

@@ -22,17 +22,22 @@ TOKEN = "token-of-the-bot-1"
 
 
 class Rooms:
-    """A server with slow handshakes that counts how many run at once."""
+    """A server that counts how many handshakes run at once, and holds them until so many do."""
 
-    def __init__(self, *, refuses: bool = False) -> None:
+    def __init__(self, at_once: int = 1, *, refuses: bool = False) -> None:
         self.most = 0
         self._now = 0
+        self._at_once = at_once
+        self._enough = asyncio.Event()
         self._refuses = refuses
 
     async def _open(self, connection: ServerConnection, _: Request) -> Response | None:
         self._now += 1
         self.most = max(self.most, self._now)
-        await asyncio.sleep(0.02)
+        if self._now == self._at_once:
+            self._enough.set()
+        await self._enough.wait()
+        await asyncio.sleep(0.02)  # in which others could begin
         self._now -= 1
         return connection.respond(HTTPStatus.BAD_GATEWAY, "") if self._refuses else None
 
@@ -58,7 +63,7 @@ async def enter(stack: AsyncExitStack, url: str, gate: Gate) -> None:
 
 @pytest.mark.parametrize("turns", [1, 3])
 async def test_handshakes_are_limited_and_all_succeed(turns: int) -> None:
-    rooms = Rooms()
+    rooms = Rooms(turns)
     async with rooms.serving() as url, AsyncExitStack() as stack:
         gate = Gate(turns)
         await asyncio.gather(*(enter(stack, url, gate) for _ in range(8)))
