@@ -163,7 +163,12 @@ class Site:
     async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""
         params = {"show_entrants": "true", "per_page": 100, "page": page}
-        return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
+        try:
+            return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
+        except NotFoundError:
+            raise NotFoundError(
+                f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
+            ) from None
 
     async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:
         """Yield the pages of past races with their numbers, newest races first.

@@ -36,11 +36,12 @@ def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
     `goal` is the goal of an archive's races, since archives do not store one. The default is the file's stem.
 
     Raises:
-        HistoryError: the file is in neither format. The message names the race.
-        OSError: the file cannot be read.
+        HistoryError: the file cannot be read, or is in neither format. The message names the race.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HistoryError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise HistoryError(f"{path}: not valid JSON: {error}") from None
     races = content.get("races") if isinstance(content, dict) else content
@@ -48,6 +49,8 @@ def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
         raise HistoryError(f"{path}: must hold a list of races, or an object with a list in `races`")
     rooms = []
     for index, race in enumerate(races):
+        if not isinstance(race, dict):
+            raise HistoryError(f"{path}: race {index}: is not an object")
         try:
             rooms.append(_room(site, race, path.stem if goal is None else goal))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -105,8 +105,8 @@ def run(
     """Serve a sandbox with the past races in `races_file`, until SIGINT or SIGTERM.
 
     Raises:
-        OSError: the port is taken or the file cannot be read.
-        HistoryError: the file does not hold a history of races.
+        OSError: the port is taken.
+        HistoryError: the file cannot be read, or does not hold a history of races.
     """
     site = FakeSite(category=category)
     if races_file is not None:

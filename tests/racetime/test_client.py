@@ -154,6 +154,12 @@ async def test_past_races_have_their_entrants(site: Site) -> None:
     assert page.races[0].result.entrants[0].user_id == "id-ann"
 
 
+async def test_past_races_of_an_unknown_category_name_it(site: Site, fake: FakeSite) -> None:
+    fake.failures = [httpx.Response(404)]
+    with pytest.raises(NotFoundError, match="no category 'nosuch'"):
+        await site.past_races("nosuch", 1)
+
+
 async def test_paging_stops_at_an_empty_page(site: Site, fake: FakeSite) -> None:
     lists: list[list[object]] = [[{}], []]
     pages = [{"count": 9, "num_pages": 10**9, "races": races} for races in lists]

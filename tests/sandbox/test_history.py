@@ -140,7 +140,7 @@ def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path
         ("{", "not valid JSON"),
         ("7", "must hold a list of races"),
         ('{"races": 7}', "must hold a list of races"),
-        ("[7]", "race 0"),
+        ("[7]", "race 0: is not an object"),
         (
             '[{"slug": "a-1", "ended_at": "2025-05-01T10:00:00Z", "recorded": true}]',
             "race 0: KeyError: 'entrants'",
@@ -156,3 +156,8 @@ def test_other_files_are_refused(site: FakeSite, tmp_path: Path, content: str, c
     path.write_text(content)
     with pytest.raises(HistoryError, match=complaint):
         history.load(site, path)
+
+
+def test_a_file_that_cannot_be_read_is_named(site: FakeSite, tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match=r"x\.json: No such file"):
+        history.load(site, tmp_path / "x.json")
