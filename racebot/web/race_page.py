@@ -89,7 +89,7 @@ def remark_on(entrant: RatedEntrant) -> str:
 
 
 def story(part: RaceOnBoard) -> str:
-    """Return one or two sentences: who won, and how that compares with the odds before the start."""
+    """Return one or two sentences that compare the result with the odds before the start."""
     winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
     if not winners or len(part.entrants) < 2:
         return ""

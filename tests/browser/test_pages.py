@@ -427,6 +427,10 @@ def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
     expect(opponent).to_be_hidden()
     rows.first.click(position={"x": 120, "y": 55})
     expect(opponent).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(opponent).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(opponent).to_be_visible()
     before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
     assert int(before) < int(after)
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
@@ -516,7 +520,7 @@ UNFOCUSED = """() => [...document.querySelectorAll(
   const reached = document.activeElement === each && each.tabIndex === 0;
   return !reached || getComputedStyle(each).outlineStyle === "none";
 }).map(each => each.outerHTML.slice(0, 200))"""
-"""Controls that the keyboard cannot reach, or whose focus is invisible. Press a key before."""
+"""Controls that the keyboard cannot reach, or that do not show their focus. Press a key before."""
 
 
 ON_COLORS_OR_LAYOUT = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]

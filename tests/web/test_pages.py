@@ -202,6 +202,24 @@ def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
     assert re.search(r"Cy first race ▼ − \d", shown)
 
 
+def test_race_page_names_the_largest_parts_of_a_change_first_and_two_at_once(merge: Merge) -> None:
+    races = [result(f"r{number}", "ann bo cy di ed", dnf="fay", after=number) for number in range(6)]
+    view = merge(
+        [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardPlan("thurstone-hurdle")
+    )
+    document = Pages(view, served=True).document("races/orb/last.html", {})
+    assert isinstance(document, Document)
+    rows = re.findall(r'<td role="cell" class="why"><ul>(.*?)</ul>(.*?)</td>', document.body.decode())
+    assert len(rows) == 6
+    for brief, rest in rows:
+        assert 1 <= brief.count("<li>") <= 2
+        assert ("beat" in rest or "behind" in rest) == rest.startswith("<details>")
+        parts = [int(points) for points in re.findall(r"<b>[+−](\d+)</b>", brief)]
+        assert parts == sorted(parts, reverse=True)
+    (unfinished,) = (brief for brief, _ in rows if "DNF" in brief)
+    assert re.search(r"DNF <b>−\d+</b>.*% to finish", unfinished)
+
+
 @pytest.mark.parametrize("time", [None, 3600 * SECOND])
 def test_tables_have_a_column_for_times_only_if_a_time_is_known(merge: Merge, time: int | None) -> None:
     field = (entrant("ann", time=time, place=1), entrant("bo", time=time and time + SECOND, place=2))
