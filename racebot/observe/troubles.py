@@ -28,7 +28,7 @@ class _Trouble:
     log_at: float = 0.0
     pause: float = FIRST_PAUSE
     sources: set[str] = field(default_factory=set)
-    """What fails at the moment."""
+    """The sources that fail at the moment."""
     ended: bool = False
     calm: float = 0.0
     """Seconds without a failure after which it is over. Grows if the trouble comes back."""
@@ -80,7 +80,7 @@ class Troubles:
         elif now >= trouble.log_at:
             since = f"{trouble.since:%Y-%m-%d %H:%M}"
             trouble.level = max(level, logging.WARNING)
-            log.log(trouble.level, "%s; %s since %s", problem, remedy, since)
+            log.log(trouble.level, "%s; %s (since %s)", problem, remedy, since)
             trouble.pause = min(trouble.pause * GROWTH, LONGEST_PAUSE)
         else:
             return

@@ -8,7 +8,7 @@ from racebot.observe.troubles import FIRST_PAUSE, LONGEST_PAUSE, Troubles
 
 
 class Night:
-    """Troubles with a clock that the test sets, and what they log."""
+    """Troubles whose clock the test sets, and their log lines."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
@@ -39,7 +39,7 @@ def night(caplog: pytest.LogCaptureFixture) -> Night:
 def test_a_long_failure_is_logged_ever_more_rarely_and_its_end_once(night: Night) -> None:
     night.failing(9 * 3600)
     assert night.lines[0] == "the disk is full; trying again"
-    assert all(line.startswith("the disk is full; trying again since ") for line in night.lines[1:])
+    assert all(line.startswith("the disk is full; trying again (since ") for line in night.lines[1:])
     assert 4 < len(night.lines) < 10
     night.works()
     night.works()
