@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from builders import NOON, result
+from jinja2 import DictLoader, Environment
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
@@ -18,7 +20,7 @@ from racebot.standings import orders
 from racebot.standings.counting import Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import export as export_module
+from racebot.web import export as export_module, processes, templating
 from racebot.web.document import Content
 from racebot.web.export import LOCK, Exported, export
 from racebot.web.pages import Pages
@@ -323,6 +325,35 @@ def test_several_processes_write_the_same_files(
     done = export(filled, publication, tmp_path / "other")
     assert done.written == len(contents(folder))
     assert contents(tmp_path / "other") == contents(folder)
+
+
+def test_processes_start_early_only_if_every_page_is_rendered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "started", nullcontext)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+
+    def count(*, everything: bool = False) -> object:
+        with processes.started_early(folder, everything=everything) as pool:
+            return pool
+
+    assert count() == 3
+    folder.mkdir()
+    (folder / MANIFEST).touch()
+    assert count() is None
+    assert count(everything=True) == 3
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert count(everything=True) is None
+
+
+def test_templates_render_where_their_compiled_form_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = templating._CompiledTemplates()
+    monkeypatch.setattr(compiled, "directory", str(tmp_path / "missing" / "__pycache__"))
+    environment = Environment(loader=DictLoader({"page": "{{ 1 + 1 }}"}), bytecode_cache=compiled)  # noqa: S701
+    assert environment.get_template("page").render() == "2"
+    assert not (tmp_path / "missing").exists()
 
 
 class Links(HTMLParser):
