@@ -211,7 +211,8 @@ def _board_groups(
     players = view.report(board).players
     size = addresses.PAGE_SIZE
     for number in range(2, -(-len(players) // size) + 1):
-        rows = (_row(view, player) for player in players[(number - 1) * size : number * size])
+        listed = players[(number - 1) * size : number * size]
+        rows = (_row(player) + tokens.players.get(player.id, player.name) for player in listed)
         yield Group(address.page(number), _token(tokens.settings, str(len(players)), *rows))
     log = ChangeLog(board, tokens.settings, digests)
     yield Group(address.changes_sheet, log.token(), log=log)
@@ -222,11 +223,10 @@ def _board_groups(
         yield Group(address.races(number), _token(tokens.settings, str(older), *values))
 
 
-def _row(view: View, player: ListedPlayer) -> str:
-    """Return what a leaderboard shows about a player, without the last results: only races change those."""
-    picture = view.pictures.get(player.id)
-    shown = (player.place, player.points, player.moved, player.races, player.finishes, player.wins)
-    return repr((player.id, player.name, picture, player.provisional, player.last_race_at, *shown))
+def _row(player: ListedPlayer) -> str:
+    """Return what a leaderboard shows about a player besides what is in the player's own token."""
+    facts = (player.id, player.place, player.points, player.moved, player.provisional, player.last_race_at)
+    return repr(facts)
 
 
 def _more_of_player(

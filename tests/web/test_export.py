@@ -430,3 +430,20 @@ def test_only_leaderboard_pages_whose_rows_changed_are_rendered(
     for number in (2, 3, 4):
         page = f"{board}/page-{number}.html"
         assert (folder / page).read_bytes() == (whole / page).read_bytes()
+
+
+def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
+    ledger: Ledger, folder: Path
+) -> None:
+    flat = replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [1e-300]})
+    names = [f"p{number:03d}" for number in range(90)]
+    Settler(ledger, Plans(flat)).merge([result("a", " ".join(names))], "import")
+    run(ledger, folder)
+    page = folder / "leaderboards/orb/any-orb/page-2.html"
+    assert b"Last results: 90" in page.read_bytes()
+    corrected = [*names[:-2], *names[:-3:-1]]
+    Settler(ledger, Plans(flat)).merge([result("a", " ".join(corrected))], "import")
+    run(ledger, folder)
+    run(ledger, folder.parent / "whole")
+    whole = folder.parent / "whole/leaderboards/orb/any-orb/page-2.html"
+    assert page.read_bytes() == whole.read_bytes()
