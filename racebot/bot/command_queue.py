@@ -100,10 +100,11 @@ class CommandQueue:
             expires, asked, message = await self._commands.get()
             self._answering = True
             try:
-                if _is_about_the_race(asked) and not await self._is_up_to_date():
-                    log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
-                elif time.monotonic() < expires:
-                    await self._answer(asked, message, expires)
+                # Later commands wait meanwhile: the next order may be the opposite.
+                while time.monotonic() < expires:
+                    if await self._answer(asked, message, expires):
+                        break
+                    await asyncio.sleep(RETRY_PAUSE)
             finally:
                 self._answering = False
             self._answered()
@@ -117,22 +118,23 @@ class CommandQueue:
         if asked is not None:
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
-    async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> None:
-        """Answer a command. If that fails, only this answer is lost."""
+    async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> bool:
+        """Answer a command. Return False to try again later. If it fails, only this answer is lost."""
+        if _is_about_the_race(asked) and not await self._is_up_to_date():
+            log.warning("%s: the site does not show an edited race; no answer given", self._room.name)
+            return True
         race = self._room.race
-        if race is None or race.recorded:
-            return
+        if race is None or race.recorded or time.monotonic() >= expires:
+            return True
         try:
             reply = await self._call(self._handler.reply, asked, message, race)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
         except LedgerUnavailable as error:
             # An order must not be lost because another program is writing at the moment.
-            await asyncio.sleep(RETRY_PAUSE)
-            if time.monotonic() < expires:
-                self._commands.put_nowait((expires, asked, message))
-            else:
-                log.error("%s; no answer given", error)
+            if time.monotonic() + RETRY_PAUSE < expires:
+                return False
+            log.error("%s; no answer given", error)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)
@@ -142,6 +144,7 @@ class CommandQueue:
             if reply is not None and text and not self._handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
                 self._sender.answer(text, reply.to)
+        return True
 
 
 def _is_about_the_race(asked: ParsedCommand) -> bool:

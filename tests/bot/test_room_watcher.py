@@ -303,12 +303,12 @@ async def test_an_answer_in_preparation_outlives_its_connection(
     assert dropped.said == []
 
 
-async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again(
+async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again_before_later_ones(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another program writes to the database, or the disk is full."""
+    """Another program writes to the database, or the disk is full. A later order may be the opposite."""
     monkeypatch.setattr(command_queue, "RETRY_PAUSE", 0.001)
-    locked = iter([True, True])
+    locked = iter([True, True, True])
 
     class Locked(_Questions):
         def reply(self, asked: ParsedCommand, *_: object) -> None:
@@ -317,9 +317,11 @@ async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again(
             super().reply(asked)
 
     questions = Locked()
-    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(seen(status="open")), _line("!ratings hide me")]))
+    given = [_line("!ratings hide me"), _line("!leaderboard")]
+    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(seen(status="open")), *given]))
     async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
-        await until(lambda: questions.answered)
+        await until(lambda: len(questions.answered) == 2)
+    assert questions.answered == [Command.HELP, Command.LEADERBOARD]
 
 
 @pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
