@@ -15,6 +15,8 @@ FIRST_PAUSE = 60.0
 GROWTH = 4
 LONGEST_PAUSE = 6 * 3600.0
 """Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
+MOST = 1000
+"""Most failures to remember; the site's data may bring ever new ones."""
 
 
 @dataclass(slots=True)
@@ -27,8 +29,8 @@ class _Trouble:
     last: float = 0.0
     log_at: float = 0.0
     pause: float = FIRST_PAUSE
-    sources: set[str] = field(default_factory=set)
-    """The sources that fail at the moment."""
+    sources: dict[str, float] = field(default_factory=dict)
+    """The sources that fail at the moment, and when each last failed."""
     ended: bool = False
     calm: float = 0.0
     """Seconds without a failure after which it is over. Grows if the trouble comes back."""
@@ -66,6 +68,8 @@ class Troubles:
         now = self._clock()
         self._troubles = {p: t for p, t in self._troubles.items() if now - t.last <= LONGEST_PAUSE}
         known = self._troubles.get(problem)
+        if known is None and len(self._troubles) >= MOST:
+            del self._troubles[min(self._troubles, key=lambda each: self._troubles[each].last)]
         if known is None:
             trouble = _Trouble(now, level)
         elif known.ended:
@@ -73,7 +77,7 @@ class Troubles:
         else:
             trouble = known
         self._troubles[problem] = trouble
-        trouble.sources.add(source)
+        trouble.sources[source] = now
         trouble.last = now
         if trouble is not known:
             log.log(level, "%s; %s", problem, remedy, exc_info=error)
@@ -90,7 +94,9 @@ class Troubles:
         """Note that a source works, and log the end of each trouble that no source has any more."""
         now = self._clock()
         for problem, trouble in self._troubles.items():
-            trouble.sources.discard(source)
+            trouble.sources.pop(source, None)
+            # A source that is gone, such as a room, never works again.
+            trouble.sources = {s: at for s, at in trouble.sources.items() if now - at <= LONGEST_PAUSE}
             if not (trouble.sources or trouble.ended) and now - trouble.last >= trouble.calm:
                 trouble.ended = True
                 lasted = _duration(trouble.last - trouble.began)

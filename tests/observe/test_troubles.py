@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from racebot.observe.troubles import FIRST_PAUSE, LONGEST_PAUSE, Troubles
+from racebot.observe.troubles import FIRST_PAUSE, LONGEST_PAUSE, MOST, Troubles
 
 
 class Night:
@@ -87,6 +87,23 @@ def test_a_failure_whose_end_nobody_told_is_forgotten(night: Night) -> None:
     night.now += LONGEST_PAUSE + 1
     night.failing(5)
     assert night.lines == ["the disk is full; trying again"] * 2
+
+
+def test_a_source_that_is_gone_does_not_keep_a_failure_alive(night: Night) -> None:
+    night.failing(5, source="a room that closed")
+    for _ in range(9):
+        night.now += LONGEST_PAUSE / 8
+        night.failing(5)
+        night.works()
+    assert any(line.startswith("over after ") for line in night.lines)
+
+
+def test_only_so_many_failures_are_remembered(night: Night) -> None:
+    for number in range(MOST + 1):
+        night.troubles.failed("frames", f"bad number {number}")
+        night.now += 1
+    night.works("frames")
+    assert sum(line.startswith("over after ") for line in night.lines) == MOST
 
 
 def test_a_failure_that_lasts_is_at_least_a_warning(night: Night, caplog: pytest.LogCaptureFixture) -> None:
