@@ -44,6 +44,8 @@ ANSWER_WITHIN = 3.0
 """The same for an answer to a command, which must not delay a rating message."""
 ANSWER_EXPIRES = 60.0
 """Seconds after which an answer to a command is dropped."""
+INFO_WITHIN = 3.0
+"""Seconds in which the site may still carry out a `setinfo` that was sent on a lost connection."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """Attempts to send a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
 
@@ -250,8 +252,12 @@ class OutboxProtocol:
             yield from self._conclude(row, event)
 
     def _send_info(self, row: OutboxRow, body: InfoBody) -> Generator[Command]:
-        race = yield from self._current_race()
-        text = info_box.merged_info(race.info_bot, body.blocks, self._info, self._texts)
+        yield from self._current_race()
+        deadline = self._now + min(INFO_WITHIN, self._confirm_within)
+        while (text := self._merged_info(body)) is not None:
+            if row.state is not Delivery.SENT or self._now >= deadline:
+                break
+            yield Wait(deadline)
         if text is None and row.state is Delivery.SENT:
             yield Mark(row, Delivery.DELIVERED, "found in the info box")
         elif text is None:
@@ -259,6 +265,11 @@ class OutboxProtocol:
         elif (yield from self._take(row)):
             event = yield from self._exchange(actions.set_info(text), confirmed=shows_info(text))
             yield from self._conclude(row, event)
+
+    def _merged_info(self, body: InfoBody) -> str | None:
+        """Return the info box with our blocks, or None if it may not or need not change."""
+        shown = "" if self._race is None else self._race.info_bot
+        return info_box.merged_info(shown, body.blocks, self._info, self._texts)
 
     def _give_answer(self) -> Generator[Command]:
         answer = self._answers[0]

@@ -12,6 +12,7 @@ import pytest
 from builders import CATEGORY, NOON, Clock, at_once, result, seen
 from worker_support import PATIENCE, until
 
+from racebot.bot.outbox_commands import Mark, ReadOutbox, Wait
 from racebot.bot.outbox_echoes import HISTORY_LENGTH
 from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
@@ -664,6 +665,22 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
     await deliver(again, room)
     assert len(room.done("setinfo")) == 1
     assert states(ledger) == ["delivered"]
+
+
+def test_an_info_box_that_the_site_sets_late_is_not_set_again(ledger: Ledger) -> None:
+    """The site may carry out what a lost connection sent after it has shown the race on a new one."""
+    put(ledger, "g1", InfoBody((BLOCK,)))
+    (row,) = ledger.outbox.of(ROOM)
+    protocol = OutboxProtocol(InfoPolicy.WHEN_EMPTY, DEFAULT_TEXTS)
+    protocol.on_joined()
+    protocol.on_event(RaceUpdate(RECORDED))
+    assert isinstance(protocol.next_command(0), ReadOutbox)
+    protocol.on_outbox([replace(row, state=Delivery.SENT)])
+    assert isinstance(protocol.next_command(0), Wait)
+    protocol.on_event(RaceUpdate(replace(RECORDED, info_bot=BLOCK)))
+    command = protocol.next_command(1)
+    assert isinstance(command, Mark)
+    assert command.state is Delivery.DELIVERED
 
 
 async def test_an_info_box_that_the_site_trims_is_recognized(
