@@ -91,8 +91,8 @@
 
   // Apply what the address chooses, as a server does.
   for (const field of form.elements) if (choice.has(field.name)) field.value = choice.get(field.name);
-  const more = form.querySelector("details");
-  if (more && (choice.has("min") || choice.has("active"))) more.open = true;
+  const options = form.querySelector("details");
+  if (options && (choice.has("min") || choice.has("active"))) options.open = true;
   if (narrowed()) everything().then(filter);
   const sort = choice.get("sort"), order = {up: "ascending", down: "descending"}[choice.get("order")];
   const heading = isBoard && sort && headings[column(sort)];
