@@ -114,19 +114,13 @@ class Announcer:
         """Drop a room's unsent chat messages."""
         self._outbox.drop_waiting(race, "chat", self._clock(), reason)
 
-    def drop_unbegun(self, race: str, reason: str) -> str | None:
-        """Drop a room's unsent chat messages, except the rest of a half-sent announcement.
-
-        Returns:
-            The key of the standing announcement, or None.
-        """
-        announced = self._announced(race)
-        begun = {body.correction for _, body in announced}
+    def drop_unbegun(self, race: str, reason: str) -> None:
+        """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
+        begun = {body.correction for _, body in self._announced(race)}
         for row, body in chat_messages(self._outbox.open_for(race)):
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
                 self._outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
-        return self.standing_key(race)
 
     def stands(self, race: str, key: str) -> bool:
         """Return whether this is the last announcement in a room's chat, complete and not withdrawn."""

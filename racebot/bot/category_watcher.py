@@ -206,6 +206,7 @@ class CategoryWorker:
 
     async def _look_at(self, name: str) -> None:
         """Read a pending race over HTTP, and pass it to its room if that is watched."""
+        source = f"{name} pending"
         try:
             asked_at = time.monotonic()
             race = await self._site.race(name)
@@ -217,13 +218,13 @@ class CategoryWorker:
                     self._watch(name)
         except NotFoundError:
             await self._call(self._lifecycle.vanished, name)
-        except Exception as error:
-            self._failed(f"{name} pending", error)
-            await self._call(self._lifecycle.looked_at, name)
+            self._troubles.over(source)
             return
+        except Exception as error:
+            self._failed(source, error)
         else:
-            await self._call(self._lifecycle.looked_at, name)
-        self._troubles.over(f"{name} pending")
+            self._troubles.over(source)
+        await self._call(self._lifecycle.looked_at, name)
 
     async def _take_in(self, race: Race) -> None:
         """Process a race from the list of past races."""

@@ -252,10 +252,11 @@ class OutboxProtocol:
             yield from self._conclude(row, event)
 
     def _send_info(self, row: OutboxRow, body: InfoBody) -> Generator[Command]:
-        yield from self._current_race()
         deadline = self._now + min(INFO_WITHIN, self._confirm_within)
-        while (text := self._merged_info(body)) is not None:
-            if row.state is not Delivery.SENT or self._now >= deadline:
+        while True:
+            race = yield from self._current_race()
+            text = info_box.merged_info(race.info_bot, body.blocks, self._info, self._texts)
+            if text is None or row.state is not Delivery.SENT or self._now >= deadline:
                 break
             yield Wait(deadline)
         if text is None and row.state is Delivery.SENT:
@@ -265,11 +266,6 @@ class OutboxProtocol:
         elif (yield from self._take(row)):
             event = yield from self._exchange(actions.set_info(text), confirmed=shows_info(text))
             yield from self._conclude(row, event)
-
-    def _merged_info(self, body: InfoBody) -> str | None:
-        """Return the info box with our blocks, or None if it may not or need not change."""
-        shown = "" if self._race is None else self._race.info_bot
-        return info_box.merged_info(shown, body.blocks, self._info, self._texts)
 
     def _give_answer(self) -> Generator[Command]:
         answer = self._answers[0]

@@ -218,10 +218,11 @@ class Lifecycle:
     def taken_back(self, name: str) -> None:
         """Drop the announcements of a race that goes on again, except the rest of a half-sent one."""
         with self._ledger.transaction():
-            key = self._announcer.drop_unbegun(name, "the race goes on")
+            self._announcer.drop_unbegun(name, "the race goes on")
             pending = self._ledger.pending.get(name)
             if pending is not None:
-                self._ledger.pending.save(replace(pending, announced_key=key))
+                standing = self._announcer.standing_key(name)
+                self._ledger.pending.save(replace(pending, announced_key=standing))
         log.info("%s: no longer finished, the race goes on", name)
 
     def recorded(self, result: RaceResult, *, in_room: bool) -> None:
