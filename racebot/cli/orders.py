@@ -60,11 +60,11 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
     Example: racebot unhide "Ann#0007"
     """
     with _settler(database) as settler:
-        found = settler.ledger.players.find_exactly(player)
+        found = settler.ledger.orders.subject(player)
         orders.unhide(settler, found, reason, utc_now())
         stays_hidden = settler.ledger.orders.is_hidden(found.id)
     wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
-    tell(f"{found.shown} ({found.id}) {wish if stays_hidden else 'is shown again'}")
+    tell(f"{_named(found)} {wish if stays_hidden else 'is shown again'}")
 
 
 @app.command()
@@ -105,7 +105,7 @@ def merge(
         given_up, kept = players.find_exactly(old), players.find_exactly(new)
         give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
         rated = prepare.run(Preparation(settler), give)
-        tell(f"the races of {given_up.shown} ({given_up.id}) are now those of {kept.shown} ({kept.id})")
+        tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
         _tell_rated(rated)
 
 
@@ -141,9 +141,9 @@ def _order_player(
     done: str,
 ) -> None:
     with _settler(database) as settler:
-        found = settler.ledger.players.find_exactly(player)
+        found = settler.ledger.orders.subject(player)
         order(settler, found, reason, utc_now())
-    tell(done.format(id=found.id, player=f"{found.shown} ({found.id})"))
+    tell(done.format(id=found.id, player=_named(found)))
 
 
 def _order_race(
@@ -169,6 +169,10 @@ def _settler(database: Path | None) -> Generator[Settler]:
 def _tell_rated(boards: Iterable[Leaderboard]) -> None:
     for board in boards:
         tell(f"{board.name}: ratings updated")
+
+
+def _named(player: Player) -> str:
+    return _described(player.id, player.shown if player.shown != player.id else None)
 
 
 def _described(key: str, name: str | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import start_of
 from racebot.ledger.players import Player, Players
@@ -124,6 +125,27 @@ class Orders:
     def excluded(self) -> frozenset[str]:
         """Return the names of all excluded races."""
         return frozenset(row[0] for row in self._connection.rows("SELECT race FROM excluded_races"))
+
+    def subject(self, text: str) -> Player:
+        """Return the player with an id or a full name, even one who has not raced but gave an order in chat.
+
+        The ledger knows such a player by id only.
+
+        Raises:
+            NoSuchEntryError: as `Players.find_exactly` does.
+        """
+        try:
+            return self._players.find_exactly(text)
+        except NoSuchEntryError:
+            if not self._is_ordered(text):
+                raise
+            return Player(text, text, "", text)
+
+    def _is_ordered(self, player: str) -> bool:
+        """Return whether an order hid, showed or forgot an account, and none merged it into another."""
+        kinds = {row[0] for row in self._connection.rows("SELECT kind FROM orders WHERE subject = ?", player)}
+        about_players = {OrderKind.HIDE, OrderKind.UNHIDE, OrderKind.FORGET}
+        return OrderKind.MERGE not in kinds and not kinds.isdisjoint(about_players)
 
     def account(self, player: str) -> str:
         """Return the account under which a player's races are rated, following merges."""

@@ -1,11 +1,12 @@
 """The ledger's tables, as numbered migrations.
 
 Never edit a released migration. To change the schema, add a migration at the end.
-Times are ISO 8601 text in UTC, which sorts as time; states are JSON lists of floats, which read back to
-the last bit.
+Times are ISO 8601 text in UTC, which sorts as time. States are JSON lists of floats, exact to the last bit.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
@@ -168,11 +169,7 @@ def m003_chat(db: Database) -> None:
         "CREATE INDEX players_by_name ON players (folded)",
         "CREATE TABLE quiet (race TEXT PRIMARY KEY) WITHOUT ROWID",
     )
-    db.conn.executemany(
-        "UPDATE players SET folded = ? WHERE id = ?",
-        # SQLite only folds the case of ASCII letters.
-        [(row["name"].casefold(), row["id"]) for row in db.query("SELECT id, name FROM players")],
-    )
+    _fold_names(db, "folded", str.casefold)
 
 
 def m004_places(db: Database) -> None:
@@ -186,10 +183,7 @@ def m004_places(db: Database) -> None:
 
 
 def m005_people(db: Database) -> None:
-    """Discriminators, which distinguish players with the same name, and operators' orders.
-
-    The last order about a player or race applies.
-    """
+    """Discriminators, which distinguish players with the same name, and operators' orders."""
     _run(
         db,
         "ALTER TABLE players ADD COLUMN discriminator TEXT NOT NULL DEFAULT ''",
@@ -306,10 +300,7 @@ def m010_rebuilds(db: Database) -> None:
 
 
 def m011_parameters(db: Database) -> None:
-    """Parameters that older hurdle models did not have, with the values that leave them as they were.
-
-    The defaults of new leaderboards differ.
-    """
+    """Parameters that older hurdle models did not have, with the values that leave them as they were."""
     neutral = '{"odds_scale": 1.0, "odds_doubt": 1.0, "spare_finishers": false}'
     db.execute(
         "UPDATE leaderboards SET parameters = json_patch(?, parameters)"
@@ -329,11 +320,7 @@ def m012_letters(db: Database) -> None:
         "ALTER TABLE players ADD COLUMN letters TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX players_by_letters ON players (letters)",
     )
-    named = db.query("SELECT id, name FROM players WHERE name <> ?", (NO_NAME,))
-    db.conn.executemany(
-        "UPDATE players SET letters = ? WHERE id = ?",
-        [(fold_name(row["name"]), row["id"]) for row in named],
-    )
+    _fold_names(db, "letters", fold_name)
 
 
 def m013_order_givers(db: Database) -> None:
@@ -364,6 +351,11 @@ def m016_updates(db: Database) -> None:
     _run(db, "ALTER TABLE leaderboards ADD COLUMN updated_at TEXT")
 
 
+def m017_spaces(db: Database) -> None:
+    """Names in plain letters with single spaces, as players type them."""
+    _fold_names(db, "letters", fold_name)
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -381,10 +373,10 @@ _STEPS = (
     m014_results,
     m015_corrections,
     m016_updates,
+    m017_spaces,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)
-"""Names of all migrations, in order."""
 
 migrations = Migrations("racebot")
 for step in _STEPS:
@@ -394,6 +386,13 @@ for step in _STEPS:
 def unknown(db: Database) -> list[str]:
     """Return the names of migrations that a newer racebot applied to a database."""
     return [migration.name for migration in migrations.applied(db) if migration.name not in NAMES]
+
+
+def _fold_names(db: Database, column: str, fold: Callable[[str], str]) -> None:
+    """Fold all names into a column, except forgotten ones. SQLite itself folds only ASCII letters."""
+    named = db.query("SELECT id, name FROM players WHERE name <> ?", (NO_NAME,))
+    folded = [(fold(row["name"]), row["id"]) for row in named]
+    db.conn.executemany(f"UPDATE players SET {column} = ? WHERE id = ?", folded)  # noqa: S608 - ours
 
 
 def _run(db: Database, *statements: str) -> None:

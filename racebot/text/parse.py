@@ -91,12 +91,12 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
 
 
 def fold_name(text: str) -> str:
-    """Fold a name for look-ups to lower-case Latin letters: `olof` for Ólöf, `bjornar` for Bjørnar.
+    """Fold a name for look-ups to lower-case Latin letters and single spaces: `olof` for Ólöf.
 
-    A name of symbols that have no such letters stays as it is.
+    A name of symbols that have no such letters keeps them.
     """
     lower = text.casefold()
-    return anyascii(lower).lower() or lower
+    return " ".join((anyascii(lower).lower() or lower).split())
 
 
 def _refuse_constant(word: str) -> Never:

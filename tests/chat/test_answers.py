@@ -172,6 +172,16 @@ def test_a_name_without_its_accents_is_found(ledger: Ledger) -> None:
     assert ask(Command.RATING, "çý") == ask(Command.RATING, "cy")
 
 
+def test_a_name_with_two_spaces_in_a_row_is_found(ledger: Ledger) -> None:
+    """The site and chat show one space."""
+    ask = asking(ledger)
+    racer = replace(entrant("x", time=1, user_id="id-x"), name="Wide  Name")
+    assert ask(Command.RATING, "wide name", race=replace(OPEN, entrants=(racer,))).startswith("Wide Name")
+    merged = result("d", after=4, entrants=(racer, entrant("bo", time=9)))
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([merged], "import")
+    assert ask(Command.RATING, "wide name").startswith("Wide Name: ")
+
+
 @pytest.mark.parametrize(
     ("name", "typed"),
     [
@@ -338,7 +348,7 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(led
 def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Ledger, named: str) -> None:
     ask = asking(ledger)
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
-        [result("other", "di ann", after=9, goal="Map Rando S3")], "import"
+        [result("other", "di ann", after=9, goal="Map Rando  S3")], "import"
     )
     assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")

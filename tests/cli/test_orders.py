@@ -9,7 +9,9 @@ import pytest
 from builders import NOON, entrant, result
 
 from racebot.ledger.pending_races import PendingRace
+from racebot.ledger.players import Player
 from racebot.ledger.store import Ledger
+from racebot.races.result import NO_NAME
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -78,6 +80,23 @@ def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebo
     assert "Ann#0001" in names(racebot)
 
 
+def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
+    racebot: Racebot, tmp_path: Path
+) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
+    (listed,) = json.loads(racebot("audit", "--json").out)
+    steps = [racebot(word, listed["subject"]) for word in ("unhide", "hide", "forget")]
+    assert [step.code for step in steps] == [0, 0, 0]
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        third = result("third", entrants=(entrant("newcomer", user_id="new7"), entrant("bo")), after=2)
+        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge([third], "import")
+        player = ledger.players.get("new7")
+    assert player is not None
+    assert player.name == NO_NAME
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -87,6 +106,7 @@ def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebo
         ("merge", "Ann", "id-bo"),
         ("merge", "ann1", "ann2"),
         ("unhide", "ann1"),
+        ("hide", "orb/first"),
         ("exclude", "third", "--reason", "x"),
         ("exclude", "first", "--reason", " "),
         ("exclude", "first"),

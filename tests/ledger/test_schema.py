@@ -345,6 +345,28 @@ def read_m016(ledger: Ledger) -> None:
     assert {ledger.updated_at(board) for board in ledger.leaderboards()} == {NOON + timedelta(days=1)}
 
 
+def fill_m017(database: Database) -> None:
+    """Insert data of the seventeenth migration: a name with two spaces in a row."""
+    database.execute(
+        "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
+        " VALUES ('id-wide', 'Wide  Name', 'wide  name', 'wide name', '', '2026-03-01', '2026-03-01')"
+    )
+
+
+def read_m017(ledger: Ledger) -> None:
+    assert [player.id for player in ledger.players.called_roughly("wide name")] == ["id-wide"]
+
+
+def test_older_names_are_found_with_single_spaces(tmp_path: Path) -> None:
+    database = Database(tmp_path / "old.db")
+    migrations.apply(database, stop_before="m017_spaces")
+    fill_m017(database)
+    database.execute("UPDATE players SET letters = folded WHERE id = 'id-wide'")
+    database.close()
+    with Ledger.open(tmp_path / "old.db") as ledger:
+        read_m017(ledger)
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -393,6 +415,7 @@ DATA = {
     "m014_results": (fill_m014, read_m014),
     "m015_corrections": (fill_m015, read_m015),
     "m016_updates": (fill_m016, read_m016),
+    "m017_spaces": (fill_m017, read_m017),
 }
 """For each migration: rows as that schema stored them, and checks of how today's code reads them."""
 
@@ -414,6 +437,7 @@ DIGESTS = {
     "m014_results": "ed71f84456c85f20",
     "m015_corrections": "009bbf38c00e88d7",
     "m016_updates": "21bcb1713140bc69",
+    "m017_spaces": "21bcb1713140bc69",
 }
 """For each migration: a digest of the schema that it leads to. Those of released migrations never change."""
 

@@ -134,7 +134,7 @@ class Answers:
         if command.command is not Command.LEADERBOARD or not wanted:
             return race.goal
         named = [
-            (goal, [goal.casefold(), board.name.casefold()])
+            (goal, [" ".join(name.casefold().split()) for name in (goal, board.name)])
             for board in self._ledger.leaderboards()
             if board.category == race.category
             for goal in board.goals
