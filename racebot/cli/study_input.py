@@ -135,7 +135,11 @@ def history_of(
     if size is not None:
         history = history.of_sizes(*_sizes(size))
     if not len(history):
-        raise PayloadError(f"{file or settings.database}: no recorded race that can be rated")
+        field = f" with --field {size}" if size is not None else ""
+        raise PayloadError(
+            f"{file or settings.database}: no recorded race can be rated{field}: "
+            "a race needs two players with different results"
+        )
     return history
 
 

@@ -21,7 +21,7 @@ def evaluated(report: Report, presets: Mapping[str, Preset]) -> list[Document]:
 
 
 def tuned(found: Tuned) -> Document:
-    """Return the result of a search."""
+    """Return the result of a search. Standard errors over a single race are null."""
     return {
         "model": found.model,
         "objective": found.objective.value,
@@ -38,7 +38,7 @@ def ranked(order: Sequence[Candidate]) -> list[Document]:
         {
             "model": each.tuned.model,
             "behind": each.behind,
-            "standard_error": each.standard_error,
+            "standard_error": _finite(each.standard_error),
             "clearly_behind": each.clearly_behind,
         }
         for each in order
@@ -70,7 +70,7 @@ def _judged(judged: Judged) -> Document:
         "start": judged.start,
         "tuned": judged.tuned,
         "difference": judged.difference,
-        "standard_error": judged.standard_error,
+        "standard_error": _finite(judged.standard_error),
         "start_misordered": judged.start_pairs.misordered,
         "start_log_loss": judged.start_pairs.log_loss,
         "tuned_misordered": judged.tuned_pairs.misordered,

@@ -106,7 +106,7 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
             str(part.races),
             f"{part.start:.4f}",
             f"{part.tuned:.4f}",
-            f"{part.difference:+.4f} ± {part.standard_error:.4f}",
+            _with_error(part.difference, part.standard_error),
             f"{before.misordered:.4f} → {after.misordered:.4f}",
             f"{before.log_loss:.4f} → {after.log_loss:.4f}",
         )
@@ -114,7 +114,9 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
-    if result.recommended:
+    if math.isnan(result.later.standard_error):
+        verdict = "One race that the search did not see is too few to judge by: not recommended."
+    elif result.recommended:
         verdict = "Better by more than two standard errors on races that the search did not see: recommended."
     elif result.later.difference < 0:
         verdict = (
@@ -134,18 +136,20 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
 
 def ranking(console: Console, order: Sequence[Candidate]) -> None:
     """Print tuned models, best first, and say which one suits the category."""
-    title = "Which model suits this category (later races, after tuning)"
-    table = _table(title, "Model", ">Misordered", ">Log loss", ">Behind the best")
+    table = _table(
+        "On the later races, after tuning", "Model", ">Misordered", ">Log loss", ">Behind the best"
+    )
     for each in order:
         figures = each.tuned.later.tuned_pairs
-        behind = f"{each.behind:+.4f} ± {each.standard_error:.4f}" if each is not order[0] else "–"
+        behind = _with_error(each.behind, each.standard_error) if each is not order[0] else "–"
         table.add_row(each.tuned.model, f"{figures.misordered:.4f}", f"{figures.log_loss:.4f}", behind)
     console.print(table, end="\n\n")
     best, level = order[0].tuned.model, [c.tuned.model for c in order[1:] if not c.clearly_behind]
     if level:
+        one_race = order[0].tuned.later.races == 1
+        reason = "one race is too few" if one_race else "the difference is below two standard errors"
         console.print(
-            f"{best} predicts best here, but {', '.join(level)} cannot be told apart from it: "
-            "the difference is below two standard errors.",
+            f"{best} predicts best here, but {', '.join(level)} cannot be told apart from it: {reason}.",
             markup=False,
         )
     else:
@@ -252,6 +256,10 @@ def _number(value: float | None, digits: int = 4) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
 
 
 def _toml(value: ParameterValue) -> str:

@@ -67,6 +67,9 @@ def standard_error(before: Tally, after: Tally) -> float:
     Args:
         before: tally of one model, shape [races].
         after: tally of the other model, shape [races].
+
+    Returns:
+        The error; NaN for fewer than two races.
     """
     races, cases = before.cases.size, before.cases.sum()
     if races < 2 or not cases:

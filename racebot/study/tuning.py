@@ -35,7 +35,7 @@ class Judged:
         races: number of races.
         start: the objective with the initial parameters.
         tuned: the objective with the tuned parameters.
-        standard_error: standard error of `tuned - start` over races.
+        standard_error: standard error of `tuned - start` over races; NaN for one race.
         start_pairs: misordered pairs and log loss with the initial parameters.
         tuned_pairs: misordered pairs and log loss with the tuned parameters.
         tally: the objective per race with the tuned parameters.
@@ -95,7 +95,7 @@ class Candidate:
     Attributes:
         tuned: the tuned model.
         behind: its objective on the later races, minus the best model's.
-        standard_error: standard error of `behind` over races; 0 for the best model.
+        standard_error: standard error of `behind` over races: 0 for the best model, NaN for one race.
     """
 
     tuned: Tuned
@@ -137,7 +137,7 @@ def tune(
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
-        raise ModelError("too few races to divide into an earlier and a later part")
+        raise ModelError("too few races to divide into an earlier and a later part: add races")
     fixed = dict(parameters or {})
     space = dimensions(key, fixed, search)
     start = create(key, fixed)

@@ -330,7 +330,18 @@ def test_several_models_are_tuned_in_the_same_way_and_compared(season: Path) -> 
     best, second = found["ranking"]
     assert (best["behind"], best["standard_error"]) == (0, 0)
     assert second["standard_error"] > 0
-    assert "suits this category" in run("tune", "thurstone-hurdle", season, *quick)
+    assert "Behind the best" in run("tune", "thurstone-hurdle", season, *quick)
+
+
+def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:7]))
+    words = ["tune", "elo-ffa", table, "--generations=1", "--candidates=8", "--compare=trueskill"]
+    found = json.loads(run(*words, "--json"), parse_constant=pytest.fail)
+    assert [each["later"]["standard_error"] for each in found["models"]] == [None, None]
+    assert found["ranking"][1]["standard_error"] is None
+    text = run(*words)
+    assert "nan" not in text
+    assert "one race is too few" in " ".join(text.split())
 
 
 def test_recommended_parameters_are_written(season: Path, tmp_path: Path) -> None:
