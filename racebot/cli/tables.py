@@ -19,7 +19,7 @@ from racebot.text.safe import printable
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
     from racebot.standings.proposals import Proposal
-    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceReport, RatedEntrant
+    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceOnBoard, RaceReport
     from racebot.standings.refit import ProposalEffect
 
 STATUS_LINES = 20
@@ -190,21 +190,26 @@ def print_race(console: Console, report: RaceReport) -> None:
         if board.note:
             console.print(f"no rating changed: {board.note}")
             continue
-        _print_entrants(console, board.entrants)
+        _print_entrants(console, board)
         console.print(
             "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
             "If the model rates finishing separately, finishers are compared with finishers only."
         )
 
 
-def _print_entrants(console: Console, entrants: Sequence[RatedEntrant]) -> None:
+def _print_entrants(console: Console, board: RaceOnBoard) -> None:
     """Print what a race did to each entrant, with the reasons beside the figures or below them."""
+    from racebot.standings.queries import RatedEntrant  # noqa: PLC0415 - loaded with the report
+
     beside = console.width >= REASONS_BESIDE
     headings = (">", "Player", ">Points", ">Change", ">Expected", ">Actual")
     made = table(None, *headings, *(["Reasons"] if beside else []))
     below = Table.grid(padding=(0, 1))
     below.add_column(justify="right")
-    for entrant in entrants:
+    for entrant in board.placed:
+        if not isinstance(entrant, RatedEntrant):
+            made.add_row(entrant.standing, _safe(entrant.name), *[""] * 4, *(["not rated"] if beside else []))
+            continue
         name, reasons = _safe(entrant.name), _safe("; ".join(entrant.reasons))
         figures = (
             entrant.standing,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import entrant_in, start_of
+from racebot.ledger.entrants import COUNT, entrant_in, start_of
 from racebot.ledger.history import NamedPlayer
 from racebot.ledger.rows import moment_of, states_of
 
@@ -50,7 +50,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Win:
-    """A won race. `lead` is the winner's points before the race minus the others' mean."""
+    """A won race. `lead` is the winner's points before the race minus the mean of the other rated ones'."""
 
     player: NamedPlayer
     sequence: int
@@ -141,8 +141,8 @@ class Careers:
         """
         index = " INDEXED BY changes_by_player" if player is not None else ""
         rows = self._connection.rows(
-            "SELECT players.id, players.name, won.sequence, rated.race, ended_at, entrants, lead FROM ("  # noqa: S608
-            "  SELECT mine.sequence, mine.player, count(*) AS entrants,"
+            f"SELECT players.id, players.name, won.sequence, rated.race, ended_at, {COUNT}, lead FROM ("  # noqa: S608
+            "  SELECT mine.sequence, mine.player,"
             "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
             "   AS lead"
             f"  FROM changes AS mine{index} CROSS JOIN changes AS other USING (leaderboard, sequence)"

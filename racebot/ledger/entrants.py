@@ -1,4 +1,4 @@
-"""Reads the entrants of a stored result without reading all of it."""
+"""Reads the entrants of a stored result, where possible without reading all of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import json
 import re
 from dataclasses import dataclass
 
-from racebot.races.result import EntrantStatus
+from racebot.errors import PayloadError
+from racebot.races.outcome import TeamPolicy, places
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+
+COUNT = """((length(result) - length(replace(result, '"status":', ''))) / 9)"""
+"""SQL for the number of entrants of a stored result, rated or not. Unlike SQLite's JSON functions, it reads
+damaged results, too.
+"""
 
 _DECODER = json.JSONDecoder()
 _PLAYER = re.compile(r'\{"user_id":("(?:[^"\\]|\\.)*")')
@@ -41,6 +48,19 @@ def entrant_in(result: str, start: str) -> StoredEntrant:
 def start_of(player: str) -> str:
     """Return the JSON text with which a player's entry in a stored result begins."""
     return f'{{"user_id":{json.dumps(player, ensure_ascii=False)},'
+
+
+def placed_in(result: str, teams: TeamPolicy) -> list[tuple[Entrant, int | None]]:
+    """Return the entrants of a stored result with their places.
+
+    Return none if the result is damaged, or if its finishers cannot be compared.
+    """
+    try:
+        read = RaceResult.from_json(result)
+        found = places(read, teams)
+    except (ValueError, KeyError, TypeError, PayloadError):
+        return []
+    return [(entrant, found[entrant]) for entrant in read.entrants if entrant in found]
 
 
 def players_in(result: str) -> list[str]:

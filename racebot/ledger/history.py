@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import entrant_in, players_in, start_of
+from racebot.ledger.entrants import COUNT, entrant_in, placed_in, players_in, start_of
 from racebot.ledger.rankings import Rankings
-from racebot.ledger.rows import moment_of, parts_of, states_of
-from racebot.races.result import result_label
+from racebot.ledger.rows import as_text, moment_of, parts_of, states_of
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import Entrant, result_label
 
 PlayerId = Annotated[
     str, Field(description="null for a hidden player", json_schema_extra={"type": ["string", "null"]})
@@ -38,8 +39,19 @@ class NamedPlayer:
 
 
 @dataclass(frozen=True, slots=True)
+class Winner:
+    """A winner of a race."""
+
+    id: Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class RaceRow:
-    """A rated race in a list. `entrants` and `finishers` count the rated entrants."""
+    """A race in a list. `entrants` and `finishers` count everyone, also deleted accounts.
+
+    `winners` is empty if nobody finished, or if no rating changed.
+    """
 
     race: str
     sequence: int
@@ -47,12 +59,12 @@ class RaceRow:
     note: Annotated[str | None, Field(description="Why no rating changed")]
     entrants: int
     finishers: int
-    winners: tuple[NamedPlayer, ...]
+    winners: tuple[Winner, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedRace:
-    """One rated race of a player. `entrants` counts the rated entrants."""
+    """One rated race of a player. `entrants` counts everyone, also deleted accounts."""
 
     race: str
     sequence: int
@@ -137,33 +149,47 @@ class PageQueries:
 
     def races(self, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
         """Return rated races, newest first."""
+        return self._races(leaderboard, "ORDER BY sequence DESC LIMIT ? OFFSET ?", limit, offset)
+
+    def winners(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[Winner, ...]]:
+        """Return the winners of rated races, by their numbers in the sequence."""
+        chosen = "AND sequence IN (SELECT value FROM json_each(?))"
+        rows = self._races(leaderboard, chosen, json.dumps(list(sequences)))
+        return {row.sequence: row.winners for row in rows}
+
+    def _races(self, leaderboard: int, chosen: str, *values: Any) -> list[RaceRow]:
         rows = self._connection.rows(
-            "SELECT rated.race, sequence, ended_at, note, ("
+            f"SELECT rated.race, sequence, ended_at, note, {COUNT} AS entrants, ("  # noqa: S608 - constants
             "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
             "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
-            " FROM rated JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT ? OFFSET ?",
+            f" FROM rated JOIN races ON races.name = rated.race WHERE leaderboard = ? {chosen}",
             leaderboard,
-            limit,
-            offset,
+            *values,
         )
-        counted = json.loads(f"[{','.join(row[4] for row in rows)}]")  # faster than one by one
+        counted = json.loads(f"[{','.join(row[5] for row in rows)}]")  # faster than one by one
         winners = list({player for *_, first in counted for player in first})
         names = dict(zip(winners, Rankings(self._connection).names(winners), strict=True))
+        unrated = [row[1] for row, (rated, _, _) in zip(rows, counted, strict=True) if rated < row[4]]
+        placed = self._placed(leaderboard, unrated)
         return [
-            RaceRow(
-                race=race,
-                sequence=sequence,
-                ended_at=moment_of(ended_at),
-                note=note,
-                entrants=entrants,
-                finishers=finishers,
-                winners=tuple(NamedPlayer(player, names[player]) for player in first),
+            _race_row(
+                row, finishers, [Winner(player, names[player]) for player in first], placed.get(row[1], [])
             )
-            for (race, sequence, ended_at, note, _), (entrants, finishers, first) in zip(
-                rows, counted, strict=True
-            )
+            for row, (_, finishers, first) in zip(rows, counted, strict=True)
         ]
+
+    def _placed(
+        self, leaderboard: int, sequences: Sequence[int]
+    ) -> dict[int, list[tuple[Entrant, int | None]]]:
+        """Return all entrants of races with their places, by the races' numbers in the sequence."""
+        rows = self._connection.rows(
+            "SELECT sequence, result, teams FROM json_each(?2) AS wanted"
+            " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+            " CROSS JOIN races ON races.name = rated.race CROSS JOIN leaderboards ON leaderboards.id = ?1",
+            leaderboard,
+            json.dumps(list(sequences)),
+        )
+        return {row[0]: placed_in(as_text(row[1]), TeamPolicy(row[2])) for row in rows}
 
     def played(self, leaderboard: int, player: str) -> list[PlayedRace]:
         """Return all rated races of a player, oldest first."""
@@ -173,9 +199,7 @@ class PageQueries:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         start = start_of(player)
         rows = self._connection.rows(
-            "SELECT rated.race, sequence, ended_at, place, goal,"
-            " (SELECT count(*) FROM changes AS c"
-            "  WHERE c.leaderboard = mine.leaderboard AND c.sequence = mine.sequence) AS entrants,"
+            f"SELECT rated.race, sequence, ended_at, place, goal, {COUNT} AS entrants,"  # noqa: S608
             " points_before, points_after, races_before, substr(result, instr(result, ?4), 2000) AS entrant"
             " FROM changes AS mine INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
@@ -186,19 +210,6 @@ class PageQueries:
             start,
         )
         return [_played_race(row, start) for row in rows]
-
-    def winners(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[NamedPlayer, ...]]:
-        """Return the winners of rated races, by their numbers in the sequence."""
-        found: dict[int, tuple[NamedPlayer, ...]] = {}
-        for row in self._connection.rows(
-            "SELECT sequence, players.id, players.name FROM json_each(?2) AS wanted"
-            " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value"
-            " JOIN shown_players AS players ON players.id = player WHERE place = 1",
-            leaderboard,
-            json.dumps(list(sequences)),
-        ):
-            found[row[0]] = (*found.get(row[0], ()), NamedPlayer(row[1], row[2]))
-        return found
 
     def updated(self, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
         """Return when rated races were counted or last corrected, by their numbers in the sequence."""
@@ -332,6 +343,33 @@ class PageQueries:
             digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
             digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
         return digests
+
+
+def _race_row(
+    row: sqlite3.Row,
+    finishers: int,
+    winners: Sequence[Winner],
+    placed: Sequence[tuple[Entrant, int | None]],
+) -> RaceRow:
+    """Return a race.
+
+    Args:
+        row: its columns.
+        finishers: number of rated entrants who finished.
+        winners: the rated winners.
+        placed: all entrants with their places, if some of them are not rated.
+    """
+    race, sequence, ended_at, note, entrants, _ = row
+    deleted = [Winner(None, entrant.name) for entrant, place in placed if not entrant.user_id and place == 1]
+    return RaceRow(
+        race=race,
+        sequence=sequence,
+        ended_at=moment_of(ended_at),
+        note=note,
+        entrants=entrants,
+        finishers=sum(place is not None for _, place in placed) if placed else finishers,
+        winners=() if note else (*winners, *deleted),
+    )
 
 
 def _played_race(row: sqlite3.Row, start: str) -> PlayedRace:

@@ -17,10 +17,10 @@ from racebot.web.view import Board, View
 
 
 class Named(Protocol):
-    """Anything with a player's id and name."""
+    """Anything with a player's id and name. A deleted account has no id."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str | None: ...
     @property
     def name(self) -> str: ...
 
@@ -99,9 +99,9 @@ class Asked:
     def player_link(self, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
         """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
 
-        Hidden players have no page, so only their name is returned, which is masked.
+        Hidden players and deleted accounts have no page, so only the name to show is returned.
         """
-        if player.id in self.view.hidden:
+        if player.id is None or player.id in self.view.hidden:
             return pieces.unlinked(player.name)
         to = (
             addresses.PLAYER.path(player=player.id)

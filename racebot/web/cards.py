@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from racebot.standings.queries import ListedPlayer, RatedEntrant
+from racebot.standings.queries import ListedPlayer, RacedEntrant, RatedEntrant
 from racebot.text.format import counted, signed
 from racebot.text.safe import printable
 from racebot.web import addresses, fonts
@@ -104,15 +104,14 @@ def race_card(asked: Asked, race: str) -> Content:
     if report is None:
         return None
     part = report.leaderboards[0]
-    times = {entrant.id: entrant.finish_time for entrant in report.result if entrant.place is not None}
     canvas = _canvas(asked)
     canvas.title(126, name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {len(report.result)} entrants"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
-    for row, entrant in enumerate(part.entrants[:ROWS]):
-        _raced(canvas, 236 + 53 * row, entrant, times.get(entrant.id))
+    for row, entrant in enumerate(part.placed[:ROWS]):
+        _raced(canvas, 236 + 53 * row, entrant)
     return _card(asked, canvas)
 
 
@@ -153,19 +152,22 @@ def front_card(asked: Asked) -> Content:
     return _card(asked, canvas)
 
 
-def _raced(canvas: Canvas, y: int, entrant: RatedEntrant, time: float | None) -> None:
+def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None:
     if entrant.standing.isdecimal():
         canvas.medal(MARGIN + 22, y - 12, int(entrant.standing))
     else:
         canvas.text(MARGIN - 4, y - 2, entrant.standing, Style(24, 700), SOFT)
-    end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
-    end = min(end, RIGHT - 84)
-    canvas.text_to(end - 26, y, str(entrant.after), Style(34, 700))
-    canvas.text_to(end - 26 - 96, y, f"{entrant.before} →", _SMALL, SOFT)
-    if time is not None:
-        canvas.text_to(RIGHT - 360, y, timer(time), _SMALL, SOFT)
+    if isinstance(entrant, RatedEntrant):
+        end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
+        end = min(end, RIGHT - 84)
+        canvas.text_to(end - 26, y, str(entrant.after), Style(34, 700))
+        canvas.text_to(end - 26 - 96, y, f"{entrant.before} →", _SMALL, SOFT)
+    else:
+        canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
+    if entrant.finish_time is not None:
+        canvas.text_to(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT)
     left = MARGIN + 72
-    canvas.text(left, y, name(entrant.name, entrant.id), _ROW, limit=RIGHT - 510 - left)
+    canvas.text(left, y, name(entrant.name, entrant.id or "?"), _ROW, limit=RIGHT - 510 - left)
     canvas.rule(y + 17)
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from racebot.ledger.history import PlayedRace
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom
 from racebot.races.result import EntrantStatus, result_label
+from racebot.standings.queries import RatedEntrant
 from racebot.web import addresses, templating
 from racebot.web.addresses import OVERLAY_OPTIONS, Route
 from racebot.web.asked import Asked
@@ -46,11 +47,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OverlayRow:
-    """A row of a room's overlay: the odds before the race, or what the race did."""
+    """A row of a room's overlay: the odds before the race, or what the race did.
+
+    A deleted account has no points.
+    """
 
     standing: str
     name: str
-    points: int
+    points: int | None
     chance: float | None
     change: int | None
 
@@ -169,8 +173,10 @@ def _settled_rows(asked: Asked, race: str, wanted: str | None) -> list[OverlayRo
     boards = zip(asked.view.boards_of(report), report.leaderboards, strict=True)
     chosen = next((part for board, part in boards if wanted in {None, board.address.stem}), None)
     return [
-        OverlayRow(entrant.standing, entrant.name, entrant.after, None, entrant.change)
-        for entrant in (chosen.entrants if chosen else ())
+        OverlayRow(each.standing, each.name, each.after, None, each.change)
+        if isinstance(each, RatedEntrant)
+        else OverlayRow(each.standing, each.name, None, None, None)
+        for each in (chosen.placed if chosen else ())
     ]
 
 

@@ -27,18 +27,15 @@ def race_page(asked: Asked, race: str) -> Content:
     report = asked.view.race(race)
     if report is None:
         return None
-    placed = (entrant for entrant in report.result if entrant.place is not None)
-    times = {e.id: e.finish_time for e in placed if e.finish_time is not None}
+    times = [entrant.finish_time for entrant in report.result if entrant.finish_time is not None]
     return asked.page(
         "race.html",
         report=report,
         category=asked.view.category_face(report.category),
         boards=list(zip(asked.view.boards_of(report), report.leaderboards, strict=True)),
         stories=[story(part) for part in report.leaderboards],
-        times=times,
-        fastest=min(times.values(), default=None),
+        fastest=min(times, default=None),
         explained=any(part.entrants for part in report.leaderboards),
-        unrated=[entrant for entrant in report.result if entrant.id is None],
         why=partial(why, {entrant.id: entrant.name for entrant in report.result}),
     )
 
@@ -89,9 +86,13 @@ def remark_on(entrant: RatedEntrant) -> str:
 
 
 def story(part: RaceOnBoard) -> str:
-    """Return one or two sentences that compare the result with the odds before the start."""
+    """Return one or two sentences that compare the result with the odds before the start.
+
+    The text is empty if a deleted account won, since it had no odds.
+    """
     winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
-    if not winners or len(part.entrants) < 2:
+    deleted_winner = any(entrant.standing == "1" for entrant in part.unrated)
+    if not winners or deleted_winner or len(part.entrants) < 2:
         return ""
     favorite = max(part.entrants, key=lambda entrant: entrant.win_chance)
     names = " and ".join(shown_name(each.name, 40) for each in winners)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from builders import NOON, result
 
-from racebot.ledger.history import NamedPlayer
+from racebot.ledger.history import Winner
 from racebot.standings.queries import LeaderboardReport, Listing, Movement
 from racebot.web.view import View
 
@@ -87,4 +87,4 @@ def test_races_come_newest_first_with_their_winners(view: View) -> None:
         ("orb/c", 2, 2),
         ("orb/b", 3, 2),
     ]
-    assert races[1].winners == (NamedPlayer("id-cy", "Cy"),)
+    assert races[1].winners == (Winner("id-cy", "Cy"),)

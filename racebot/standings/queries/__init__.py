@@ -29,7 +29,13 @@ from racebot.standings.queries.player import (
     player_report,
     player_standing,
 )
-from racebot.standings.queries.race import RaceOnBoard, RaceReport, RatedEntrant, race_report
+from racebot.standings.queries.race import (
+    RacedEntrant,
+    RaceOnBoard,
+    RaceReport,
+    RatedEntrant,
+    race_report,
+)
 from racebot.standings.queries.ranking import ListedPlayer, ListedPlayers, Movement
 from racebot.standings.queries.rivals import Comparison, Rival, compared, rivals, upsets
 
@@ -51,6 +57,7 @@ __all__ = [
     "PlayerStanding",
     "RaceOnBoard",
     "RaceReport",
+    "RacedEntrant",
     "RatedEntrant",
     "Rival",
     "biggest_movers",

@@ -32,7 +32,7 @@ class RacedEntrant:
     place: int | None
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
     team: str | None
-    finish_time: Annotated[float | None, Field(description="Seconds")]
+    finish_time: Annotated[float | None, Field(description="Seconds; null if the entrant did not finish")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RatedEntrant:
 
     place: Annotated[int | None, Field(description="null if the player did not finish")]
     standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
-    finish_time: Annotated[float | None, Field(description="Seconds")]
+    finish_time: Annotated[float | None, Field(description="Seconds; null if the entrant did not finish")]
     id: PlayerId
     name: str
     before: int
@@ -86,7 +86,16 @@ class RaceOnBoard:
     model: str
     sequence: int
     note: str | None
-    entrants: Sequence[RatedEntrant]
+    entrants: Annotated[Sequence[RatedEntrant], Field(description="By place; empty if no rating changed")]
+    unrated: Annotated[
+        Sequence[RacedEntrant],
+        Field(description="The other entrants: their accounts were deleted; empty if no rating changed"),
+    ]
+
+    @property
+    def placed(self) -> list[RatedEntrant | RacedEntrant]:
+        """All entrants by place, rated or not."""
+        return sorted([*self.entrants, *self.unrated], key=lambda each: (each.place is None, each.place or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,35 +147,38 @@ def _result(stored: StoredRace) -> list[RacedEntrant]:
     except PayloadError:
         place_of = {}  # its results cannot be compared, so it is not rated
     shown = shown_names(stored.result.entrants)
-    entrants = [
-        RacedEntrant(
-            id=entrant.user_id,
-            name=shown[entrant],
-            place=place_of.get(entrant),
-            standing=""
-            if entrant.finished and not place_of
-            else result_label(entrant.status, place_of.get(entrant)),
-            team=entrant.team_name or entrant.team,
-            finish_time=_seconds(entrant),
-        )
-        for entrant in stored.result.entrants
-    ]
+    entrants = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in stored.result.entrants]
     return sorted(entrants, key=lambda entrant: (entrant.place is None, entrant.place or 0, entrant.name))
 
 
+def _raced_entrant(entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None]) -> RacedEntrant:
+    place = place_of.get(entrant)
+    return RacedEntrant(
+        id=entrant.user_id,
+        name=name,
+        place=place,
+        standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
+        team=entrant.team_name or entrant.team,
+        finish_time=_seconds(entrant),
+    )
+
+
 def _seconds(entrant: Entrant) -> float | None:
-    return None if entrant.finish_time is None else entrant.finish_time / 1_000_000
+    if not entrant.finished or entrant.finish_time is None:
+        return None
+    return entrant.finish_time / 1_000_000
 
 
 def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnBoard | None:
     row = ledger.rated_race(board, stored.result.name)
     if row is None:
         return None
-    entrants = []
+    entrants, unrated = [], []
     changes = {change.player: change for change in row.changes}
     if changes:
         model = registry.create(board.model, board.parameters)
-        explained = explain_race(model, TeamPolicy(board.teams), stored.result, row.changes)
+        teams = TeamPolicy(board.teams)
+        explained = explain_race(model, teams, stored.result, row.changes)
         shown = shown_names(stored.result.entrants)
         names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
         chances = win_chances(model, np.array([change.before for change in row.changes])).tolist()
@@ -175,7 +187,13 @@ def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnB
             _rated_entrant(entrant, changes[player], explanation, names, win_chance[player])
             for player, (entrant, explanation) in explained.items()
         ]
-    return RaceOnBoard(board.name, board.model, row.sequence, row.note, entrants)
+        place_of = places(stored.result, teams)
+        unrated = [
+            _raced_entrant(entrant, shown[entrant], place_of)
+            for entrant in stored.result.entrants
+            if entrant.user_id is None
+        ]
+    return RaceOnBoard(board.name, board.model, row.sequence, row.note, entrants, unrated)
 
 
 def _rated_entrant(
@@ -189,7 +207,7 @@ def _rated_entrant(
     return RatedEntrant(
         place=change.place,
         standing=result_label(entrant.status, change.place),
-        finish_time=None if change.place is None else _seconds(entrant),
+        finish_time=_seconds(entrant),
         id=change.player,
         name=names[change.player],
         before=change.points_before,

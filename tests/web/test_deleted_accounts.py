@@ -1,0 +1,173 @@
+"""Accounts that were deleted before the bot read a race: they raced, but have no id and no rating.
+
+won: a deleted account won, before Ann and Bo; another one did not finish.
+third: Ann and Bo, then a deleted account; Cy did not finish.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import HOUR, SECOND, entrant, result
+from rich.console import Console
+
+from racebot.cli.tables import print_race
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import NO_NAME, Entrant, RaceResult
+from racebot.standings.queries import race_report
+from racebot.web.canvas import Canvas
+from racebot.web.document import Document
+from racebot.web.pages import Pages
+from racebot.web.view import View
+
+from .conftest import SIMPLE, Merge
+
+BOARD = "leaderboards/orb/any-orb"
+
+
+def deleted(time: int | None = None, **facts: Any) -> Entrant:
+    status = "dnf" if time is None else "done"
+    return replace(entrant("gone", status, time, user_id=None), name=NO_NAME, **facts)
+
+
+def with_deleted(race: RaceResult, *more: Entrant) -> RaceResult:
+    return replace(race, entrants=(*race.entrants, *more))
+
+
+@pytest.fixture
+def view(merge: Merge) -> View:
+    return merge(
+        [
+            with_deleted(result("won", "ann bo"), deleted(HOUR - SECOND), deleted()),
+            with_deleted(result("third", "ann bo", dnf="cy", after=1), deleted(2 * HOUR)),
+        ]
+    )
+
+
+def page(view: View, path: str) -> str:
+    content = Pages(view, served=True).document(path, {})
+    assert isinstance(content, Document), path
+    return content.body.decode()
+
+
+def text(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def meta(html: str, name: str) -> str:
+    found = re.search(rf'property="og:{name}" content="([^"]*)">', html)
+    assert found is not None
+    return unescape(found[1])
+
+
+def titles(view: View, path: str) -> list[str]:
+    feed = ET.fromstring(page(view, path))  # noqa: S314 - our own
+    return [each.text or "" for each in feed.findall("{*}entry/{*}title")]
+
+
+def test_lists_count_deleted_accounts(view: View) -> None:
+    listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
+    assert [(each["entrants"], each["finishers"]) for each in listed] == [(4, 3), (4, 3)]
+    shown = text(page(view, f"{BOARD}/races.html"))
+    assert "third A Ann 4 racers 3 " in shown
+    assert f"won DA {NO_NAME} 4 racers 3 " in shown
+    history = json.loads(page(view, f"api/{BOARD}/players/id-ann.json"))["history"]
+    assert [(each["place"], each["entrants"]) for each in history] == [(2, 4), (1, 4)]
+    assert "1 of 4 third" in text(page(view, "players/id-ann/orb/any-orb/races.html"))
+    wins = view.ledger.careers.wins(view.boards[0].key, limit=9)
+    assert [(win.race, win.entrants) for win in wins] == [("orb/third", 4)]
+
+
+def test_feeds_count_and_name_deleted_accounts(view: View) -> None:
+    assert titles(view, f"{BOARD}/feed.xml") == [
+        "Ann won third, 3 of 4 finished",
+        f"{NO_NAME} won won, 3 of 4 finished",
+    ]
+    of_bo = titles(view, "players/id-bo/orb/any-orb/feed.xml")
+    assert [each.rpartition(", ")[2] for each in of_bo] == ["2 of 4 in third", "3 of 4 in won"]
+
+
+def test_deleted_winner_is_named_wherever_winners_are(view: View) -> None:
+    listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
+    assert [each["winners"] for each in listed] == [
+        [{"id": "id-ann", "name": "Ann"}],
+        [{"id": None, "name": NO_NAME}],
+    ]
+    of_ann = text(page(view, "players/id-ann/orb/any-orb/races.html"))
+    assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", of_ann)
+    shown = page(view, "races/orb/won.html")
+    assert meta(shown, "title") == f"{NO_NAME} won won"
+    assert meta(shown, "description").startswith(f"Any Orb, 1 Mar 2026, 4 entrants · 1 {NO_NAME} · 2 Ann +")
+
+
+def test_race_page_has_a_row_for_each_deleted_account(view: View) -> None:
+    shown = text(page(view, "races/orb/third.html"))
+    order = re.findall(rf"(\S+) [A-Z]+ (Ann|Bo|Cy|{NO_NAME}) ", shown)
+    assert order == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME), ("DNF", "Cy")]
+    assert f"{NO_NAME} 2:00:00 +1:00:00 not rated" in shown
+    assert text(page(view, "races/orb/won.html")).count("not rated") == 2
+    assert text(page(view, "overlay/part/room/orb/won.html")).startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
+
+
+def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: View) -> None:
+    (part,) = json.loads(page(view, "api/races/orb/won.json"))["leaderboards"]
+    assert [each["name"] for each in part["entrants"]] == ["Ann", "Bo"]
+    assert [(each["id"], each["place"], each["standing"]) for each in part["unrated"]] == [
+        (None, 1, "1"),
+        (None, None, "DNF"),
+    ]
+
+
+def test_race_card_draws_deleted_accounts(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    class Recorded(Canvas):
+        def text(self, x: float, y: float, text: str, *rest: Any, **facts: Any) -> float:
+            drawn.append(text)
+            return super().text(x, y, text, *rest, **facts)
+
+    monkeypatch.setattr("racebot.web.cards.Canvas", Recorded)
+    assert Pages(view, served=True).document("cards/races/orb/won.png", {}) is not None
+    assert any("4 entrants" in each for each in drawn)
+    assert [each for each in drawn if each in {NO_NAME, "Ann", "Bo"}] == [NO_NAME, "Ann", "Bo", NO_NAME]
+
+
+def test_race_command_lists_deleted_accounts(view: View) -> None:
+    console = Console(width=150, file=io.StringIO(), record=True)
+    print_race(console, race_report(view.ledger, "won"))
+    assert re.search(rf"1 +{NO_NAME} +not rated\s+2 +Ann", console.export_text())
+
+
+def test_places_of_deleted_accounts_follow_the_teams(merge: Merge) -> None:
+    """A deleted account whose team did not finish has no place, and so did not win."""
+    members = (entrant("ann", time=HOUR), entrant("bo", time=HOUR + SECOND))
+    fields = (
+        *(replace(each, team="a") for each in members),
+        replace(entrant("cy", "dnf"), team="b"),
+        deleted(SECOND, team="b"),
+    )
+    view = merge([result("a", entrants=fields)], replace(SIMPLE, teams=TeamPolicy.TEAM))
+    (race,) = view.ledger.pages.races(view.boards[0].key, 1)
+    assert (race.entrants, race.finishers) == (4, 2)
+    assert [winner.name for winner in race.winners] == ["Ann", "Bo"]
+
+
+def test_race_that_changed_no_rating_counts_everyone(merge: Merge) -> None:
+    view = merge([with_deleted(result("a", "ann"), deleted(SECOND))])
+    (race,) = view.ledger.pages.races(view.boards[0].key, 1)
+    assert (race.note is None, race.entrants, race.finishers, race.winners) == (False, 2, 2, ())
+
+
+def test_damaged_result_does_not_break_a_list(merge: Merge, ledger: Ledger) -> None:
+    view = merge([with_deleted(result("a", "ann bo"), deleted(SECOND))])
+    ledger.write("UPDATE races SET result = replace(result, '}', '')")
+    (race,) = view.ledger.pages.races(view.boards[0].key, 1)
+    assert (race.entrants, race.finishers) == (3, 2)
