@@ -33,7 +33,12 @@ def day(moment: date) -> str:
 
 def minute(moment: datetime) -> str:
     """Format a date with its time, as in 3 May 2026, 14:05 UTC."""
-    return f"{day(moment)}, {moment.astimezone(UTC):%H:%M} UTC"
+    return f"{day(moment)}, {clock(moment)}"
+
+
+def clock(moment: datetime) -> str:
+    """Format a time of day, as in 14:05 UTC."""
+    return f"{moment.astimezone(UTC):%H:%M} UTC"
 
 
 def timer(length: float) -> str:

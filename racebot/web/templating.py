@@ -118,6 +118,7 @@ def _environment() -> Environment:
         "signed": signed,
         "sign": formats.sign,
         "day": formats.day,
+        "clock": formats.clock,
         "minute": formats.minute,
         "timer": formats.timer,
         "gap": formats.gap,

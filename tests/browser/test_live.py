@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ def write(database: Path, *statuses: str) -> None:
     for number, status in enumerate(statuses, 1):
         finished = status == "finished"
         board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
+        started_at = now - timedelta(hours=1) if status == "in_progress" else None
         ended_at = now if finished else None
         rooms.append(
-            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, None, ended_at, now, (board,))
+            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, started_at, ended_at, now, (board,))
         )
     write_live(live_path(database), LiveReport(now, tuple(rooms)))
 
@@ -98,10 +100,13 @@ def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: st
     page = opened().new_page()
     page.goto(f"{served}live")
     expect(page.get_by_role("columnheader", name="To finish")).to_be_visible()
-    player = page.get_by_role("link", name="Ann Orbit")
+    player = page.locator("table").get_by_role("link", name="Ann Orbit")
     player.focus()
+    write(database, "in_progress")
+    expect(page.get_by_text("in progress")).to_have_text(re.compile(r"^in progress \d+:\d\d:\d\d$"))
     write(database, "finished")
     expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
+    expect(page.get_by_text(re.compile("ended (just now|.* ago)"))).to_be_visible()
     expect(player).to_be_focused()
 
 
@@ -171,4 +176,4 @@ def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -
     page = opened(scripts=False).new_page()
     for path in ("live", ROOM):
         page.goto(f"{served}{path}")
-        expect(page.get_by_text("Ann Orbit")).to_be_visible()
+        expect(page.locator("table").get_by_text("Ann Orbit")).to_be_visible()

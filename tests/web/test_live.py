@@ -175,8 +175,38 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
-    assert "1 Z Zoe 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
+    assert "1 Z Zoe 1:02:03 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
     assert "DNF A Ann 1190 → 1180 ▼ − 10" in shown
+
+
+def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> None:
+    ended = (("yesterday", "Any Orb", 24), ("now", "All Orbs", 0), ("today", "Any Orb", 8))
+    races = [
+        replace(result(race, "bo ann", goal=goal), ended_at=NOW - timedelta(hours=hours))
+        for race, goal, hours in ended
+    ]
+    Settler(live.ledger, Plans(SIMPLE)).merge(races, "import")
+    live.write()
+    for path in ("/live", "/live/rooms"):
+        latest = live.get(path).text.partition("Latest results")[2]
+        assert re.findall(r'href="races/orb/([a-z]+)\.html"', latest) == ["now", "today", "yesterday"]
+        assert "All Orbs, won by Bo" in re.sub(r"<[^>]+>", "", latest)
+
+
+def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
+    live.write(OPEN)
+    assert "live-1 open Any Orb" in words(live.get("/live"))
+    live.write(OPEN, replace(OPEN, race="gem/live-2", category="gem"))
+    shown = words(live.get("/live"))
+    assert "live-1 open orb Any Orb" in shown and "live-2 open gem Any Orb" in shown
+
+
+def test_live_page_tells_the_time_since_the_start_of_a_race(live: Live) -> None:
+    started_at = datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)
+    live.write(replace(OPEN, status="in_progress", started_at=started_at))
+    page = live.get("/live")
+    assert "in progress since 12:34 UTC" in words(page)
+    assert "2026-03-01T12:34:56Z" in page.text
 
 
 def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:

@@ -45,6 +45,14 @@
     }
   };
 
+  // The time since a race started.
+  const tick = () => {
+    const two = number => String(Math.floor(number) % 60).padStart(2, "0");
+    for (const clock of shown.querySelectorAll("time[data-clock]")) {
+      const seconds = Math.max(0, (Date.now() - new Date(clock.dateTime)) / 1000);
+      clock.textContent = `${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`;
+    }
+  };
   const tell = () => {
     if (notice) notice.hidden = false;
   };
@@ -65,6 +73,10 @@
       if (message.data === last) return;
       last = message.data;
       merge(shown, new DOMParser().parseFromString(last, "text/html").body);
+      if (notice) {
+        tick();
+        window.racebot.refresh();
+      }
     };
     source.onerror = () => {
       lost = lost || setTimeout(tell, patience);
@@ -76,4 +88,8 @@
   const followIfSeen = () => (notice && document.hidden ? stop() : follow());
   if (notice) document.addEventListener("visibilitychange", followIfSeen);
   followIfSeen();
+  if (notice) {
+    tick();
+    setInterval(tick, 1000);
+  }
 })();

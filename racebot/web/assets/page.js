@@ -64,7 +64,6 @@
     if (choice.has("vs")) location.replace(comparison(choice));
     for (const link of opponents.querySelectorAll("a.button")) link.href = comparison(new URLSearchParams(link.search));
   }
-  window.racebot = {choice, choose, rows, segment, plain, key, sortable};
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
@@ -77,6 +76,7 @@
   };
   refresh();
   setInterval(refresh, 60000);
+  window.racebot = {choice, choose, rows, segment, plain, key, sortable, refresh};
 
   document.addEventListener("click", event => {
     for (const each of document.querySelectorAll("details.switch[open]")) if (!each.contains(event.target)) each.open = false;
