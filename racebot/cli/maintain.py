@@ -15,6 +15,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
+    NO_BOARDS,
     apply_plans,
     chosen_boards,
     console,
@@ -57,7 +58,7 @@ def verify(database: Database = None) -> None:
     damage = [problem for problem in problems if problem.remedy is not None]
     if damage:
         remedies = ", then ".join(dict.fromkeys(str(problem.remedy) for problem in damage))
-        notices.print(f"{len(damage)} problems: {remedies}")
+        notices.print(f"{counted(len(damage), 'problem')}: {remedies}")
         raise typer.Exit(1)
     console.print("everything agrees")
 
@@ -74,7 +75,10 @@ def rebuild(
     with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
         prepare.run(Preparation(settler), partial(apply_plans, settler))
-        for board in sources_first(chosen_boards(ledger, name)):
+        boards = chosen_boards(ledger, name)
+        if not boards:
+            console.print(NO_BOARDS)
+        for board in sources_first(boards):
             with _progress(ledger, board) as advance:
                 races = prepare.run(
                     Preparation(settler, progress=advance), partial(settler.replay.rebuild, board, advance)

@@ -9,6 +9,7 @@ import typer
 from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import (
+    NO_BOARDS,
     AsJson,
     chosen_boards,
     console,
@@ -43,7 +44,7 @@ def show_leaderboards(
         print_json(reports)
         return
     if not reports:
-        console.print("No leaderboards yet: no race has been rated.")
+        console.print(NO_BOARDS)
     for report, count in zip(reports, listed, strict=True):
         tables.print_leaderboard(console, report, count)
 

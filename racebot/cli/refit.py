@@ -14,7 +14,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import chosen_boards, console, notices, open_ledger, tell
+from racebot.cli.common import NO_BOARDS, chosen_boards, console, notices, open_ledger, tell
 from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.errors import ModelError
@@ -70,7 +70,10 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
     Example: racebot fit "Map Rando S4"
     """
     with open_ledger(database) as (settings, ledger):
-        for board in chosen_boards(ledger, name):
+        boards = chosen_boards(ledger, name)
+        if not boards:
+            console.print(NO_BOARDS)
+        for board in boards:
             fit_board(settings, ledger, board, yes=yes)
 
 

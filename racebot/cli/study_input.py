@@ -127,8 +127,12 @@ def history_of(
         with Ledger.open(settings.database, create=False) as ledger:
             boards = [b for b in ledger.leaderboards() if leaderboard in {None, b.name}]
             if len(boards) != 1:
-                names = ", ".join(board.name for board in ledger.leaderboards()) or "none"
-                raise NoSuchEntryError(f"choose one with --leaderboard; the ledger has: {names}")
+                names = ", ".join(board.name for board in ledger.leaderboards())
+                raise NoSuchEntryError(
+                    f"choose one with --leaderboard; the ledger has: {names}"
+                    if names
+                    else f"{settings.database} has no races yet: name a file, or run `racebot backfill` first"
+                )
             results = [stored.result for stored in ledger.races_of(boards[0])]
             teams = TeamPolicy(boards[0].teams)
     history = History.of((r for r in results if until is None or r.ended_at < until), teams)

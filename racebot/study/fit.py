@@ -25,6 +25,7 @@ from racebot.study.objective import Objective
 from racebot.study.replay import newcomers, replay
 from racebot.study.search import Dimension, Effort, Progress, dimensions, four_digits, search
 from racebot.study.tuning import ERRORS_REQUIRED, Judged, judged
+from racebot.text.format import counted
 
 ODDS_FROM = 100
 """Fewest races to fit the scale of the odds."""
@@ -76,7 +77,7 @@ def fit(
         ModelError: there are fewer than `ODDS_FROM` races, or the model has nothing to fit.
     """
     if len(history) < ODDS_FROM:
-        raise ModelError(f"{len(history)} races are too few to fit a model to: wait for {ODDS_FROM}")
+        raise ModelError(f"{counted(len(history), 'race')} so far: a fit needs {ODDS_FROM}")
     start = create(key, parameters)
     names = [f.name for f in declared(type(start)) if f.metadata["search"]]
     odds = [name for name in ODDS if name in names]

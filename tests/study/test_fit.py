@@ -19,7 +19,7 @@ CERTAIN = {"odds_scale": 2.5, "odds_doubt": 0.0}
 
 
 def test_too_few_races_are_refused(season: History) -> None:
-    with pytest.raises(ModelError, match="99 races are too few"):
+    with pytest.raises(ModelError, match="99 races so far"):
         fit(season.split(99 / 150)[0], "thurstone-hurdle")
 
 
