@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,18 +27,29 @@ def connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
     """Open the database at `path` and bring its schema up to date; see `Ledger.open`."""
     _find(path, create=create)
     with _opened(path, "rwc") as db:
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF"):
             db.conn.execute(f"PRAGMA {pragma}")
         if migrations.pending(db):
             if migrations.applied(db) and not holds_lock and running(path):
                 raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
-            # Lock first: another process may be about to create or migrate the same file.
-            db.conn.execute("BEGIN IMMEDIATE")
-            if migrations.applied(db) and migrations.pending(db):
-                _back_up(path)
-            migrations.apply(db)
-            db.conn.commit()
+            _migrate(db, path)
+        db.conn.execute("PRAGMA foreign_keys = ON")
     return db
+
+
+def _migrate(db: Database, path: Path) -> None:
+    """Bring a ledger's schema up to date. Foreign keys must be off, so that a table can be replaced."""
+    # Lock first: another process may be about to create or migrate the same file.
+    db.conn.execute("BEGIN IMMEDIATE")
+    older = bool(migrations.applied(db) and migrations.pending(db))
+    if older:
+        _back_up(path)
+    migrations.apply(db)
+    db.conn.commit()
+    if older:
+        # Without room for a second copy, the file stays as large as it is, and new races fill it.
+        with suppress(sqlite3.OperationalError):
+            db.conn.execute("VACUUM")
 
 
 def _find(path: Path, *, create: bool) -> None:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -367,6 +370,21 @@ def test_older_names_are_found_with_single_spaces(tmp_path: Path) -> None:
         read_m017(ledger)
 
 
+def fill_m018(database: Database) -> None:
+    """Insert data of the eighteenth migration: a race, by the names of its columns."""
+    noon = "2026-03-01T12:00:00.000000+00:00"
+    database.execute(
+        "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
+        " VALUES ('cave/r', 'cave', 'Any Cave', ?, ?, 'import', '{}', '')",
+        (noon, noon),
+    )
+
+
+def read_m018(ledger: Ledger) -> None:
+    assert ledger.has_race("cave/r")
+    assert ledger.goals() == [("cave", "Any Cave"), ("orb", "Any Orb")]
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -416,6 +434,7 @@ DATA = {
     "m015_corrections": (fill_m015, read_m015),
     "m016_updates": (fill_m016, read_m016),
     "m017_spaces": (fill_m017, read_m017),
+    "m018_wide_races": (fill_m018, read_m018),
 }
 """For each migration: rows as that schema stored them, and checks of how today's code reads them."""
 
@@ -438,6 +457,7 @@ DIGESTS = {
     "m015_corrections": "009bbf38c00e88d7",
     "m016_updates": "21bcb1713140bc69",
     "m017_spaces": "21bcb1713140bc69",
+    "m018_wide_races": "28d42151d1fc4f9e",
 }
 """For each migration: a digest of the schema that it leads to. Those of released migrations never change."""
 
@@ -516,6 +536,51 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
     (copy,) = backups(folder_of(path), "ledger")
     assert schema(copy) == before
     assert schema(path) != before
+
+
+def content(path: Path) -> dict[str, list[str]]:
+    """Return the rows of every table but the list of migrations, whatever the order of rows and columns."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%migrations%'"
+        ).fetchall()
+        found = {table: connection.execute(f"SELECT * FROM {table}") for (table,) in tables}  # noqa: S608
+        return {table: sorted(repr(sorted(dict(r).items())) for r in rows) for table, rows in found.items()}
+
+
+def test_replaced_table_of_races_keeps_all_rows_and_references(tmp_path: Path) -> None:
+    path = older(tmp_path / "ledger.db", "m017_spaces")
+    before = content(path)
+    with Ledger.open(path) as ledger:
+        assert ledger.check() == []
+        with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
+            ledger.write("DELETE FROM races WHERE name = 'orb/r'")
+        with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
+            ledger.write("INSERT INTO rated VALUES (7, 2, 'orb/unknown', NULL)")
+    assert content(path) == before
+    assert "('corrected_at', '2026-03-02" in before["races"][0]
+
+
+def test_migration_that_is_killed_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
+    path = older(tmp_path / "ledger.db", "m017_spaces")
+    before = schema(path), content(path)
+    dying = (
+        "import os, sys; from pathlib import Path\n"
+        "from racebot.ledger.schema import migrations; from racebot.ledger.store import Ledger\n"
+        "migrations(name='m900_killed')(lambda db: os._exit(9))\n"
+        "Ledger.open(Path(sys.argv[1]))"
+    )
+    assert subprocess.run([sys.executable, "-c", dying, str(path)], check=False).returncode == 9
+    assert (schema(path), content(path)) == before
+    Ledger.open(path).close()
+    assert content(path) == before[1]
+
+
+def test_space_that_a_migration_frees_is_given_back(tmp_path: Path) -> None:
+    path = older(tmp_path / "ledger.db", "m017_spaces")
+    with Ledger.open(path) as ledger:
+        assert ledger.value("PRAGMA freelist_count") == 0
 
 
 def test_only_the_worker_itself_migrates_a_database_with_a_worker(tmp_path: Path) -> None:

@@ -777,7 +777,7 @@ TAMPERING: dict[str, tuple[str, str]] = {
     "an added result": (
         (
             "INSERT INTO races"
-            " SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', result, '', NULL FROM races LIMIT 1"
+            " SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', NULL, '', result FROM races LIMIT 1"
         ),
         "race orb/d: the stored result does not match its fingerprint",
     ),
