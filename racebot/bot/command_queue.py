@@ -53,7 +53,8 @@ class CommandQueue:
         self._is_up_to_date = is_up_to_date
         self._answered = answered
         self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
-        self._answering = False
+        self._current: tuple[float, ParsedCommand, ChatMessage] | None = None
+        """The command that is being answered."""
         self._left_at: float | None = None
         """When the last connection was lost."""
         self._last_line: str | None = None
@@ -64,7 +65,7 @@ class CommandQueue:
     @property
     def empty(self) -> bool:
         """True if no command waits for an answer."""
-        return self._commands.empty() and not self._answering
+        return self._commands.empty() and self._current is None
 
     def on_left(self) -> None:
         """Note that the connection is lost."""
@@ -91,22 +92,23 @@ class CommandQueue:
                 self._last_line = ids[-1]
 
     async def run(self) -> None:
-        """Answer commands until cancelled.
+        """Answer commands until cancelled. After an error, run it again to go on with the same command.
 
         Raises:
             LedgerError: the ledger cannot store what the site shows about the race.
         """
         while True:
-            expires, asked, message = await self._commands.get()
-            self._answering = True
-            try:
-                # Later commands wait meanwhile: the next order may be the opposite.
-                while time.monotonic() < expires:
-                    if await self._answer(asked, message, expires):
-                        break
-                    await asyncio.sleep(RETRY_PAUSE)
-            finally:
-                self._answering = False
+            if self._current is None:
+                self._current = await self._commands.get()
+            expires, asked, message = self._current
+            # Later commands wait meanwhile: the next order may be the opposite.
+            while time.monotonic() < expires:
+                if await self._answer(asked, message, expires):
+                    break
+                await asyncio.sleep(RETRY_PAUSE)
+            else:
+                log.warning("%s: no answer given within %.0f s", self._room.name, EXPIRES)
+            self._current = None
             self._answered()
 
     def _add(self, message: ChatMessage) -> None:
@@ -132,9 +134,8 @@ class CommandQueue:
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
         except LedgerUnavailable as error:
             # An order must not be lost because another program is writing at the moment.
-            if time.monotonic() + RETRY_PAUSE < expires:
-                return False
-            log.error("%s; no answer given", error)
+            log.warning("%s; trying again", error)
+            return False
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)

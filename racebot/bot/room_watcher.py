@@ -292,32 +292,29 @@ class RoomWatch:
             self._read_wanted.clear()
             await self._read_race()
 
-    async def _read_race(self) -> None:
-        """Read the race over HTTP, which shows edits that the room's frames do not."""
-        async with self._reading:
-            asked_at = time.monotonic()
-            try:
-                race = await self._site.race(self.name)
-            except (SiteError, PayloadError) as error:
-                self._troubles.failed(f"{self.name} read", str(error))
-                self._on_read_failed()
-            else:
-                self._troubles.over(f"{self.name} read")
-                await self.on_read(race, asked_at)
+    async def _read_race(self, within: float | None = None) -> None:
+        """Read the race over HTTP, which shows edits that the room's frames do not.
 
-    def _on_read_failed(self) -> None:
-        self._room.on_read_failed(time.monotonic())
-        self._deadline_moved.set()
+        Args:
+            within: seconds to wait for the site; None for no limit.
+        """
+        try:
+            async with asyncio.timeout(within), self._reading:
+                asked_at = time.monotonic()
+                race = await self._site.race(self.name)
+        except (SiteError, PayloadError, TimeoutError) as error:
+            self._troubles.failed(f"{self.name} read", str(error) or "no answer in time")
+            self._room.on_read_failed(time.monotonic())
+            self._deadline_moved.set()
+        else:
+            self._troubles.over(f"{self.name} read")
+            await self.on_read(race, asked_at)
 
     async def _is_up_to_date(self) -> bool:
         """Read the race again if it may have changed. Return False if it was edited and cannot be read."""
         if not self._room.needs_read(time.monotonic()):
             return True
-        try:
-            async with asyncio.timeout(READ_FOR_ANSWER):
-                await self._read_race()
-        except TimeoutError:
-            self._on_read_failed()
+        await self._read_race(within=READ_FOR_ANSWER)
         return not (self._room.unsure and self._room.needs_read(time.monotonic()))
 
     async def _take(self, notices: Sequence[Notice]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import NOON, Wire, at_once, chat_body, result, seen
+from builders import NOON, Wire, at_once, chat_body, entrant_document, race_document, result, seen
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
@@ -36,7 +36,14 @@ from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
+from racebot.racetime.payload import (
+    ChatHistory,
+    ChatMessage,
+    Event,
+    RaceUpdate,
+    Unreadable,
+    parse_race,
+)
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -322,6 +329,50 @@ async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again_befo
     async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
         await until(lambda: len(questions.answered) == 2)
     assert questions.answered == [Command.HELP, Command.LEADERBOARD]
+
+
+async def test_a_command_outlives_a_ledger_that_cannot_store_the_race_yet(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the answer, the race is read again and stored. A locked database may need long to say so."""
+    limited: set[asyncio.Task[Any] | None] = set()
+    was_limited = []
+    timeout = asyncio.timeout
+
+    @asynccontextmanager
+    async def noted_timeout(delay: float | None) -> AsyncGenerator[None]:
+        async with timeout(delay):
+            limited.add(asyncio.current_task())
+            try:
+                yield
+            finally:
+                limited.discard(asyncio.current_task())
+
+    monkeypatch.setattr(asyncio, "timeout", noted_timeout)
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    entrants = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+    ended = race_document("r", entrants)
+    locked = iter([False, True])
+    questions = _Questions()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        token = {"access_token": "x", "expires_in": 3600}
+        return httpx.Response(200, json=token if request.url.path == "/o/token" else ended)
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        if getattr(work, "__name__", "") == "observe" and next(locked, False):
+            was_limited.append(asyncio.current_task() in limited)
+            raise LedgerUnavailable("the database is locked")
+        return work(*arguments, **options)
+
+    connections = iter([SilentSocket([RaceUpdate(parse_race(ended)), _line("!rating")])])
+    connect(monkeypatch, lambda: next(connections, SilentSocket()))
+    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        room = watching(ledger, site, call, cast(CommandHandler, questions), now=lambda: NOON)
+        async with running(room):
+            await until(lambda: questions.answered)
+    assert questions.answered == [Command.RATING]
+    assert was_limited == [False]
 
 
 @pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
