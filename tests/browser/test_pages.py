@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from builders import NOON, entrant, result
+from builders import NOON, SECOND, entrant, result
 from playwright.sync_api import BrowserContext, Page, expect
 
 from .conftest import BOARD, NAMES, PAGES, PLAYER, RACE, VIEWS, Open, hosted, rated, serving, written
@@ -434,6 +435,51 @@ def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
     before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
     assert int(before) < int(after)
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
+
+
+def test_phones_show_the_longest_names_of_racers_beside_their_faces(opened: Open, tmp_path: Path) -> None:
+    """The site allows 25 letters. A longer name is cut, and makes no row higher."""
+    names = (
+        "Ann",
+        "StandAloneComplexity2024x",
+        "under_the_moon_of_jupiter",
+        "A fan of the old days too",
+        "W" * 60,
+    )
+    entrants = [
+        replace(entrant(str(number), time=(number + 1) * 1000 * SECOND), name=name)
+        for number, name in enumerate(names)
+    ]
+    races = [result(slug, entrants=tuple(entrants)) for slug in ("first", "second")]
+    database = rated(tmp_path / "ledger.db", races)
+    with serving(database) as served:
+        for width in (390, 320):
+            page = opened(width=width).new_page()
+            page.goto(f"{served}races/orb/second.html")
+            boxes = page.locator(".race .who > :last-child").evaluate_all(
+                "all => all.map(each => [each.clientHeight, each.scrollHeight])"
+            )
+            heights, contents = zip(*boxes, strict=True)
+            assert len(boxes) == len(names)
+            if width == 390:
+                assert max(heights) - min(heights) <= 5, "about as high as a face"
+            line = heights[1] / (2 if width == 390 else 3)
+            assert all(content < height + line for height, content in boxes[:-1]), "no line is cut off"
+            assert contents[-1] > heights[-1] + line, "cut"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_cards_of_the_api_page_are_equally_far_apart(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.goto(f"{served}api/index.html")
+    tops, bottoms = (
+        page.locator("main > p:last-of-type, main > .card").evaluate_all(
+            f"all => all.map(each => each.getBoundingClientRect().{side})"
+        )
+        for side in ("top", "bottom")
+    )
+    above_first, above_second = (top - bottom for top, bottom in zip(tops[1:], bottoms, strict=False))
+    assert above_first == pytest.approx(above_second, abs=0.1)
 
 
 def colors(page: Page) -> tuple[str, ...]:
