@@ -233,7 +233,10 @@ class Settings(BaseSettings):
         description="sites such as https://example.org, separated by spaces; * for all, 'none' for none",
     )
     pages_title: str = Field(
-        "Race ratings", min_length=1, max_length=60, description="the title of the pages, up to 60 characters"
+        "Race ratings",
+        pattern=r"\S",
+        max_length=60,
+        description="the title of the pages, up to 60 characters",
     )
     pages_accent: str = Field(
         "",

@@ -267,7 +267,10 @@ class _Origins:
         variable = PREFIX + name.upper()
         raw = "" if name in self.given else self.written.get(variable, "")
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
-        shown = "" if secret else f"={raw or error['input']!r}"
+        value = repr(raw or error["input"])
+        if len(value) > _LONGEST_VALUE:
+            value = f"{value[:_LONGEST_VALUE]}…"
+        shown = "" if secret else f"={value}"
         if name in _TABLES:
             return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
@@ -275,6 +278,8 @@ class _Origins:
         return f"{where}{shown}: {reason}set it to {Settings.model_fields[name].description}"
 
 
+_LONGEST_VALUE = 100
+"""Characters of a value in an error message."""
 _IN_PLAIN_WORDS = {
     "string_pattern_mismatch": "must be the end of the category's address, such as smr",
     "string_type": "must be text in quotes",

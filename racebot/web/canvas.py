@@ -12,11 +12,12 @@ from PIL import Image, ImageDraw
 
 from racebot.web import fonts
 from racebot.web.fonts import Style
+from racebot.web.look import ACCENTS
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64
 INK, SOFT, LINE, PAPER, CARD = "#1a1e24", "#5a626c", "#e5e1d8", "#faf9f6", "#ffffff"
-ACCENT, GAIN, LOSS = "#2c4bb8", "#0d6b3a", "#a8271e"
+GAIN, LOSS = "#0d6b3a", "#a8271e"
 MEDALS = {1: "#f3c443", 2: "#ccd3da", 3: "#dfa578"}
 COLORS = 128
 """Colors of the stored picture, which keep it at about 30 kB."""
@@ -30,11 +31,11 @@ class Canvas:
     """A card to draw on.
 
     Args:
-        accent: the color of links and graphs, such as #0b7285; empty for the default.
+        accent: the color of links and graphs, such as #0b7285.
     """
 
-    def __init__(self, accent: str = "") -> None:
-        self.accent = accent or ACCENT
+    def __init__(self, accent: str = ACCENTS["light"]) -> None:
+        self.accent = accent
         self._image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
         self._draw = ImageDraw.Draw(self._image)
         for row in range(2):
@@ -157,12 +158,12 @@ class Canvas:
         self._image.paste(color, (round(box[0]), round(box[1])), smooth)
 
 
-def icon(side: int, file_type: str) -> bytes:
+def icon(side: int, file_type: str, accent: str) -> bytes:
     """Draw the sign of the pages as a square of `side` pixels, for phones and programs that take no SVG.
 
     Phones round the corners themselves.
     """
-    image = Image.new("RGB", (side, side), ACCENT)
+    image = Image.new("RGB", (side, side), accent)
     square = -(-side * 9 // 64)
     edge = side // 2 - 2 * square
     _chequer(ImageDraw.Draw(image), edge, edge, square)

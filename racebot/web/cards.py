@@ -184,8 +184,7 @@ def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
 
 
 def _canvas(asked: Asked) -> Canvas:
-    accent = asked.view.publication.look.accent
-    return Canvas(on_light(accent) if accent else "")
+    return Canvas(on_light(asked.view.publication.look.accent))
 
 
 def _card(asked: Asked, canvas: Canvas) -> Document:

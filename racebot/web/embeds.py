@@ -12,6 +12,7 @@ from racebot.web.asked import Asked
 from racebot.web.document import SVG, Content, Document
 from racebot.web.fonts import Style
 from racebot.web.formats import shown_name
+from racebot.web.look import ACCENTS, on_light
 from racebot.web.query import whole_number
 from racebot.web.view import Board
 
@@ -21,7 +22,7 @@ LONGEST_NAME = 30
 _HEIGHT = 20
 _PADDING = 7
 _TEXT = Style(11, 500)
-_LABEL, _VALUE = "#3b4252", "#2c4bb8"
+_LABEL = "#3b4252"
 
 
 def badge(asked: Asked, board: Board, player: str) -> Content:
@@ -30,7 +31,8 @@ def badge(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     name = shown_name(standing.name, LONGEST_NAME)
-    return Document(badge_svg(name, f"{standing.points}{'?' if standing.provisional else ''}"), SVG)
+    points = f"{standing.points}{'?' if standing.provisional else ''}"
+    return Document(badge_svg(name, points, on_light(asked.view.publication.look.accent)), SVG)
 
 
 def latest_badge(asked: Asked, player: str) -> Content:
@@ -39,8 +41,8 @@ def latest_badge(asked: Asked, player: str) -> Content:
     return badge(asked, standings[0][0], player) if standings else None
 
 
-def badge_svg(label: str, value: str) -> bytes:
-    """Draw a badge with two texts side by side.
+def badge_svg(label: str, value: str, color: str = ACCENTS["light"]) -> bytes:
+    """Draw a badge with two texts side by side, the second on a background of this color.
 
     A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
     also have a font for what ours lack, so that gets room, too.
@@ -64,7 +66,7 @@ def badge_svg(label: str, value: str) -> bytes:
     ET.SubElement(clip, "rect", width=str(left + right), height=str(_HEIGHT), rx="4", fill="#fff")
     boxes = ET.SubElement(svg, "g", attrib={"clip-path": "url(#r)"})
     ET.SubElement(boxes, "rect", width=str(left), height=str(_HEIGHT), fill=_LABEL)
-    ET.SubElement(boxes, "rect", x=str(left), width=str(right), height=str(_HEIGHT), fill=_VALUE)
+    ET.SubElement(boxes, "rect", x=str(left), width=str(right), height=str(_HEIGHT), fill=color)
     texts = ET.SubElement(
         svg,
         "g",

@@ -19,7 +19,7 @@ from racebot.ledger.history import RaceDigest
 from racebot.standings.queries import ListedPlayer
 from racebot.web import addresses, templating
 from racebot.web.listing_page import older_race_pages, race_span
-from racebot.web.look import THEME
+from racebot.web.look import THEME, THEME_ICON
 from racebot.web.player_pages import has_opponents_page, has_race_pages, opponent_pages
 from racebot.web.view import Board, Publication, View
 
@@ -129,7 +129,7 @@ def groups(view: View) -> Iterator[Group]:
         addresses.SEARCH,
         addresses.TOUCH_ICON,
     )
-    theme = (THEME,) if publication.look.accent else ()
+    theme = (THEME, THEME_ICON) if publication.look.accent else ()
     others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
     yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
     boards = repr(

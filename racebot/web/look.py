@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-THEME = "assets/theme.css"
-"""Style sheet with the operator's accent color."""
+THEME, THEME_ICON = "assets/theme.css", "assets/theme.svg"
+"""Style sheet and icon with the operator's accent color."""
 LEAST_CONTRAST = 4.5
 """Contrast that text needs: https://www.w3.org/TR/WCAG22/#contrast-minimum."""
 BACKGROUNDS = {"light": "#f3f1ea", "dark": "#20262e"}
 """The least favorable background of links in each scheme, as in the style sheet."""
+ACCENTS = {"light": "#2c4bb8", "dark": "#a5b8ff"}
+"""The style sheet's own accent color in each scheme."""
+OTHERS = {"light": "#b3590e", "dark": "#f0a35e"}
+"""The style sheet's color of the second player of a comparison."""
+_CARDS = {"light": "#ffffff", "dark": "#191d24"}
+_BAR = 0.8
+"""Share of the accent color in the color of bars; the rest is the card's."""
+_LEAST_HUE, _LEAST_SATURATION = 50 / 360, 0.25
+"""Difference of hue above which two colors look different, and the saturation below which a color is gray."""
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -35,18 +45,18 @@ DEFAULT_LOOK = Look()
 
 
 def theme(accent: str) -> bytes:
-    """Return a style sheet that sets the accent color, made readable on light and dark backgrounds."""
-    light = on_light(accent)
-    dark = _readable(accent, BACKGROUNDS["dark"], lambda part: part + (255 - part) * 0.05)
-    return (
-        f":root {{ --accent: {light}; }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ --accent: {dark}; }} }}\n"
-    ).encode()
+    """Return a style sheet with the accent color, made readable on light and dark backgrounds."""
+    light, dark = (_rules(accent, scheme) for scheme in BACKGROUNDS)
+    return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n".encode()
 
 
 def on_light(accent: str) -> str:
-    """Return an accent color, darker if it would be hard to read on a light background."""
-    return _readable(accent, BACKGROUNDS["light"], lambda part: part * 0.95)
+    """Return an accent color, darker if it would be hard to read on a light background.
+
+    Args:
+        accent: color as `#rrggbb`; empty for the style sheet's own.
+    """
+    return _readable(accent or ACCENTS["light"], "light")
 
 
 def contrast(one: str, other: str) -> float:
@@ -55,16 +65,43 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dim + 0.05)
 
 
-def _readable(color: str, background: str, shift: Callable[[float], float]) -> str:
-    """Shift a color step by step until it is readable on a background."""
+def _rules(accent: str, scheme: str) -> str:
+    color = _readable(accent, scheme)
+    bar = _color(
+        _BAR * one + (1 - _BAR) * other
+        for one, other in zip(_parts(color), _parts(_CARDS[scheme]), strict=True)
+    )
+    rules = f"--accent: {color}; --bar: {bar};"
+    return f"{rules} --other: {ACCENTS[scheme]};" if _alike(color, OTHERS[scheme]) else rules
+
+
+def _readable(color: str, scheme: str) -> str:
+    """Shift a color step by step until it is readable on the background of a scheme."""
     if not _HEX.fullmatch(color):
         raise ValueError(f"{color!r} is not a color of the form #rrggbb")
-    parts: list[float] = list(_parts(color))
+    limit = 0 if scheme == "light" else 255
+    parts: Sequence[float] = _parts(color)
     found = color.lower()
-    while contrast(found, background) < LEAST_CONTRAST:
-        parts = [shift(part) for part in parts]
-        found = "#" + "".join(f"{round(part):02x}" for part in parts)
+    while contrast(found, BACKGROUNDS[scheme]) < LEAST_CONTRAST:
+        parts = [part + (limit - part) * 0.05 for part in parts]
+        found = _color(parts)
     return found
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return True if two colors have a similar hue."""
+    hues = []
+    for color in (one, other):
+        hue, _, saturation = colorsys.rgb_to_hls(*(part / 255 for part in _parts(color)))
+        if saturation < _LEAST_SATURATION:
+            return False
+        hues.append(hue)
+    apart = abs(hues[0] - hues[1])
+    return min(apart, 1 - apart) < _LEAST_HUE
+
+
+def _color(parts: Iterable[float]) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
 
 
 def _parts(color: str) -> tuple[int, int, int]:

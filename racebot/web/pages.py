@@ -21,7 +21,7 @@ from racebot.web.feeds import FEEDS
 from racebot.web.figures import RACES as RECENT, board_figures
 from racebot.web.listing_page import leaderboard_page, older_race_pages, pager, race_span
 from racebot.web.live_pages import LIVE
-from racebot.web.look import THEME, theme
+from racebot.web.look import ACCENTS, THEME, THEME_ICON, on_light, theme
 from racebot.web.race_page import race_page
 from racebot.web.view import Board, View
 from racebot.web.words import WORDS
@@ -54,9 +54,8 @@ class Pages:
         """
         if path in templating.ASSETS:
             return Document(templating.asset(path), templating.ASSETS[path])
-        if path == THEME:
-            accent = self.view.publication.look.accent
-            return Document(theme(accent), templating.ASSETS[templating.STYLE]) if accent else None
+        if path in (THEME, THEME_ICON):
+            return _themed(path, self.view.publication.look.accent)
         if path == addresses.NO_JEKYLL:
             return None if self.served else Document(b"")
         found = route_of(path)
@@ -86,14 +85,23 @@ def _picture(asked: Asked, picture: str) -> Content:
     return None if content is None else Document(content, WEBP)
 
 
+def _themed(path: str, accent: str) -> Content:
+    """Return a file of the operator's color, None without one."""
+    if not accent:
+        return None
+    if path == THEME:
+        return Document(theme(accent), templating.ASSETS[templating.STYLE])
+    own = templating.asset(templating.ICON)
+    icon_type = templating.ASSETS[templating.ICON]
+    return Document(own.replace(ACCENTS["light"].encode(), on_light(accent).encode()), icon_type)
+
+
 def _favicon(asked: Asked) -> Content:
-    del asked
-    return Document(icon(32, "ICO"), ICO)
+    return Document(icon(32, "ICO", on_light(asked.view.publication.look.accent)), ICO)
 
 
 def _touch_icon(asked: Asked) -> Content:
-    del asked
-    return Document(icon(180, "PNG"), PNG)
+    return Document(icon(180, "PNG", on_light(asked.view.publication.look.accent)), PNG)
 
 
 def _front(asked: Asked) -> Content:

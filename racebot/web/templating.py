@@ -18,7 +18,7 @@ from racebot.text.format import counted, signed
 from racebot.text.safe import initials
 from racebot.web import addresses, formats, pieces
 from racebot.web.addresses import link
-from racebot.web.look import DEFAULT_LOOK, THEME, Look
+from racebot.web.look import DEFAULT_LOOK, THEME, THEME_ICON, Look
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
@@ -53,12 +53,14 @@ def render(
         context: values that the template shows.
     """
     found = _environment().get_template(template)
+    version = f"?v={look.accent.lstrip('#')}"
     href = partial(link, path) if root is None else partial(_absolute, root)
     text = found.render(
         path=path,
         href=href,
         look=look,
-        theme=f"{href(THEME)}?v={look.accent.lstrip('#')}" if look.accent else None,
+        theme=f"{href(THEME)}{version}" if look.accent else None,
+        icon=f"{href(THEME_ICON)}{version}" if look.accent else _asset_link(href, ICON),
         asset=partial(_asset_link, href),
         scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},

@@ -16,6 +16,7 @@ from worker_support import PATIENCE
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.races.result import EntrantStatus
 from racebot.web import events
+from racebot.web.look import Look
 from racebot.web.server import application
 from racebot.web.view import Publication
 
@@ -31,6 +32,9 @@ SERVED = (
     "overlay/player/id-r00",
     "overlay/player/id-r04",
 )
+
+LOOK = Look("W" * 60, "#ffee00", "W" * 300)
+"""The widest title and footer, and a color that is hard to read."""
 
 
 SEEN = """seen => {
@@ -80,7 +84,7 @@ def served(database: Path) -> Iterator[str]:
     """Return the address of a server with an open room, which ends its streams when it stops."""
     write(database, "open")
     server: uvicorn.Server | None = None
-    app = application(database, Publication(), lambda: server is not None and server.should_exit)
+    app = application(database, Publication(look=LOOK), lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with running(server) as address:
         yield address

@@ -192,6 +192,8 @@ BAD = {
     "REQUEST_INTERVAL": ["-1", "61"],
     "MINIMUM_FINISHES": ["-1", "1.5", "few"],
     "INACTIVE_DAYS": ["-1", "long", "36501"],
+    "PAGES_TITLE": ["  ", "x" * 61],
+    "PAGES_ACCENT": ["red", "#fff"],
     "LOG_LEVEL": ["loud", "INFO "],
     "PARAMETERS": ["rates", "{rates: 1}", '{"rates": ', '{"level": NaN}', '{"level": 1e999}'],
     "GOALS": ['["Any Orb"', '["Any Orb", 5]'],
@@ -576,6 +578,7 @@ def test_folder_in_place_of_racebot_toml_is_named(folder: Path, name: str) -> No
         (".env", b"RACEBOT_LEADERBOARDS=" + b"[" * 100_000, "RACEBOT_LEADERBOARDS"),
         (".env", b"RACEBOT_PARAMETERS={" + b'"a":{' * 100_000, "RACEBOT_PARAMETERS"),
         (".env", b"RACEBOT_DATABASE=a\0b", "a path cannot contain a NUL character"),
+        (".env", b"RACEBOT_PAGES_FOOTER=" + b"a" * 5_000, "up to 300 characters"),
         (".env", b"RACEBOT_CONFIG=" + b"a" * 5_000, "correct RACEBOT_CONFIG"),
     ],
 )
