@@ -11,7 +11,7 @@ import resource
 import time
 
 from racebot.errors import PayloadError
-from racebot.racetime.payload import parse_event
+from racebot.racetime.frames import parse_event
 from racebot.racetime.socket import LARGEST_FRAME
 from racebot.text.parse import read_json
 

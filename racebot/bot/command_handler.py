@@ -20,7 +20,8 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import OrderError
 from racebot.ledger.players import Player
-from racebot.racetime.payload import ChatMessage, Race
+from racebot.racetime.frames import ChatMessage
+from racebot.racetime.payload import Race
 from racebot.standings import orders
 
 log = logging.getLogger(__name__)

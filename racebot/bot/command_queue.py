@@ -13,7 +13,7 @@ from racebot.chat.commands import Command, ParsedCommand
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event
 from racebot.racetime.room import Room
 
 log = logging.getLogger(__name__)

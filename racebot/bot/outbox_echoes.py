@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from racebot.ledger.outbox import OutboxRow
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Pong, RaceUpdate
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate
 from racebot.text.safe import visible
 
 HISTORY_LENGTH = 100

@@ -36,7 +36,8 @@ from racebot.errors import ConnectionLost, TokenRefused
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
-from racebot.racetime.payload import ChatHistory, ChatMessage, Event, Race, RaceUpdate, Refusal
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate, Refusal
+from racebot.racetime.payload import Race
 
 CONFIRM_WITHIN = 10.0
 """Seconds to wait for the site to show what we sent, before the connection counts as lost."""

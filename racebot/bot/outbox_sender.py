@@ -24,7 +24,7 @@ from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
 from racebot.observe import metrics
 from racebot.racetime.actions import Action
-from racebot.racetime.payload import Event
+from racebot.racetime.frames import Event
 from racebot.racetime.socket import RoomSocket
 
 log = logging.getLogger(__name__)

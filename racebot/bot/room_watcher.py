@@ -34,7 +34,8 @@ from racebot.observe.logs import about
 from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.client import Site
-from racebot.racetime.payload import ChatMessage, Race, RaceUpdate, Refusal, Unreadable
+from racebot.racetime.frames import ChatMessage, RaceUpdate, Refusal, Unreadable
+from racebot.racetime.payload import Race
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
 from racebot.racetime.socket import RoomSocket, bot_path, join
 from racebot.racetime.tokens import TokenSource

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import reprlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -22,6 +24,8 @@ from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS
 from racebot.text.parse import parse_duration, parse_time
 from racebot.text.safe import printable
+
+log = logging.getLogger(__name__)
 
 LONGEST_TEXT = 1_000
 """Most characters in a name, id or word; the site's longest is a goal of 255."""
@@ -222,3 +226,9 @@ read_category: Callable[[object, str], CategoryDocument] = _reader(CategoryDocum
 read_race_page: Callable[[object, str], RacePageDocument] = _reader(RacePageDocument)
 read_chat_message: Callable[[object, str], ChatMessageDocument] = _reader(ChatMessageDocument)
 read_chat_history: Callable[[object, str], ChatHistoryDocument] = _reader(ChatHistoryDocument)
+
+
+@lru_cache(maxsize=256)
+def log_unknown(what: str, value: str) -> None:
+    """Log once that the bot ignores a value of the site that it does not know."""
+    log.warning("unknown %s %s from the site: ignored (logged once)", what, value)

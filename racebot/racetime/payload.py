@@ -1,7 +1,7 @@
-"""Reads the site's JSON into typed values: races, categories, list pages and socket frames.
+"""Reads the site's JSON into typed values: races, categories and list pages.
 
-Unknown event types and unknown statuses are logged once and ignored, so that new features of the site
-do not stop the bot. Malformed data raises `PayloadError`.
+Unknown statuses are logged once and ignored, so that new features of the site do not stop the bot.
+Malformed data raises `PayloadError`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, Profile, RaceResult
 from racebot.racetime import documents
-from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, RACE_NAME
+from racebot.racetime.documents import MOST_ENTRIES, RACE_NAME, log_unknown
 
 log = logging.getLogger(__name__)
 
@@ -105,120 +105,6 @@ class RacePage:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RaceUpdate:
-    """`race.data`: the race in its current state."""
-
-    race: Race
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """`chat.message`, live or from the history. `user_id` is None for bots and the system."""
-
-    id: str
-    text: str
-    posted_at: float
-    """Seconds since 1970-01-01 UTC, by the site's clock."""
-    user_id: str | None
-    user_name: str
-    can_moderate: bool
-    bot: str | None
-    is_system: bool
-    is_monitor: bool = False
-    """Whether the user is a race monitor, such as the room's opener."""
-    pinned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChatHistory:
-    """`chat.history`: the last messages of the room, oldest first."""
-
-    messages: tuple[ChatMessage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """`error`: the site refused an action."""
-
-    errors: tuple[str, ...]
-
-    @property
-    def token_refused(self) -> bool:
-        return any("Permission denied" in text for text in self.errors)
-
-    @property
-    def chat_closed(self) -> bool:
-        return any("chat is now closed" in text for text in self.errors)
-
-
-@dataclass(frozen=True, slots=True)
-class Pong:
-    """`pong`: the answer to a ping."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """An event that the bot ignores or does not know."""
-
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A frame that could not be read; its content is lost."""
-
-    reason: str
-
-
-Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Ignored | Unreadable
-
-
-_IGNORED_EVENTS = {
-    "race.renders",
-    "race.split",
-    "chat.delete",
-    "chat.dm",
-    "chat.pin",
-    "chat.purge",
-    "chat.unpin",
-}
-
-
-def parse_event(frame: object) -> Event:
-    """Read a decoded socket frame.
-
-    Raises:
-        PayloadError: a known event whose content has the wrong shape.
-    """
-    if not isinstance(frame, Mapping):
-        raise PayloadError("frame: is not an object")
-    kind = frame.get("type")
-    match kind:
-        case "race.data":
-            return RaceUpdate(parse_race(frame.get("race")))
-        case "chat.message":
-            return _chat_message(documents.read_chat_message(frame.get("message"), "chat message"))
-        case "chat.history":
-            history = documents.read_chat_history(frame, "chat history")
-            return ChatHistory(tuple(map(_chat_message, history.messages)))
-        case "error":
-            errors = frame.get("errors")
-            return Refusal(
-                tuple(
-                    text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text)
-                    for text in (errors[:MOST_ENTRIES] if isinstance(errors, list) else [errors])
-                )
-            )
-        case "pong":
-            return Pong()
-    if isinstance(kind, str) and kind in _IGNORED_EVENTS:
-        return Ignored(kind)
-    shown = reprlib.repr(kind)
-    _log_once("event type", shown)
-    return Ignored(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
-
-
 def parse_race(document: object) -> Race:
     """Read a race from a room frame, a race detail, or a list entry with entrants.
 
@@ -230,7 +116,7 @@ def parse_race(document: object) -> Race:
     category = race.name.partition("/")[0]
     status = race.status.value
     if status not in RACE_STATUS:
-        _log_once("race status", reprlib.repr(status))
+        log_unknown("race status", reprlib.repr(status))
     hidden = _is_hidden(race.entrants)
     entrants = _entrants(race, hidden, where)
     result = None
@@ -351,7 +237,7 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
     status = ENTRANT_STATUS.get(entrant.status.value)
     if status is None:
         if entrant.status.value not in ABSENT_STATUS:
-            _log_once("entrant status", reprlib.repr(entrant.status.value))
+            log_unknown("entrant status", reprlib.repr(entrant.status.value))
         return None
     user, team = entrant.user, entrant.team
     return Entrant(
@@ -367,22 +253,6 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
     )
 
 
-def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
-    user = message.user or documents.UserDocument()
-    return ChatMessage(
-        id=message.id,
-        text=message.message,
-        posted_at=message.posted_at.timestamp(),
-        user_id=user.id or None,
-        user_name=user.name,
-        can_moderate=user.can_moderate,
-        bot=message.bot or None,
-        is_system=message.is_system,
-        is_monitor=message.is_monitor,
-        pinned=message.is_pinned,
-    )
-
-
 def _name_of(document: object) -> str:
     name = document.get("name") if isinstance(document, Mapping) else None
     return f"race {name}" if isinstance(name, str) and RACE_NAME.fullmatch(name) else "race"
@@ -392,8 +262,3 @@ def _name_of(document: object) -> str:
 def _log_left_out(skipped: int, total: int, reason: str) -> None:
     text = "race list: left out %d of %d races, the first because: %s (logged once)"
     log.warning(text, skipped, total, reason)
-
-
-@lru_cache(maxsize=256)
-def _log_once(what: str, value: str) -> None:
-    log.warning("unknown %s %s from the site: ignored (logged once)", what, value)

@@ -15,7 +15,8 @@ from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
-from racebot.racetime.payload import ChatMessage, Race
+from racebot.racetime.frames import ChatMessage
+from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing

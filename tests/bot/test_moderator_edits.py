@@ -16,7 +16,8 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
-from racebot.racetime.payload import RaceUpdate, parse_event, parse_race
+from racebot.racetime.frames import RaceUpdate, parse_event
+from racebot.racetime.payload import parse_race
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler

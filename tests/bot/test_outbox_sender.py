@@ -34,16 +34,8 @@ from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change
 from racebot.racetime.actions import Action
-from racebot.racetime.payload import (
-    ChatHistory,
-    ChatMessage,
-    Event,
-    Ignored,
-    Pong,
-    Race,
-    RaceUpdate,
-    Refusal,
-)
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Ignored, Pong, RaceUpdate, Refusal
+from racebot.racetime.payload import Race
 from racebot.racetime.socket import RoomSocket
 
 ROOM = "orb/r"

@@ -36,14 +36,8 @@ from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.payload import (
-    ChatHistory,
-    ChatMessage,
-    Event,
-    RaceUpdate,
-    Unreadable,
-    parse_race,
-)
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
+from racebot.racetime.payload import parse_race
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
 from racebot.standings.counting import LeaderboardPlan, Plans

@@ -48,7 +48,7 @@ from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.racetime import client, payload
+from racebot.racetime import client, frames, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settings import model as settings, sources
 from racebot.standings import backfill, queries
@@ -198,7 +198,7 @@ def document(source: Bytes, *shapes: Any) -> Any:
 
 def frame(data: bytes) -> None:
     with only_own_errors():
-        payload.parse_event(document(Bytes(data), *FRAMES))
+        frames.parse_event(document(Bytes(data), *FRAMES))
 
 
 def race(data: bytes) -> None:
@@ -340,10 +340,10 @@ def chat(data: bytes) -> None:
         )
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
-            heard = payload.parse_event(
+            heard = frames.parse_event(
                 read_json(written({"type": "chat.message", "message": message}, Bytes(b"")))
             )
-            assert isinstance(heard, payload.ChatMessage)
+            assert isinstance(heard, frames.ChatMessage)
             asked = talk.parse(heard, found)
             said = talk.reply(asked, heard, found) if asked else None
             if said is not None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,18 +9,7 @@ from builders import GOAL, entrant_document, listed_document, race_document, use
 from racebot.errors import PayloadError
 from racebot.races.result import Entrant, EntrantStatus, Profile
 from racebot.racetime.documents import MOST_ENTRIES
-from racebot.racetime.payload import (
-    ChatHistory,
-    ChatMessage,
-    Ignored,
-    Pong,
-    RaceUpdate,
-    Refusal,
-    parse_category,
-    parse_event,
-    parse_race,
-    parse_race_page,
-)
+from racebot.racetime.payload import parse_category, parse_race, parse_race_page
 
 FINISHED = [
     entrant_document("ann", "done", "P0DT01H00M03.047053S", 1),
@@ -316,6 +304,51 @@ def test_an_entrant_status_of_a_strange_kind_is_left_out(value: object) -> None:
     assert statuses(document) == ["done", "done", "dnf"]
 
 
+@pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
+def test_entrants_are_known_before_the_finish(status: str) -> None:
+    entered = [entrant_document("ann", "ready"), entrant_document("bo", "not_ready")]
+    race = parse_race(race_document(status=status, entrants=[*entered, entrant_document("cy", "invited")]))
+    assert race.result is None
+    assert [entrant.name for entrant in race.entrants] == ["Ann", "Bo"]
+    assert not race.hidden
+
+
+def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on() -> None:
+    assert parse_race(race_document(status="open", entrants=[{"status": 7}])).entrants == ()
+    assert parse_race({**race_document(status="open"), "entrants": None}).entrants == ()
+
+
+def test_hidden_entrants_are_left_out() -> None:
+    hidden = [{"user": {"id": "", "name": "Mole"}, "status": {"value": "ready"}}]
+    race = parse_race(race_document(status="open", entrants=hidden))
+    assert (race.entrants, race.hidden) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("1234", "1234"),
+        ("0007", "0007"),
+        (None, None),
+        ("", None),
+        (1234, None),
+        ("١٢", None),
+        ("1@here", None),
+    ],
+)
+def test_only_digits_are_read_as_a_discriminator(given: object, read: str | None) -> None:
+    document = entrant_document("ann", time="PT1H")
+    document["user"]["discriminator"] = given
+    (racer,) = parse_race(race_document(entrants=[document])).entrants
+    assert racer.discriminator == read
+
+
+def test_a_team_has_an_identity_and_a_name() -> None:
+    team = {"name": "The Amused Poggers", "slug": "the-amused-poggers-9320", "formal": False}
+    (racer,) = parse_race(race_document(entrants=[entrant_document("ann", time="PT1H", team=team)])).entrants
+    assert (racer.team, racer.team_name) == ("the-amused-poggers-9320", "The Amused Poggers")
+
+
 # Categories
 
 
@@ -412,142 +445,6 @@ def test_a_malformed_page_is_refused(document: object) -> None:
         parse_race_page(document)
 
 
-# Frames
-
-
-def chat_document(**facts: Any) -> dict[str, Any]:
-    return {
-        "id": "m1",
-        "user": None,
-        "bot": None,
-        "direct_to": None,
-        "posted_at": "2026-03-01T12:00:00.250000+00:00",
-        "message": "gg",
-        "message_plain": "gg",
-        "highlight": False,
-        "is_dm": False,
-        "is_bot": False,
-        "is_monitor": None,
-        "is_system": False,
-        "is_pinned": False,
-        "delay": 0,
-        "actions": {},
-        **facts,
-    }
-
-
-def test_a_race_frame_holds_the_race() -> None:
-    event = parse_event(
-        {"type": "race.data", "race": race_document("r", FINISHED), "version": 21, "date": "x"}
-    )
-    assert isinstance(event, RaceUpdate)
-    assert event.race == parse_race(race_document("r", FINISHED))
-
-
-def test_a_chat_message_has_its_author() -> None:
-    noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
-    user = {**user_document("ann"), "can_moderate": True}
-    assert parse_event({"type": "chat.message", "message": chat_document(user=user)}) == ChatMessage(
-        "m1", "gg", noon + 0.25, "id-ann", "Ann", True, None, False
-    )
-    assert parse_event({"type": "chat.message", "message": chat_document(bot="OrbBot", is_bot=True)}) == (
-        ChatMessage("m1", "gg", noon + 0.25, None, "", False, "OrbBot", False)
-    )
-    assert parse_event({"type": "chat.message", "message": chat_document(is_system=True)}) == (
-        ChatMessage("m1", "gg", noon + 0.25, None, "", False, None, True)
-    )
-
-
-def test_the_chat_history_keeps_the_order_of_messages() -> None:
-    event = parse_event(
-        {"type": "chat.history", "messages": [chat_document(id="a"), chat_document(id="b", message="wp")]}
-    )
-    assert isinstance(event, ChatHistory)
-    assert [(m.id, m.text) for m in event.messages] == [("a", "gg"), ("b", "wp")]
-
-
-@pytest.mark.parametrize(
-    ("errors", "token", "closed"),
-    [
-        (["Permission denied. Check your authorization token."], True, False),
-        (["This race chat is now closed. No new messages may be added."], False, True),
-        (["message: Ensure this value has at most 1000 characters (it has 1001)."], False, False),
-    ],
-)
-def test_a_refusal_tells_its_kind(errors: list[str], token: bool, closed: bool) -> None:
-    event = parse_event({"type": "error", "errors": errors, "date": "x"})
-    assert event == Refusal(tuple(errors))
-    assert isinstance(event, Refusal)
-    assert (event.token_refused, event.chat_closed) == (token, closed)
-
-
-def test_a_refusal_may_be_a_single_text() -> None:
-    assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
-
-
-@pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
-def test_entrants_are_known_before_the_finish(status: str) -> None:
-    entered = [entrant_document("ann", "ready"), entrant_document("bo", "not_ready")]
-    race = parse_race(race_document(status=status, entrants=[*entered, entrant_document("cy", "invited")]))
-    assert race.result is None
-    assert [entrant.name for entrant in race.entrants] == ["Ann", "Bo"]
-    assert not race.hidden
-
-
-def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on() -> None:
-    assert parse_race(race_document(status="open", entrants=[{"status": 7}])).entrants == ()
-    assert parse_race({**race_document(status="open"), "entrants": None}).entrants == ()
-
-
-def test_hidden_entrants_are_left_out() -> None:
-    hidden = [{"user": {"id": "", "name": "Mole"}, "status": {"value": "ready"}}]
-    race = parse_race(race_document(status="open", entrants=hidden))
-    assert (race.entrants, race.hidden) == ((), True)
-
-
-def test_a_pong_is_recognized() -> None:
-    assert parse_event({"type": "pong", "date": "x"}) == Pong()
-
-
-@pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
-def test_irrelevant_events_are_not_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert parse_event({"type": kind, "date": "x"}) == Ignored(kind)
-    assert not caplog.records
-
-
-def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        for _ in range(3):
-            assert parse_event({"type": "race.confetti", "amount": 5}) == Ignored("race.confetti")
-    assert [record.getMessage() for record in caplog.records] == [
-        "unknown event type 'race.confetti' from the site: ignored (logged once)"
-    ]
-
-
-@pytest.mark.parametrize("kind", [None, 5, ["race.data"], {"race.data": 1}])
-def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
-    assert isinstance(parse_event({"type": kind}), Ignored)
-
-
-@pytest.mark.parametrize(
-    ("frame", "named"),
-    [
-        (None, "frame"),
-        ([], "frame"),
-        ("race.data", "frame"),
-        ({"type": "race.data"}, "race is not an object"),
-        ({"type": "race.data", "race": {"name": "orb/r"}}, "orb/r: status"),
-        ({"type": "chat.message", "message": "gg"}, "chat message"),
-        ({"type": "chat.message", "message": chat_document(posted_at=None)}, "posted_at"),
-        ({"type": "chat.history", "messages": None}, "messages"),
-        ({"type": "chat.history", "messages": [5]}, r"messages\.0"),
-    ],
-)
-def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:
-    with pytest.raises(PayloadError, match=named):
-        parse_event(frame)
-
-
 def test_a_page_of_bad_entries_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
     count = MOST_ENTRIES + 500
     page = parse_race_page({"num_pages": 1, "count": count, "races": [{}] * count})
@@ -561,31 +458,6 @@ def test_a_list_is_read_no_further_than_its_limit() -> None:
     count = MOST_ENTRIES + 1
     page = parse_race_page({"num_pages": 1, "count": count, "races": [good] * count})
     assert (len(page.races), page.skipped) == (MOST_ENTRIES, 1)
-
-
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ("1234", "1234"),
-        ("0007", "0007"),
-        (None, None),
-        ("", None),
-        (1234, None),
-        ("١٢", None),
-        ("1@here", None),
-    ],
-)
-def test_only_digits_are_read_as_a_discriminator(given: object, read: str | None) -> None:
-    document = entrant_document("ann", time="PT1H")
-    document["user"]["discriminator"] = given
-    (racer,) = parse_race(race_document(entrants=[document])).entrants
-    assert racer.discriminator == read
-
-
-def test_a_team_has_an_identity_and_a_name() -> None:
-    team = {"name": "The Amused Poggers", "slug": "the-amused-poggers-9320", "formal": False}
-    (racer,) = parse_race(race_document(entrants=[entrant_document("ann", time="PT1H", team=team)])).entrants
-    assert (racer.team, racer.team_name) == ("the-amused-poggers-9320", "The Amused Poggers")
 
 
 # Profiles

@@ -14,7 +14,7 @@ from worker_support import PATIENCE
 
 from racebot.errors import ConnectionLost
 from racebot.racetime import actions
-from racebot.racetime.payload import Ignored, Pong, RaceUpdate, Unreadable
+from racebot.racetime.frames import Ignored, Pong, RaceUpdate, Unreadable
 from racebot.racetime.socket import RoomSocket, bot_path, join
 
 TOKEN = "token-of-the-bot-1"

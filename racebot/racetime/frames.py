@@ -1,0 +1,144 @@
+"""Reads the frames of a room's socket into typed events.
+
+Unknown event types are logged once and ignored, so that new features of the site do not stop the bot.
+Malformed data raises `PayloadError`.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from racebot.errors import PayloadError
+from racebot.racetime import documents
+from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, log_unknown
+from racebot.racetime.payload import Race, parse_race
+
+
+@dataclass(frozen=True, slots=True)
+class RaceUpdate:
+    """`race.data`: the race in its current state."""
+
+    race: Race
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """`chat.message`, live or from the history. `user_id` is None for bots and the system."""
+
+    id: str
+    text: str
+    posted_at: float
+    """Seconds since 1970-01-01 UTC, by the site's clock."""
+    user_id: str | None
+    user_name: str
+    can_moderate: bool
+    bot: str | None
+    is_system: bool
+    is_monitor: bool = False
+    """Whether the user is a race monitor, such as the room's opener."""
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChatHistory:
+    """`chat.history`: the last messages of the room, oldest first."""
+
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`error`: the site refused an action."""
+
+    errors: tuple[str, ...]
+
+    @property
+    def token_refused(self) -> bool:
+        return any("Permission denied" in text for text in self.errors)
+
+    @property
+    def chat_closed(self) -> bool:
+        return any("chat is now closed" in text for text in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """`pong`: the answer to a ping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event that the bot ignores or does not know."""
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A frame that could not be read; its content is lost."""
+
+    reason: str
+
+
+Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Ignored | Unreadable
+_IGNORED_EVENTS = {
+    "race.renders",
+    "race.split",
+    "chat.delete",
+    "chat.dm",
+    "chat.pin",
+    "chat.purge",
+    "chat.unpin",
+}
+
+
+def parse_event(frame: object) -> Event:
+    """Read a decoded socket frame.
+
+    Raises:
+        PayloadError: a known event whose content has the wrong shape.
+    """
+    if not isinstance(frame, Mapping):
+        raise PayloadError("frame: is not an object")
+    kind = frame.get("type")
+    match kind:
+        case "race.data":
+            return RaceUpdate(parse_race(frame.get("race")))
+        case "chat.message":
+            return _chat_message(documents.read_chat_message(frame.get("message"), "chat message"))
+        case "chat.history":
+            history = documents.read_chat_history(frame, "chat history")
+            return ChatHistory(tuple(map(_chat_message, history.messages)))
+        case "error":
+            errors = frame.get("errors")
+            return Refusal(
+                tuple(
+                    text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text)
+                    for text in (errors[:MOST_ENTRIES] if isinstance(errors, list) else [errors])
+                )
+            )
+        case "pong":
+            return Pong()
+    if isinstance(kind, str) and kind in _IGNORED_EVENTS:
+        return Ignored(kind)
+    shown = reprlib.repr(kind)
+    log_unknown("event type", shown)
+    return Ignored(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
+
+
+def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
+    user = message.user or documents.UserDocument()
+    return ChatMessage(
+        id=message.id,
+        text=message.message,
+        posted_at=message.posted_at.timestamp(),
+        user_id=user.id or None,
+        user_name=user.name,
+        can_moderate=user.can_moderate,
+        bot=message.bot or None,
+        is_system=message.is_system,
+        is_monitor=message.is_monitor,
+        pinned=message.is_pinned,
+    )

@@ -1,0 +1,134 @@
+"""Frames of a room's socket."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from builders import entrant_document, race_document, user_document
+
+from racebot.errors import PayloadError
+from racebot.racetime.frames import (
+    ChatHistory,
+    ChatMessage,
+    Ignored,
+    Pong,
+    RaceUpdate,
+    Refusal,
+    parse_event,
+)
+from racebot.racetime.payload import parse_race
+
+
+def chat_document(**facts: Any) -> dict[str, Any]:
+    return {
+        "id": "m1",
+        "user": None,
+        "bot": None,
+        "direct_to": None,
+        "posted_at": "2026-03-01T12:00:00.250000+00:00",
+        "message": "gg",
+        "message_plain": "gg",
+        "highlight": False,
+        "is_dm": False,
+        "is_bot": False,
+        "is_monitor": None,
+        "is_system": False,
+        "is_pinned": False,
+        "delay": 0,
+        "actions": {},
+        **facts,
+    }
+
+
+def test_a_race_frame_holds_the_race() -> None:
+    document = race_document("r", [entrant_document("ann", "done", "PT1H", 1)])
+    event = parse_event({"type": "race.data", "race": document, "version": 21, "date": "x"})
+    assert isinstance(event, RaceUpdate)
+    assert event.race == parse_race(document)
+
+
+def test_a_chat_message_has_its_author() -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+    user = {**user_document("ann"), "can_moderate": True}
+    assert parse_event({"type": "chat.message", "message": chat_document(user=user)}) == ChatMessage(
+        "m1", "gg", noon + 0.25, "id-ann", "Ann", True, None, False
+    )
+    assert parse_event({"type": "chat.message", "message": chat_document(bot="OrbBot", is_bot=True)}) == (
+        ChatMessage("m1", "gg", noon + 0.25, None, "", False, "OrbBot", False)
+    )
+    assert parse_event({"type": "chat.message", "message": chat_document(is_system=True)}) == (
+        ChatMessage("m1", "gg", noon + 0.25, None, "", False, None, True)
+    )
+
+
+def test_the_chat_history_keeps_the_order_of_messages() -> None:
+    event = parse_event(
+        {"type": "chat.history", "messages": [chat_document(id="a"), chat_document(id="b", message="wp")]}
+    )
+    assert isinstance(event, ChatHistory)
+    assert [(m.id, m.text) for m in event.messages] == [("a", "gg"), ("b", "wp")]
+
+
+@pytest.mark.parametrize(
+    ("errors", "token", "closed"),
+    [
+        (["Permission denied. Check your authorization token."], True, False),
+        (["This race chat is now closed. No new messages may be added."], False, True),
+        (["message: Ensure this value has at most 1000 characters (it has 1001)."], False, False),
+    ],
+)
+def test_a_refusal_tells_its_kind(errors: list[str], token: bool, closed: bool) -> None:
+    event = parse_event({"type": "error", "errors": errors, "date": "x"})
+    assert event == Refusal(tuple(errors))
+    assert isinstance(event, Refusal)
+    assert (event.token_refused, event.chat_closed) == (token, closed)
+
+
+def test_a_refusal_may_be_a_single_text() -> None:
+    assert parse_event({"type": "error", "errors": "no"}) == Refusal(("no",))
+
+
+def test_a_pong_is_recognized() -> None:
+    assert parse_event({"type": "pong", "date": "x"}) == Pong()
+
+
+@pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
+def test_irrelevant_events_are_not_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert parse_event({"type": kind, "date": "x"}) == Ignored(kind)
+    assert not caplog.records
+
+
+def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            assert parse_event({"type": "race.confetti", "amount": 5}) == Ignored("race.confetti")
+    assert [record.getMessage() for record in caplog.records] == [
+        "unknown event type 'race.confetti' from the site: ignored (logged once)"
+    ]
+
+
+@pytest.mark.parametrize("kind", [None, 5, ["race.data"], {"race.data": 1}])
+def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
+    assert isinstance(parse_event({"type": kind}), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("frame", "named"),
+    [
+        (None, "frame"),
+        ([], "frame"),
+        ("race.data", "frame"),
+        ({"type": "race.data"}, "race is not an object"),
+        ({"type": "race.data", "race": {"name": "orb/r"}}, "orb/r: status"),
+        ({"type": "chat.message", "message": "gg"}, "chat message"),
+        ({"type": "chat.message", "message": chat_document(posted_at=None)}, "posted_at"),
+        ({"type": "chat.history", "messages": None}, "messages"),
+        ({"type": "chat.history", "messages": [5]}, r"messages\.0"),
+    ],
+)
+def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:
+    with pytest.raises(PayloadError, match=named):
+        parse_event(frame)
