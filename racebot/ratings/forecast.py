@@ -20,9 +20,9 @@ import numpy as np
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
 from racebot.ratings.numerics.truncated_normal import FEW, normal_cdfs
 
-REACH = 8.0
+REACH = 7.0
 """Limits of integration, in standard deviations beyond the outermost means."""
-STEP = 0.1
+STEP = 0.2
 """Step in units of the smallest standard deviation. The trapezoid rule is then accurate to 1e-9."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -63,16 +64,18 @@ def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     Raises:
         ModelError: a key, parameter or value is invalid. The message lists the valid ones.
     """
+    return _create(key, json.dumps(parameters or {}))
+
+
+@lru_cache(maxsize=64)
+def _create(key: str, parameters: str) -> RatingModel:
+    """Create a model. Its parameters are JSON, since a cache key cannot contain lists."""
     if key in OFFLINE:
         raise ModelError(f"{key} {OFFLINE[key]}")
     if key not in MODELS:
         raise ModelError(
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
         )
-    return _create(key, tuple(from_mapping(MODELS[key], parameters or {}).items()))
-
-
-@lru_cache(maxsize=64)
-def _create(key: str, parameters: tuple[tuple[str, Any], ...]) -> RatingModel:
-    made: RatingModel = MODELS[key](**dict(parameters))
+    model = MODELS[key]
+    made: RatingModel = model(**from_mapping(model, json.loads(parameters)))
     return made

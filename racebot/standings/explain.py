@@ -163,22 +163,23 @@ def explain(
     among = np.where(compared[:, np.newaxis], compared, True)
     np.fill_diagonal(among, val=False)
     behind = np.sign(outcome.group[np.newaxis, :] - outcome.group[:, np.newaxis])
-    ahead = ((behind < 0) & among).sum(1)
-    level = ((behind == 0) & among).sum(1)
-    expected = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
+    places = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
     if not compared.all():
-        expected = np.where(compared, expected, expected_places(model, states))
+        places = np.where(compared, places, expected_places(model, states))
     parts = [_points(change) for _, change in entrants]
     terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
     pushed, opposed = _named(terms, np.array([place for _, place, _ in parts]))
+    # Single values are read much faster from lists than from arrays.
+    beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
+    ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
+    finishes = [None] * n if finish is None else finish.tolist()
     explained = []
     for i, (entrant, change) in enumerate(entrants):
         finish_points, place_points, limit_points = parts[i]
         at_floor = _at_floor(model, change)
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         opponents = [
-            Opponent(entrants[j][1].player, bool(behind[i, j] > 0), float(chance[i, j]))
-            for j in [*pushed[i], *opposed[i]]
+            Opponent(entrants[j][1].player, beaten[i][j], chances[i][j]) for j in [*pushed[i], *opposed[i]]
         ]
         explained.append(
             Explanation(
@@ -189,11 +190,11 @@ def explain(
                 limit_points=limit_points,
                 unchanged=_unchanged(change, limit, at_floor=at_floor),
                 status=_status(entrant, change),
-                finish_chance=None if finish is None else float(finish[i]),
-                place=1 + int(ahead[i]),
-                expected=float(expected[i]),
-                actual=1.0 + float(ahead[i] + level[i] / 2),
-                compared=1 + int(among[i].sum()),
+                finish_chance=finishes[i],
+                place=1 + ahead[i],
+                expected=expected[i],
+                actual=1.0 + ahead[i] + level[i] / 2,
+                compared=1 + others[i],
                 field=n,
                 pushed=tuple(opponents[: len(pushed[i])]),
                 opposed=opponents[-1] if opposed[i] else None,

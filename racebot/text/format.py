@@ -30,7 +30,10 @@ def ordinal_ending(place: int) -> str:
 
 def percentage(share: float, digits: int = 0) -> str:
     """Format a share as a percentage, without the sign. Only exact shares become 0 and 100."""
-    shown, step = f"{100 * share:.{digits}f}", 10.0**-digits
+    shown = f"{100 * share:.{digits}f}"
+    if 0.01 <= share <= 0.99:
+        return shown
+    step = 10.0**-digits
     if share > 0 and float(shown) == 0:
         return f"<{step:.{digits}f}"
     if share < 1 and float(shown) == 100:

@@ -31,7 +31,7 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
 
 def isolated(text: str) -> str:
     """Isolate right-to-left text, so that it does not reorder the numbers after it."""
-    turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
+    turned = not text.isascii() and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
     return f"{_ISOLATE}{text}{_END_ISOLATE}" if turned else text
 
 

@@ -280,11 +280,11 @@ def versus(other: str) -> str:
 
 def link(source: str, target: str) -> str:
     """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
-    here, there = _segments(source)[:-1], _segments(target)
-    same = 0
-    while same < min(len(here), len(there) - 1) and here[same] == there[same]:
+    here, there = _segments(source), _segments(target)
+    same, most = 0, min(len(here), len(there)) - 1
+    while same < most and here[same] == there[same]:
         same += 1
-    return "../" * (len(here) - same) + "/".join(there[same:])
+    return "../" * (len(here) - 1 - same) + "/".join(there[same:])
 
 
 def quoted(path: str) -> str:

@@ -52,6 +52,13 @@ def test_a_field_of_two_has_the_probability_of_the_pair(key: str) -> None:
     np.testing.assert_allclose(expected_places(model, states), [2 - chance, 1 + chance], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [3, 20, 500])
+def test_equal_entrants_of_a_field_of_any_size_have_equal_chances(size: int) -> None:
+    model = create("thurstone")
+    states = np.stack([model.initial()] * size)
+    np.testing.assert_allclose(win_chances(model, states), 1 / size, rtol=0, atol=1e-9)
+
+
 def test_bradley_terry_models_give_luce_chances() -> None:
     model = create("pairwise-elo")
     ratings = np.array([0.3, -1.0, 2.0, 0.7])

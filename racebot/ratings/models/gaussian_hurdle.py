@@ -5,7 +5,7 @@ docs/model.md derives them.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from racebot.errors import ModelError
 from racebot.ratings.broadcast import broadcast_to
 from racebot.ratings.kernel import StepwiseKernelModel
-from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.model import FloatArray, Number, PredictsFinish, PredictsPerformance, to_points
 from racebot.ratings.numerics.truncated_normal import normal_cdfs
 from racebot.ratings.parameters import parameter
 
@@ -25,7 +25,7 @@ MOST_ODDS_DOUBT = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianHurdleModel(StepwiseKernelModel, ABC):
+class GaussianHurdleModel(StepwiseKernelModel, PredictsFinish, PredictsPerformance):
     """Base class of the hurdle models with Gaussian skills.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].

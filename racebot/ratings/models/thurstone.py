@@ -17,7 +17,7 @@ import numpy as np
 from racebot.races.outcome import Outcome
 from racebot.ratings.broadcast import per_entrant, stack_parameters
 from racebot.ratings.kernel import Columns, KernelRace
-from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
@@ -78,7 +78,7 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thurstone(GradientModel):
+class Thurstone(GradientModel, PredictsPerformance):
     """Follow the gradient of the log-likelihood of independent performances of unit variance.
 
     The defaults are the published ones (section 5.2). The order within a group is marginalised.

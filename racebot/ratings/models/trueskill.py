@@ -37,7 +37,7 @@ from racebot.errors import ModelError
 from racebot.races.outcome import IntArray
 from racebot.ratings.broadcast import broadcast_to, stack_parameters, start_state
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, best_first
-from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.model import FloatArray, Number, PredictsPerformance, to_points
 from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers
 from racebot.ratings.parameters import parameter
 from racebot.ratings.shrink import shrink_toward, shrink_variance
@@ -151,7 +151,7 @@ def evidence(
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrueSkill(KernelModel):
+class TrueSkill(KernelModel, PredictsPerformance):
     """TrueSkill. Except for `unfinished`, the defaults are those of racetime.gg, which ranks by μ − 2σ.
 
     The source has the same priors, β and γ (here `tau`), ranks by μ − 3σ, and names no draw probability. In a
