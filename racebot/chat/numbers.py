@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from racebot.chat.wording import Texts
-from racebot.text.format import ordinal_ending, percentage
+from racebot.text.format import integer, ordinal_ending, percentage
 
 
 def percent(chance: float, texts: Texts) -> str:
@@ -25,4 +25,5 @@ def ordinal(place: int, texts: Texts) -> str:
 
 def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
     """Write a rating, marked if the player has too few finishes to be ranked."""
-    return str(points) if ranked else texts.unranked_points.format(points=points)
+    shown = integer(points)
+    return shown if ranked else texts.unranked_points.format(points=shown)

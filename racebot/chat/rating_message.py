@@ -135,11 +135,12 @@ def players(
 ) -> dict[str, str]:
     """Return one entry for each rated entrant, by user id: finishers by place, then the others.
 
+    Entrants with the same place and points are in the order of their names.
     If teams are rated, the first entry of each team begins with the team's place and name.
     """
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     names = chat_names(result.entrants, texts)
-    ordered = by_place(changes)
+    ordered = by_place(sorted(changes, key=lambda change: names[change.player].casefold()))
     if by_team and result.team_race:
         teams = {change.player: entrants[change.player].team or "" for change in changes}
         ordered.sort(key=lambda change: (change.place is None, change.place or 0, teams[change.player]))
@@ -196,8 +197,8 @@ def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: 
 
 
 def by_place(changes: Sequence[Change]) -> list[Change]:
-    """Sort changes by place, players who did not finish last."""
-    return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after, c.player))
+    """Sort changes by place, then by points, players who did not finish last. Equal ones keep their order."""
+    return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after))
 
 
 def _goal(rated: Sequence[Rated]) -> str:

@@ -14,6 +14,11 @@ def signed(change: int) -> str:
     return f"+{change}" if change > 0 else f"−{-change}" if change < 0 else "±0"
 
 
+def integer(value: int) -> str:
+    """Format a number with a minus sign, not a hyphen, if it is below zero, as in −5."""
+    return str(value).replace("-", "−")
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Format a number with its noun: 1 race, 1,200 races.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from racebot.standings.queries import ListedPlayer, RacedEntrant, RatedEntrant
-from racebot.text.format import counted, signed
+from racebot.text.format import counted, integer, signed
 from racebot.text.safe import printable
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
@@ -48,7 +48,7 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     if standing.place is not None:
         about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
     canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
-    right = canvas.text(MARGIN, 328, str(standing.points), Style(128, 800), canvas.accent)
+    right = canvas.text(MARGIN, 328, integer(standing.points), Style(128, 800), canvas.accent)
     if history:
         change = history[-1].change
         canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
@@ -62,7 +62,7 @@ def player_card(asked: Asked, board: Board, player: str) -> Content:
     y = 440
     for label, value in figures:
         left = x
-        x = canvas.text(x, y, str(value), Style(46, 700))
+        x = canvas.text(x, y, integer(value), Style(46, 700))
         x = max(x, canvas.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
     points = [race.after for race in history]
     if len(points) > 1:
@@ -82,8 +82,8 @@ def pair_card(asked: Asked, player: str, other: str) -> Content:
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
     canvas.text_to(RIGHT, 136, fonts.shortened(name(two.name, other), _FACING, half), _FACING)
-    canvas.text(MARGIN, 186, f"{one.points} points", _SMALL, SOFT)
-    canvas.text_to(RIGHT, 186, f"{two.points} points", _SMALL, SOFT)
+    canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
+    canvas.text_to(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT)
     score = f"{comparison.ahead} – {comparison.behind}"
     canvas.text((WIDTH - fonts.width(score, _SCORE)) / 2, 340, score, _SCORE, canvas.accent)
     about = f"{counted(len(comparison.meetings), 'race')} together on {name(found.board.name)}"
@@ -145,7 +145,7 @@ def front_card(asked: Asked) -> Content:
         end = RIGHT
         if report.players:
             best = report.players[0]
-            end = int(canvas.text_to(RIGHT, y, str(best.points), Style(34, 800)))
+            end = int(canvas.text_to(RIGHT, y, integer(best.points), Style(34, 800)))
             end = int(canvas.text_to(end - 20, y, fonts.shortened(name(best.name), _ROW, 340), _ROW, SOFT))
         canvas.text(MARGIN, y, name(board.name), _ROW, limit=end - 40 - MARGIN)
         canvas.rule(y + 16)
@@ -160,8 +160,8 @@ def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None
     if isinstance(entrant, RatedEntrant):
         end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
         end = min(end, RIGHT - 84)
-        canvas.text_to(end - 26, y, str(entrant.after), Style(34, 700))
-        canvas.text_to(end - 26 - 96, y, f"{entrant.before} →", _SMALL, SOFT)
+        canvas.text_to(end - 26, y, integer(entrant.after), Style(34, 700))
+        canvas.text_to(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT)
     else:
         canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
     if entrant.finish_time is not None:
@@ -173,7 +173,7 @@ def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None
 
 def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
     canvas.medal(MARGIN + 22, y - 12, player.place)
-    end = canvas.text_to(RIGHT, y, str(player.points), Style(36, 800))
+    end = canvas.text_to(RIGHT, y, integer(player.points), Style(36, 800))
     if player.moved is not None and player.moved.points:
         moved = player.moved.points
         canvas.text_to(end - 22, y, signed(moved), _SMALL, tone(moved))

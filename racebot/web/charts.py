@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
+from racebot.text.format import integer
 from racebot.web.formats import day
 
 WIDTH, HEIGHT = 760, 300
@@ -56,9 +57,15 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
     ET.SubElement(series, "path", {"class": "line", "d": path})
     if len(races) <= MOST_DOTS:
         for moment, value in races:
-            _dot(series, x(moment), y(value), "dot", f"{day(moment)}: {value}")
+            _dot(series, x(moment), y(value), "dot", f"{day(moment)}: {integer(value)}")
     peak = max(range(len(points)), key=points.__getitem__)
-    _dot(series, x(moments[peak]), y(points[peak]), "peak", f"Highest: {points[peak]}, {day(moments[peak])}")
+    _dot(
+        series,
+        x(moments[peak]),
+        y(points[peak]),
+        "peak",
+        f"Highest: {integer(points[peak])}, {day(moments[peak])}",
+    )
     return _markup(svg)
 
 
@@ -167,7 +174,7 @@ def _grid_lines(svg: ET.Element, values: Sequence[int]) -> _Scale:
         ET.SubElement(
             axis, "path", {"class": "guide", "d": f"M{LEFT} {_number(at)}H{_number(WIDTH - RIGHT)}"}
         )
-        _text(axis, LEFT - 10, at, str(value).replace("-", "−"))
+        _text(axis, LEFT - 10, at, integer(value))
     return y
 
 

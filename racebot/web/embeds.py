@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree as ET
 
+from racebot.text.format import integer
 from racebot.text.safe import isolated
 from racebot.web import addresses, fonts
 from racebot.web.addresses import Route
@@ -31,7 +32,7 @@ def badge(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     name = shown_name(standing.name, LONGEST_NAME)
-    points = f"{standing.points}{'?' if standing.provisional else ''}"
+    points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
     return Document(badge_svg(name, points, on_light(asked.view.publication.look.accent)), SVG)
 
 

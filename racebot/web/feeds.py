@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as ET
 
-from racebot.text.format import signed
+from racebot.text.format import integer, signed
 from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
@@ -48,7 +48,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
     entries = [
         FeedEntry(
             race.race,
-            f"{name}: {race.before} → {race.after} ({signed(race.change)}), "
+            f"{name}: {integer(race.before)} → {integer(race.after)} ({signed(race.change)}), "
             f"{race.standing} of {race.entrants} in {slug(race.race)}",
             race.sequence,
             race.ended_at,

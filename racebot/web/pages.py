@@ -8,6 +8,7 @@ from typing import Any
 
 from racebot.chat.commands import Command
 from racebot.standings.queries import hall_of_fame
+from racebot.text.format import integer
 from racebot.web import addresses, charts, player_pages, search_page, templating
 from racebot.web.addresses import Route
 from racebot.web.asked import Asked
@@ -150,7 +151,7 @@ def _explained(asked: Asked, board: Board) -> Content:
     figures = board_figures(asked.view, board)
     bars = figures.distribution
     graph = bars and charts.distribution(
-        [(str(low), count) for low, count in bars.bars], "Number of players by points"
+        [(integer(low), count) for low, count in bars.bars], "Number of players by points"
     )
     commands = asked.view.publication.commands
     return asked.board_page(

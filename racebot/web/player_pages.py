@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from racebot.ledger.history import PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
+from racebot.text.format import integer
 from racebot.web import addresses, charts
 from racebot.web.addresses import link
 from racebot.web.asked import Asked
@@ -79,8 +80,8 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
         graph = charts.ratings(
             [race.ended_at for race in history],
             [race.after for race in history],
-            f"Rating of {name} from {first} to {last}: now {standing.points} points, "
-            f"highest {figures.peak.after}",
+            f"Rating of {name} from {first} to {last}: now {integer(standing.points)} points, "
+            f"highest {integer(figures.peak.after)}",
         )
     settled = min(view.publication.provisional_races, max(0, len(history) - 1))
     met = len(view.opponents(board, player))

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 
-from racebot.text.format import counted, signed
+from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
 from racebot.web import addresses, formats, pieces
 from racebot.web.addresses import link
@@ -118,6 +118,7 @@ def _environment() -> Environment:
         "plain_name": formats.plain_name,
         "race_title": formats.race_title,
         "signed": signed,
+        "integer": integer,
         "sign": formats.sign,
         "day": formats.day,
         "clock": formats.clock,

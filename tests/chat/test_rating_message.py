@@ -114,6 +114,18 @@ def test_disqualified_and_unfinished_come_last() -> None:
     assert written(race, changes) == ["1 Ann 1520 (+20)", "DQ Cy 1690 (−10)", "DNF Bo 1490 (−10)"]
 
 
+def test_equal_places_and_points_are_in_the_order_of_names() -> None:
+    race = result("r", "ann", dnf="x1 x2 x3")
+    race = replace(
+        race,
+        entrants=tuple(
+            replace(e, name={"X1": "Di", "X2": "bo", "X3": "Cy"}.get(e.name, e.name)) for e in race.entrants
+        ),
+    )
+    changes = [change("ann", 1, 1500, 1520), *(change(each, None, 1500, 1490) for each in ("x1", "x2", "x3"))]
+    assert [entry.split()[1] for entry in written(race, changes)] == ["Ann", "bo", "Cy", "Di"]
+
+
 def test_newcomers_are_marked() -> None:
     changes = [change("ann", 1, 250, 400, races=0), change("bo", 2, 1500, 1500)]
     assert written(result("r", "ann bo"), changes) == ["1 Ann 400 (+150, new)", "2 Bo 1500 (±0)"]
@@ -139,8 +151,8 @@ def test_points_of_unranked_players_carry_a_question_mark() -> None:
     assert "1490? (" in spaced(info_block(race, GOAL, changes, marks=marks))
 
 
-def test_points_below_zero_are_shown() -> None:
-    assert written(result("r", "ann"), [change("ann", 1, -20, -5)]) == ["1 Ann -5 (+15)"]
+def test_points_below_zero_have_a_minus_sign() -> None:
+    assert written(result("r", "ann"), [change("ann", 1, -20, -5)]) == ["1 Ann −5 (+15)"]
 
 
 def test_entrants_without_an_account_are_not_named() -> None:

@@ -8,6 +8,7 @@ from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Standing
 from racebot.standings import queries
+from racebot.text.format import integer
 from racebot.text.safe import plain
 
 USUAL_LENGTH = 5
@@ -45,4 +46,4 @@ def answer(context: Context, argument: str, asker: Person) -> str:
 
 def _entry(context: Context, place: int, standing: Standing) -> str:
     template = context.texts.leaderboard_player
-    return unbroken(template.format(place=place, name=plain(standing.name), points=standing.points))
+    return unbroken(template.format(place=place, name=plain(standing.name), points=integer(standing.points)))

@@ -11,7 +11,7 @@ from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.text.format import signed
+from racebot.text.format import integer, signed
 from racebot.text.safe import plain
 
 
@@ -21,7 +21,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
     standing = context.standing(person)
     if standing is None:
         opening = texts.rating_newcomer.format(
-            name=plain(person.name), leaderboard=context.name, points=_points(context, person)
+            name=plain(person.name), leaderboard=context.name, points=integer(_points(context, person))
         )
         phrases = []
     else:

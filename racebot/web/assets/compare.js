@@ -5,7 +5,7 @@
   const query = new URLSearchParams(location.search);
   const ids = [query.get("a") ?? "", query.get("b") ?? ""], board = query.get("on") ?? "";
   if (!ids[0] || !ids[1] || !/^[^/.][^/]*\/[^/.][^/]*$/.test(board)) return;
-  const {segment} = window.racebot;
+  const {number, segment} = window.racebot;
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
     : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
@@ -57,7 +57,7 @@
   heading.textContent = document.title;
   heading.className = "hidden";
 
-  const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${each.points} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
+  const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${number(each.points)} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
   const result = (mine, yours, index) => {
     const words = mine.finish_time === null ? html`${mine.place ? ordinal(mine.place) : mine.standing}` : html`${timer(mine.finish_time)}${mine.place ? html`<span class="of"> ${ordinal(mine.place)}</span>` : ""}`;
     return html`<td role="cell" class="${index ? "e" : "c"}"><span class="narrow key${index ? " second" : ""}"></span>${place(mine) < place(yours) ? html`<b>${words}</b>` : words}</td>`;

@@ -10,7 +10,7 @@ window.racebot.graph = (figure, data, label) => {
     parent?.append(element);
     return element;
   };
-  const number = value => String(value).replace("-", "−");
+  const {number} = window.racebot;
   const signed = value => value > 0 ? `+${value}` : value < 0 ? `−${-value}` : "±0";
   const day = minutes => {
     const date = new Date(minutes * 60000);
@@ -132,7 +132,7 @@ window.racebot.graph = (figure, data, label) => {
   const words = point => [
     series.length > 1 ? point.name : null, byDate ? null : `race ${point.index + 1}`, day(point.date), point.race,
     typeof point.place === "number" ? `place ${point.place} of ${point.entrants}` : `${point.place}, ${point.entrants} racers`,
-    signed(point.change), `${point.points} points`,
+    signed(point.change), `${number(point.points)} points`,
   ].filter(Boolean);
 
   const select = (point, marked = true) => {

@@ -19,6 +19,8 @@
   };
   // A name as searches compare it, without case and accents.
   const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  // A number with a minus sign in place of a hyphen.
+  const number = value => String(value).replace("-", "−");
   // The value by which a cell is sorted: a time, a name or a number.
   const key = cell => {
     const time = cell.querySelector("time"), name = cell.querySelector(".player");
@@ -76,7 +78,7 @@
   };
   refresh();
   setInterval(refresh, 60000);
-  window.racebot = {choice, choose, rows, segment, plain, key, sortable, refresh};
+  window.racebot = {choice, choose, rows, segment, plain, number, key, sortable, refresh};
 
   document.addEventListener("click", event => {
     for (const each of document.querySelectorAll("details.switch[open]")) if (!each.contains(event.target)) each.open = false;

@@ -4,7 +4,7 @@
   const {players, boards} = window.racebotIndex ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
-  const {choice, choose, plain, segment} = window.racebot;
+  const {choice, choose, number, plain, segment} = window.racebot;
   const distance = (a, b) => {
     let row = Array.from({length: b.length + 1}, (_, n) => n);
     for (let i = 1; i <= a.length; i++) {
@@ -42,7 +42,7 @@
     const page = boards[board]?.[0].replace("leaderboards/", "/") ?? ".html";
     const who = make("span", "who", face(look), make("span", "", link(`players/${segment(id)}${page}`, name)));
     if (points === undefined) return make("li", "", who);
-    return make("li", "", who, make("b", "", `${points} `, make("span", "soft", boards[board][1])));
+    return make("li", "", who, make("b", "", `${number(points)} `, make("span", "soft", boards[board][1])));
   };
   const search = () => {
     const wanted = plain(form.q.value.trim());

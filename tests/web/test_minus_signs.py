@@ -1,0 +1,97 @@
+"""Points below zero have a minus sign wherever people read them, and a hyphen in data for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from builders import result
+from PIL import Image
+
+from racebot.standings.counting import LeaderboardPlan
+from racebot.web import fonts
+from racebot.web.document import Document
+from racebot.web.pages import Pages
+from racebot.web.view import View
+
+from .conftest import Merge
+
+BOARD = "orb/any-orb"
+FROM_ZERO = LeaderboardPlan("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
+HYPHEN = re.compile(r"(?<![\w-])-[0-9]")
+
+
+@pytest.fixture
+def view(merge: Merge) -> View:
+    """Ann has 100 points after one race and Bo has -100; Cy and Di raced twice."""
+    return merge(
+        [result("a", "ann bo"), result("b", "cy di", after=1), result("c", "cy di", after=2)], FROM_ZERO
+    )
+
+
+def body(view: View, path: str) -> str:
+    content = Pages(view, served=True).document(path, {})
+    assert content is not None, path
+    return (content.body if isinstance(content, Document) else b"".join(content.pieces())).decode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "index.html",
+        f"leaderboards/{BOARD}.html",
+        f"leaderboards/{BOARD}/explained.html",
+        f"leaderboards/{BOARD}/fame.html",
+        f"players/id-di/{BOARD}.html",
+        f"players/id-di/{BOARD}/races.html",
+        f"players/id-di/{BOARD}/feed.xml",
+        "players/id-di.html",
+        f"players/id-cy/{BOARD}.html",
+        "compare/id-cy/id-di.html",
+        "races/orb/c.html",
+        f"embed/{BOARD}.html",
+        f"badges/id-di/{BOARD}.svg",
+        "overlay/part/room/orb/c.html",
+        "overlay/part/player/id-di.html",
+    ],
+)
+def test_people_read_a_minus_sign(view: View, path: str) -> None:
+    page = body(view, path)
+    read = re.findall(r"(?:content|aria-label|title)=\"([^\"]*)\"", page)
+    read += re.findall(r">([^<]+)<", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+    assert [each for each in map(unescape, read) if HYPHEN.search(each)] == []
+    assert "fame" in path or "−" in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"cards/players/id-di/{BOARD}.png",
+        "cards/compare/id-cy/id-di.png",
+        "cards/races/orb/c.png",
+        f"cards/leaderboards/{BOARD}.png",
+    ],
+)
+def test_cards_draw_a_minus_sign(view: View, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    draw_text = fonts.draw_text
+
+    def recorded(image: Image.Image, at: tuple[float, float], text: str, *style: Any) -> float:
+        drawn.append(text)
+        return draw_text(image, at, text, *style)
+
+    monkeypatch.setattr(fonts, "draw_text", recorded)
+    content = Pages(view, served=True).document(path, {})
+    assert content is not None
+    assert [each for each in drawn if HYPHEN.search(each)] == []
+    assert any(re.search(r"−\d{3}", each) for each in drawn)
+
+
+def test_programs_read_a_hyphen(view: View) -> None:
+    assert json.loads(body(view, f"api/leaderboards/{BOARD}/players/id-bo.json"))["points"] == -100
+    rows = csv.DictReader(body(view, f"api/leaderboards/{BOARD}.csv").splitlines())
+    assert {row["id"]: row["points"] for row in rows}["id-bo"] == "-100"
