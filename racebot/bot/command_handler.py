@@ -109,6 +109,12 @@ class CommandHandler:
             return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
+    def is_answered_in_public(self, asked: ParsedCommand) -> bool:
+        """Return whether the room's chat shows at once that a command was answered."""
+        if order := _order(asked):
+            return order != "redo"  # the outbox may still hold the changes
+        return not self._private and not _is_about_self(asked)
+
     def reply(self, asked: ParsedCommand, message: ChatMessage, race: Race) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
 
@@ -119,7 +125,7 @@ class CommandHandler:
         if order := _order(asked):
             text = self._carry_out(order, message, race)
             return Reply(lambda: text, None, confirms=_may_order(message, order)) if text else None
-        if asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF:
+        if _is_about_self(asked):
             text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
             return Reply(lambda: text, asker.id) if text else None
         if self._lifecycle.is_quiet(race.name):
@@ -182,6 +188,10 @@ def _order(asked: ParsedCommand) -> str | None:
     """Return the moderators' order in a command, or None."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None
+
+
+def _is_about_self(asked: ParsedCommand) -> bool:
+    return asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF
 
 
 def _may_order(message: ChatMessage, order: str | None) -> bool:

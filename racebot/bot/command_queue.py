@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.outbox_sender import OutboxSender
@@ -61,6 +61,7 @@ class CommandQueue:
         """The id of the last chat line on any connection, empty if there was none; None if unknown."""
         self._missed_after: str | None = None
         """The id of the chat line after which the chat history may show missed ones."""
+        self._saw_history = False
 
     @property
     def empty(self) -> bool:
@@ -79,17 +80,15 @@ class CommandQueue:
             self._missed_after = None
 
     def on_event(self, event: Event | None) -> None:
-        """Queue a command that the room shows, and those that a lost connection hid."""
+        """Queue a command that the room shows, and those given while the bot was not in the room."""
         if isinstance(event, ChatMessage):
             self._add(event)
         elif isinstance(event, ChatHistory):
-            ids = ["", *(line.id for line in event.messages)]
-            if self._missed_after in ids:
-                for line in event.messages[ids.index(self._missed_after) :]:
-                    self._add(line)
-            self._missed_after = None
+            for line in self._missed(event):
+                self._add(line, only_public=not self._saw_history)
+            self._missed_after, self._saw_history = None, True
             if self._last_line is None:
-                self._last_line = ids[-1]
+                self._last_line = event.messages[-1].id if event.messages else ""
 
     async def run(self) -> None:
         """Answer commands until cancelled. After an error, run it again to go on with the same command.
@@ -111,13 +110,28 @@ class CommandQueue:
             self._current = None
             self._answered()
 
-    def _add(self, message: ChatMessage) -> None:
-        """Queue a chat line if it is a command to answer."""
+    def _missed(self, history: ChatHistory) -> Sequence[ChatMessage]:
+        """Return the lines that were written while the bot was not in the room."""
+        lines = history.messages
+        if not self._saw_history:
+            # Before a restart, the bot answered in order, and its lines are a bot's.
+            recent = [line for line in lines if history.sent_at - line.posted_at < EXPIRES]
+            answered = [number for number, line in enumerate(recent, start=1) if line.bot is not None]
+            return recent[max(answered, default=0) :]
+        ids = ["", *(line.id for line in lines)]
+        return lines[ids.index(self._missed_after) :] if self._missed_after in ids else ()
+
+    def _add(self, message: ChatMessage, *, only_public: bool = False) -> None:
+        """Queue a chat line if it is a command to answer.
+
+        Args:
+            only_public: leave out commands whose answers the room does not see.
+        """
         self._last_line = message.id
         if self._room.race is None or self._room.closed:
             return
         asked = self._handler.parse(message, self._room.race)
-        if asked is not None:
+        if asked is not None and (not only_public or self._handler.is_answered_in_public(asked)):
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> bool:

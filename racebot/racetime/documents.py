@@ -185,6 +185,7 @@ class ChatMessageDocument(SiteDocument):
 
 
 class ChatHistoryDocument(SiteDocument):
+    date: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
     messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
 
 

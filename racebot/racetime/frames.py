@@ -6,6 +6,7 @@ Malformed data raises `PayloadError`.
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,9 +44,13 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatHistory:
-    """`chat.history`: the last messages of the room, oldest first."""
+    """`chat.history`: the last messages of the room, oldest first.
+
+    `sent_at` is the time of the frame, on the same scale as `ChatMessage.posted_at`; infinite if unknown.
+    """
 
     messages: tuple[ChatMessage, ...]
+    sent_at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,8 @@ def parse_event(frame: object) -> Event:
             return _chat_message(documents.read_chat_message(frame.get("message"), "chat message"))
         case "chat.history":
             history = documents.read_chat_history(frame, "chat history")
-            return ChatHistory(tuple(map(_chat_message, history.messages)))
+            messages = sorted(map(_chat_message, history.messages), key=lambda each: each.posted_at)
+            return ChatHistory(tuple(messages), history.date.timestamp() if history.date else math.inf)
         case "error":
             errors = frame.get("errors")
             return Refusal(

@@ -374,7 +374,7 @@ async def test_a_command_outlives_a_ledger_that_cannot_store_the_race_yet(
 async def test_commands_given_while_the_connection_was_lost_are_answered_once(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, away: float, before: list[str]
 ) -> None:
-    """Unless the racer has waited for too long. Lines from before the bot joined are not answered."""
+    """Unless the racer has waited for too long."""
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     questions = _Questions()
     chat = [_line(text) for text in before]
@@ -414,6 +414,27 @@ async def test_commands_given_while_the_connection_was_lost_are_answered_once(
         await until(lambda: Command.VERSUS in questions.answered)
     late = [Command.ODDS] if away == 0 else []
     assert questions.answered == [Command.LEADERBOARD, *late, Command.VERSUS]
+
+
+async def test_commands_given_during_a_restart_are_answered_once(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chat history shows answers to the room, but no private notes."""
+    questions = _Questions()
+    history = [
+        replace(_line("!odds"), posted_at=9.0),
+        replace(_line("!rating"), posted_at=30.0),
+        replace(_line("Ann: 1000"), posted_at=31.0, user_id=None, bot="Ratings"),
+        replace(_line("!leaderboard"), posted_at=40.0),
+        replace(_line("!ratings hide me"), posted_at=41.0),
+        replace(_line("!why"), posted_at=69.0),
+    ]
+    shown = RaceUpdate(seen(status="open"))
+    events: list[Event] = [shown, ChatHistory(tuple(history), sent_at=70.0), _line("!vs bo")]
+    connect(monkeypatch, lambda: SilentSocket(events))
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
+        await until(lambda: Command.VERSUS in questions.answered)
+    assert questions.answered == [Command.LEADERBOARD, Command.WHY, Command.VERSUS]
 
 
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
@@ -506,6 +527,9 @@ class _Questions:
             return None
         self.seen.add(message.id)
         return CommandNames().parse(message.text)
+
+    def is_answered_in_public(self, asked: ParsedCommand) -> bool:
+        return asked.command is not Command.HELP
 
     def reply(self, asked: ParsedCommand, *_: object) -> None:
         self.answered.append(asked.command)

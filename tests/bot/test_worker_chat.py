@@ -21,11 +21,12 @@ async def answered(room: FakeRoom, user: User, line: str) -> str:
 
 
 async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
+    room = sandbox.open_race(3)
+    ann, bo = room.entrants[0].user, room.entrants[1].user
+    room.say(ann, "!rating")  # just before the bot joins
     async with sandbox.worker():
-        room = sandbox.open_race(3)
-        ann, bo = room.entrants[0].user, room.entrants[1].user
-        await until(lambda: room.listeners)
-        assert "is new and starts at" in await answered(room, ann, "!rating")
+        await until(lambda: said(room))
+        assert "is new and starts at" in said(room)[0]
         assert await answered(room, ann, "!odds") == Texts().odds_started
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,12 +65,24 @@ def test_a_chat_message_has_its_author() -> None:
     )
 
 
-def test_the_chat_history_keeps_the_order_of_messages() -> None:
-    event = parse_event(
-        {"type": "chat.history", "messages": [chat_document(id="a"), chat_document(id="b", message="wp")]}
-    )
+def test_the_chat_history_is_in_the_order_of_time() -> None:
+    """The site lists pinned messages last."""
+    messages = [
+        chat_document(id="a"),
+        chat_document(id="c", message="wp", posted_at="2026-03-01T12:00:01+00:00"),
+        chat_document(id="b", is_pinned=True, posted_at="2026-03-01T12:00:00.5+00:00"),
+    ]
+    event = parse_event({"type": "chat.history", "date": "2026-03-01T12:00:02+00:00", "messages": messages})
     assert isinstance(event, ChatHistory)
-    assert [(m.id, m.text) for m in event.messages] == [("a", "gg"), ("b", "wp")]
+    assert [(m.id, m.text) for m in event.messages] == [("a", "gg"), ("b", "gg"), ("c", "wp")]
+    assert event.sent_at - event.messages[0].posted_at == 1.75
+
+
+@pytest.mark.parametrize("date", [None, "yesterday", 5])
+def test_a_chat_history_of_unknown_time_is_as_old_as_can_be(date: object) -> None:
+    event = parse_event({"type": "chat.history", "date": date, "messages": [chat_document()]})
+    assert isinstance(event, ChatHistory)
+    assert event.sent_at == math.inf
 
 
 @pytest.mark.parametrize(
