@@ -502,6 +502,8 @@ def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, serv
     expect(page.locator(".hero time")).to_have_text("3 minutes ago")
     page.clock.fast_forward("02:00")
     expect(page.locator(".hero time")).to_have_text("5 minutes ago")
+    page.goto(f"{served}{RACE}")
+    expect(page.locator(".hero time")).to_have_text("5 minutes ago, 29 Apr 2026")
 
 
 def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> None:

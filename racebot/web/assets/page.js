@@ -73,7 +73,8 @@
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const seconds = (Date.now() - new Date(time.dateTime)) / 1000;
       const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["minute", 60];
-      time.textContent = Math.abs(seconds) < 60 ? "just now" : words.format(-Math.round(seconds / size), unit);
+      const ago = Math.abs(seconds) < 60 ? "just now" : words.format(-Math.round(seconds / size), unit);
+      time.textContent = ago + time.dataset.ago;
     }
   };
   refresh();
