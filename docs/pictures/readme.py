@@ -170,12 +170,17 @@ async def rate_season(database: Path) -> None:
             category = await client.category(CATEGORY)
         with Ledger.open(database) as ledger:
             ledger.profiles.see_category(CATEGORY, CategoryProfile(category.name, category.image))
+            await fetch_pictures(address, ledger)
 
-            async def wanted() -> list[str]:
-                return ledger.profiles.pictures()
 
-            pictures = Pictures(folder_beside(database))
-            await PictureFetcher(address, pictures, wanted, Gate(), pause=0.0).fetch()
+async def fetch_pictures(address: str, ledger: Ledger) -> None:
+    """Fetch all avatars and pictures of a sandbox at once."""
+
+    async def wanted() -> list[str]:
+        return ledger.profiles.pictures()
+
+    pictures = Pictures(folder_beside(ledger.path))
+    await PictureFetcher(address, pictures, wanted, Gate(), pause=0.0).fetch()
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Make the pictures of what streamers and chat programs show: `python docs/pictures/sharing.py`.
 
 The overlays follow two races of a sandbox: one that is about to start and one that waits to be recorded. They
-lie over an invented game. The script needs the extra `dev`, and Chromium.
+lie over an invented game. The live page also shows a race in progress. The script needs the extra `dev`, and
+Chromium.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import io
 import logging
 import random
 import re
+from datetime import timedelta
 
 import httpx
 from PIL import Image, ImageDraw
-from readme import served
+from readme import fetch_pictures, served
 from rooms import IMAGES, Stage, save, staged
 
+from racebot.ledger.store import Ledger
 from racebot.sandbox.room import FakeRoom
 
 SIZE = (960, 540)
@@ -86,6 +89,31 @@ def background() -> Image.Image:
     return image
 
 
+async def live(stage: Stage, pages: str) -> Image.Image:
+    """Return the live page with a finished race, one in progress, and an open room."""
+    await stage.race([stage.racers[n].user for n in (4, 1, 3, 8, 12)], dnf=1)
+    running = stage.site.open_race()
+    users = [stage.racers[n].user for n in (0, 6, 2, 9)]
+    for user in users:
+        running.enter(user)
+        running.ready(user)
+    running.count_down()
+    running.start(ago=timedelta(minutes=72, seconds=8))
+    running.finish(users[1], timedelta(minutes=71, seconds=40))
+    opened = stage.site.open_race()
+    for number in (5, 7, 10, 14):
+        opened.enter(stage.racers[number].user)
+    with Ledger.open_to_read(stage.database) as ledger:
+        await fetch_pictures(stage.address, ledger)
+    page = await stage.browser.new_page(viewport={"width": 1180, "height": 1040}, device_scale_factor=2)
+    await page.goto(f"{pages}live")
+    await page.locator(".room tbody tr").nth(12).wait_for()
+    await page.locator(".room .gain").first.wait_for()
+    picture = await page.screenshot()
+    await page.close()
+    return Image.open(io.BytesIO(picture))
+
+
 async def card(stage: Stage, pages: str) -> Image.Image:
     """Return the card of the last past race."""
     async with httpx.AsyncClient(base_url=pages) as client:
@@ -95,7 +123,7 @@ async def card(stage: Stage, pages: str) -> Image.Image:
     return Image.open(io.BytesIO(picture.content))
 
 
-PICTURES = {"overlay": overlays, "card": card}
+PICTURES = {"overlay": overlays, "page-live": live, "card": card}
 
 
 async def main() -> None:
