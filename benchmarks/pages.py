@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import os
 import random
 import tempfile
@@ -31,7 +30,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
-from racebot.web.server import application
+from racebot.web.server import application, collect_less
 from racebot.web.view import Publication
 
 BUSY = "player-00000"
@@ -70,7 +69,7 @@ async def asked(database: Path, paths: list[str]) -> None:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
             await client.get(path)  # reads the templates
-            gc.freeze()  # as the server does when it starts
+            collect_less()  # as the server does when it starts
             changed(database)
             times = []
             for _ in range(2):

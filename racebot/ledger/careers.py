@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import COUNT, entrant_in, start_of
+from racebot.ledger.entrants import entrant_count, entrant_in, start_of
 from racebot.ledger.history import NamedPlayer
 from racebot.ledger.rows import moment_of, states_of
 
@@ -68,6 +68,14 @@ class Streak:
     length: int
     ended_at: datetime
     ongoing: bool
+
+
+class CurrentRating(NamedTuple):
+    """A player's name to show, points and state."""
+
+    name: str
+    points: int
+    state: tuple[float, ...]
 
 
 class FieldRow(NamedTuple):
@@ -141,7 +149,7 @@ class Careers:
         """
         index = " INDEXED BY changes_by_player" if player is not None else ""
         rows = self._connection.rows(
-            f"SELECT players.id, players.name, won.sequence, rated.race, ended_at, {COUNT}, lead FROM ("  # noqa: S608
+            "SELECT players.id, players.name, won.sequence, rated.race, ended_at, result, lead FROM ("  # noqa: S608
             "  SELECT mine.sequence, mine.player,"
             "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
             "   AS lead"
@@ -159,7 +167,7 @@ class Careers:
             limit,
         )
         return [
-            Win(NamedPlayer(row[0], row[1]), row[2], row[3], moment_of(row[4]), row[5], row[6])
+            Win(NamedPlayer(row[0], row[1]), row[2], row[3], moment_of(row[4]), entrant_count(row[5]), row[6])
             for row in rows
         ]
 
@@ -227,15 +235,17 @@ class Careers:
             for player, length, sequence, last in found
         ]
 
-    def states(self, leaderboard: int, players: Sequence[str]) -> dict[str, tuple[float, ...]]:
-        """Return the current states of players, by player."""
+    def current(self, leaderboard: int, players: Sequence[str]) -> dict[str, CurrentRating]:
+        """Return the current ratings of players, by player."""
         rows = self._connection.rows(
-            "SELECT player, state FROM json_each(?2) AS wanted"
-            " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value",
+            "SELECT player, name, points, state FROM json_each(?2) AS wanted"
+            " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value"
+            " CROSS JOIN shown_players ON shown_players.id = player",
             leaderboard,
-            json.dumps(list(players)),
+            json.dumps(players),
         )
-        return dict(zip((row[0] for row in rows), states_of([row[1] for row in rows]), strict=True))
+        states = states_of([row[3] for row in rows])
+        return {row[0]: CurrentRating(row[1], row[2], state) for row, state in zip(rows, states, strict=True)}
 
     def _hidden(self) -> set[str]:
         return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from racebot.errors import PayloadError
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 
-COUNT = """((length(result) - length(replace(result, '"status":', ''))) / 9)"""
-"""SQL for the number of entrants of a stored result, rated or not. Unlike SQLite's JSON functions, it reads
-damaged results, too.
-"""
-
 _DECODER = json.JSONDecoder()
 _PLAYER = re.compile(r'\{"user_id":("(?:[^"\\]|\\.)*")')
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEntrant:
+class StoredEntrant(NamedTuple):
     """An entrant's status and finish time, as stored with a race."""
 
     status: EntrantStatus
@@ -35,7 +29,7 @@ def entrant_in(result: str, start: str) -> StoredEntrant:
     """Return one entrant of a stored result without reading the others, which is much faster.
 
     Args:
-        result: the stored result, or its part from the entrant on.
+        result: the stored result, or a part of it with the entrant.
         start: the text with which the entry begins, from `start_of`.
     """
     try:
@@ -43,6 +37,11 @@ def entrant_in(result: str, start: str) -> StoredEntrant:
         return StoredEntrant(EntrantStatus(facts["status"]), facts.get("finish_time"))
     except (ValueError, KeyError):
         return StoredEntrant(EntrantStatus.DNF, None)
+
+
+def entrant_count(result: str) -> int:
+    """Return the number of entrants of a stored result, rated or not, even if the result is damaged."""
+    return result.count('"status":')
 
 
 def start_of(player: str) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import COUNT, entrant_in, placed_in, players_in, start_of
+from racebot.ledger.entrants import entrant_count, entrant_in, placed_in, players_in, start_of
 from racebot.ledger.rankings import Rankings
 from racebot.ledger.rows import as_text, moment_of, parts_of, states_of
 from racebot.races.outcome import TeamPolicy
@@ -81,18 +81,6 @@ class PlayedRace:
 
 
 @dataclass(frozen=True, slots=True)
-class OpponentRecord:
-    """A player's record against another. Races that ranked neither above the other only count as met."""
-
-    id: PlayerId
-    name: str
-    met: int
-    ahead: int
-    behind: int
-    points: int
-
-
-@dataclass(frozen=True, slots=True)
 class RatingChange:
     """One change of a rating, in the order of the leaderboard."""
 
@@ -141,6 +129,15 @@ class Result(NamedTuple):
     change: int
 
 
+class OpponentRecord(NamedTuple):
+    """A player's record against another. Races that ranked neither above the other only count as met."""
+
+    id: str
+    met: int
+    ahead: int
+    behind: int
+
+
 class PageQueries:
     """Queries over the rated races of one leaderboard, by its key."""
 
@@ -158,14 +155,15 @@ class PageQueries:
         return {row.sequence: row.winners for row in rows}
 
     def _races(self, leaderboard: int, chosen: str, *values: Any) -> list[RaceRow]:
-        rows = self._connection.rows(
-            f"SELECT rated.race, sequence, ended_at, note, {COUNT} AS entrants, ("  # noqa: S608 - constants
+        found = self._connection.stream(
+            "SELECT rated.race, sequence, ended_at, note, result, ("  # noqa: S608 - constants
             "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
             "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
             f" FROM rated JOIN races ON races.name = rated.race WHERE leaderboard = ? {chosen}",
             leaderboard,
             *values,
         )
+        rows = [(*row[:4], entrant_count(row[4]), row[5]) for row in found]  # keeps no results in memory
         counted = json.loads(f"[{','.join(row[5] for row in rows)}]")  # faster than one by one
         winners = list({player for *_, first in counted for player in first})
         names = dict(zip(winners, Rankings(self._connection).names(winners), strict=True))
@@ -198,16 +196,15 @@ class PageQueries:
     def last_played(self, leaderboard: int, player: str, limit: int) -> list[PlayedRace]:
         """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
         start = start_of(player)
-        rows = self._connection.rows(
-            f"SELECT rated.race, sequence, ended_at, place, goal, {COUNT} AS entrants,"  # noqa: S608
-            " points_before, points_after, races_before, substr(result, instr(result, ?4), 2000) AS entrant"
+        rows = self._connection.stream(
+            "SELECT rated.race, sequence, ended_at, place, goal,"
+            " points_before, points_after, races_before, result"
             " FROM changes AS mine INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
             leaderboard,
             player,
             limit,
-            start,
         )
         return [_played_race(row, start) for row in rows]
 
@@ -239,22 +236,19 @@ class PageQueries:
         return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
     def opponents(self, leaderboard: int, player: str) -> list[OpponentRecord]:
-        """Return a player's opponents, most races together first."""
+        """Return a player's opponents, most races together first, then the most recently met."""
         rows = self._connection.rows(
-            "SELECT players.id, players.name, met, ahead, behind, standings.points FROM ("
-            "  SELECT other.player AS id, count(*) AS met,"
-            "   sum(mine.place IS NOT NULL AND (other.place IS NULL OR mine.place < other.place)) AS ahead,"
-            "   sum(other.place IS NOT NULL AND (mine.place IS NULL OR other.place < mine.place)) AS behind"
-            "  FROM changes AS mine INDEXED BY changes_by_player"
-            "  CROSS JOIN changes AS other USING (leaderboard, sequence)"
-            "  WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2 GROUP BY other.player"
-            " ) JOIN shown_players AS players USING (id)"
-            " JOIN standings ON standings.leaderboard = ?1 AND standings.player = id"
-            " ORDER BY met DESC, ahead + behind DESC, players.name COLLATE NOCASE, id",
+            "SELECT other.player, count(*) AS met,"
+            " sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)),"
+            " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9))"
+            " FROM changes AS mine INDEXED BY changes_by_player"
+            " CROSS JOIN changes AS other USING (leaderboard, sequence)"
+            " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"
+            " GROUP BY other.player ORDER BY met DESC, max(sequence) DESC, other.player",
             leaderboard,
             player,
         )
-        return [OpponentRecord(*row) for row in rows]
+        return list(map(OpponentRecord._make, rows))
 
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
         """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
@@ -346,7 +340,7 @@ class PageQueries:
 
 
 def _race_row(
-    row: sqlite3.Row,
+    row: Sequence[Any],
     finishers: int,
     winners: Sequence[Winner],
     placed: Sequence[tuple[Entrant, int | None]],
@@ -374,15 +368,15 @@ def _race_row(
 
 def _played_race(row: sqlite3.Row, start: str) -> PlayedRace:
     # Much faster than reading each column by its name.
-    race, sequence, ended_at, place, goal, entrants, before, after, races_before, entry = row
-    entrant = entrant_in(entry, start)
+    race, sequence, ended_at, place, goal, before, after, races_before, result = row
+    entrant = entrant_in(result, start)
     return PlayedRace(
         race=race,
         sequence=sequence,
         ended_at=moment_of(ended_at),
         place=place,
         standing=result_label(entrant.status, place),
-        entrants=entrants,
+        entrants=entrant_count(result),
         before=before,
         after=after,
         races_before=races_before,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from racebot.ledger.history import PlayedRace
+from racebot.ledger.history import NamedPlayer, PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
 from racebot.text.format import integer
 from racebot.web import addresses, charts
@@ -22,11 +22,12 @@ from racebot.web.formats import day, shown_name
 from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
 from racebot.web.player_graph import graph_data
 from racebot.web.player_page import player_figures
-from racebot.web.view import Board
+from racebot.web.view import Board, View
 
 LAST_RACES = 25
 WON = Markup('<span class="soft">won</span>')
 OPPONENTS_ON_A_PAGE = 100
+OPPONENTS_TO_CHOOSE = 300
 OPPONENTS = 25
 """Opponents on a player's page. There is a page of all opponents if there are more."""
 
@@ -158,10 +159,7 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         won_by=_won_by(asked, board, player, shown),
         matching=total,
         goals=sorted({race.goal for race in history}),
-        opponents=sorted(
-            (each for each in view.opponents(board, player)[:300] if each.id not in view.hidden),
-            key=lambda each: each.name.casefold(),
-        ),
+        opponents=_most_frequent_opponents(view, board, player),
         choice=choice,
         pages=pages,
         more=more if not asked.served else [],
@@ -189,6 +187,15 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
         pages=pager(number, count, lambda page: links[page - 1]),
         whole=links if count > 1 else [],
     )
+
+
+def _most_frequent_opponents(view: View, board: Board, player: str) -> list[NamedPlayer]:
+    """Return the opponents that readers can choose to see only the races with them, by name."""
+    ids = [
+        each.id for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE] if each.id not in view.hidden
+    ]
+    names = view.ledger.rankings.names(ids)
+    return sorted(map(NamedPlayer, ids, names), key=lambda each: each.name.casefold())
 
 
 def _timed(history: Sequence[PlayedRace]) -> bool:

@@ -52,7 +52,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     assert {player.name for player in view.report(board).players} == {*BOTH, "Bo"}
     (row,) = ledger.pages.races(board.key, 1)
     assert [winner.name for winner in row.winners] == ["Eve#0001"]
-    assert {opponent.name for opponent in view.opponents(board, "id-bo")} == BOTH
+    assert {opponent.name for opponent in view.rivals(board, "id-bo")} == BOTH
     report = view.race(RACE.name)
     assert report is not None
     assert {entrant.name for entrant in report.result} == {*BOTH, "Bo"}

@@ -51,11 +51,13 @@ def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -
             result("d", "ann=bo", dnf="cy", after=3),
         ]
     )
+    assert view.opponents(view.boards[0], "id-ann") == [("id-bo", 4, 1, 1), ("id-cy", 3, 1, 1)]
+
+
+def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Merge) -> None:
+    view = merge([result("a", "ann bo cy"), result("b", "bo ann", after=1), result("c", "cy ann", after=2)])
     opponents = view.opponents(view.boards[0], "id-ann")
-    assert [(each.name, each.met, each.ahead, each.behind) for each in opponents] == [
-        ("Bo", 4, 1, 1),
-        ("Cy", 3, 1, 1),
-    ]
+    assert [each.id for each in opponents] == ["id-cy", "id-bo"]
 
 
 def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from racebot.ledger.careers import Meeting, Win
-from racebot.ledger.history import OpponentRecord
+from racebot.ledger.history import OpponentRecord, PlayerId
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
@@ -23,15 +23,22 @@ LIKELY_UPSETS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Rival(OpponentRecord):
+class Rival:
     """A player's record against an opponent, and the prediction for their next race.
 
     Attributes:
+        points: the opponent's points now.
         chance: chance to be placed before the opponent next time.
         gained: places won against the opponent beyond what was expected; below zero for places lost. None if
             they have not met in the player's last races.
     """
 
+    id: PlayerId
+    name: str
+    met: int
+    ahead: int
+    behind: int
+    points: int
     chance: float
     gained: float | None
 
@@ -65,8 +72,9 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     if not records:
         return []
     model = registry.create(board.model, board.parameters)
-    states = ledger.careers.states(board.key, [player, *(record.id for record in records)])
-    mine, theirs = np.array([states[player]]), np.array([states[record.id] for record in records])
+    current = ledger.careers.current(board.key, [player, *(record.id for record in records)])
+    opponents = [current[record.id] for record in records]
+    mine, theirs = np.array([current[player].state]), np.array([opponent.state for opponent in opponents])
     chances = model.win_probability(mine, theirs).tolist()
     gained: dict[str, float] = defaultdict(float)
     met = ledger.careers.encounters(board.key, player, RACES_COMPARED)
@@ -80,8 +88,8 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
         if place != other:
             gained[encounter.opponent] += (place < other) - chance
     return [
-        Rival(r.id, r.name, r.met, r.ahead, r.behind, r.points, chance, gained.get(r.id))
-        for r, chance in zip(records, chances, strict=True)
+        Rival(r.id, now.name, r.met, r.ahead, r.behind, now.points, chance, gained.get(r.id))
+        for r, now, chance in zip(records, opponents, chances, strict=True)
     ]
 
 
