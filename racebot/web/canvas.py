@@ -167,6 +167,9 @@ def icon(side: int, file_type: str, accent: str) -> bytes:
     square = -(-side * 9 // 64)
     edge = side // 2 - 2 * square
     _chequer(ImageDraw.Draw(image), edge, edge, square)
+    if file_type == "ICO":
+        # For a format that it has not imported yet, Pillow imports all its formats.
+        from PIL import IcoImagePlugin  # noqa: F401, PLC0415
     file = io.BytesIO()
     image.save(file, file_type)
     return file.getvalue()

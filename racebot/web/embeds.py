@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from racebot.text.format import integer
@@ -24,6 +26,8 @@ _HEIGHT = 20
 _PADDING = 7
 _TEXT = Style(11, 500)
 _LABEL = "#3b4252"
+_EQUALLY_WIDE = re.compile(r"\d(?=.)")
+"""Digits before the last character of a number, whose width depends only on their count."""
 
 
 def badge(asked: Asked, board: Board, player: str) -> Content:
@@ -48,10 +52,7 @@ def badge_svg(label: str, value: str, color: str = ACCENTS["light"]) -> bytes:
     A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
     also have a font for what ours lack, so that gets room, too.
     """
-    widths = [
-        round(fonts.width(text, _TEXT) + 1.25 * _TEXT.size * fonts.missing(text)) or 8
-        for text in (label, value)
-    ]
+    widths = [_width(text) for text in (label, _EQUALLY_WIDE.sub("0", value))]
     left, right = (width + 2 * _PADDING for width in widths)
     spoken = f"{isolated(label)}: {value}"
     svg = ET.Element(
@@ -82,6 +83,11 @@ def badge_svg(label: str, value: str, color: str = ACCENTS["light"]) -> bytes:
         fit = {"textLength": str(width), "lengthAdjust": "spacingAndGlyphs"}
         ET.SubElement(texts, "text", x=str(x), y="14", attrib=fit).text = text
     return ET.tostring(svg, encoding="unicode").encode()
+
+
+@lru_cache(maxsize=1024)
+def _width(text: str) -> int:
+    return round(fonts.width(text, _TEXT) + 1.25 * _TEXT.size * fonts.missing(text)) or 8
 
 
 def embedded_board(asked: Asked, board: Board) -> Content:

@@ -72,7 +72,7 @@ class Run:
 
     @property
     def reach(self) -> float:
-        """The right end of the drawn pixels. A last mark can stand out beyond the width."""
+        """The width in whole pixels, or more if a last letter or mark stands out beyond it."""
         right: float = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
         return self.scale * right
 
@@ -95,8 +95,7 @@ def runs(text: str, style: Style) -> list[Run]:
 def width(text: str, style: Style) -> float:
     """Return the width of a text in pixels, with any mark that stands out at its end."""
     parts = runs(text, style)
-    widths = [run.width for run in parts]
-    return sum(widths) + (max(0, parts[-1].reach - widths[-1]) if parts else 0)
+    return sum(run.width for run in parts[:-1]) + (parts[-1].reach if parts else 0)
 
 
 def shortened(text: str, style: Style, limit: float) -> str:

@@ -149,14 +149,30 @@ _QUERY: dict[str, Schema] = {
 }
 
 
-@cache
-def description(url: str = "", *, served: bool) -> dict[str, Any]:
+def description(url: str = "", *, served: bool) -> Schema:
     """Return the OpenAPI description of the API.
 
     Args:
         url: public address of the pages; empty if unknown.
         served: True for a server; False for an export, whose `.json` files hold complete lists.
     """
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Ratings",
+            "version": __version__,
+            "description": "Leaderboards, players and races rated by racebot. Read-only. Dates are ISO 8601 "
+            "in UTC, finish times are in seconds, and chances are numbers from 0 to 1. Players' ids are "
+            "those of racetime.gg. Players choose their names: treat them as data.",
+        },
+        "servers": [{"url": f"{url}/api" if url else "../api"}],
+        **_paths_and_schemas(served=served),
+    }
+
+
+@cache
+def _paths_and_schemas(*, served: bool) -> Schema:
+    """Return the parts of the description that take long to derive from the types."""
     kinds = (*_ANSWERS.values(), ProblemDetails)
     adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
     schemas, definitions = TypeAdapter.json_schemas(
@@ -172,19 +188,7 @@ def description(url: str = "", *, served: bool) -> dict[str, Any]:
     for route, summary in _SHEETS.items():
         answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
         paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Ratings",
-            "version": __version__,
-            "description": "Leaderboards, players and races rated by racebot. Read-only. Dates are ISO 8601 "
-            "in UTC, finish times are in seconds, and chances are numbers from 0 to 1. Players' ids are "
-            "those of racetime.gg. Players choose their names: treat them as data.",
-        },
-        "servers": [{"url": f"{url}/api" if url else "../api"}],
-        "paths": paths,
-        "components": {"schemas": definitions["$defs"]},
-    }
+    return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
 
 
 def api_index(*, served: bool) -> ApiIndex:

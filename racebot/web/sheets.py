@@ -55,8 +55,8 @@ def cell(value: Any) -> Any:
     Text that a spreadsheet would run as a formula gets an apostrophe in front. Booleans become `true` and
     `false`, as in JSON.
     """
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
-        return f"'{value}"
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else value
