@@ -82,7 +82,9 @@ async def play_chat(database: Path) -> str:
 
 
 def story(printed: str) -> list[str]:
-    """Return the lines of the demo's first race, from the last finish to the correction.
+    """Return the lines of the demo's first race, from its end to the correction.
+
+    The race ends by the clock of this machine, so its time is replaced by that of the last finisher.
 
     Args:
         printed: the output of `racebot demo`, in which an indented line continues the one above.
@@ -90,7 +92,8 @@ def story(printed: str) -> list[str]:
     lines = re.sub(r"\n {4}", " ", printed).splitlines()
     (begin, *_) = (index for index, line in enumerate(lines) if line.startswith("  Race finished"))
     (end, *_) = (index for index, line in enumerate(lines) if "Racebot: Correction" in line)
-    return [line.strip() for line in lines[begin : end + 1]]
+    (*_, time) = re.findall(r"with a time of ([\d:.]+)!", "\n".join(lines[:begin]))
+    return [f"Race finished in {time}", *(line.strip() for line in lines[begin + 1 : end + 1])]
 
 
 def wrapped(line: str, columns: int) -> list[str]:
