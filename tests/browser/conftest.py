@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,11 +20,13 @@ from builders import NOON, SECOND, entrant, result
 from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
 from worker_support import PATIENCE
 
+from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
+from racebot.web.look import DEFAULT_LOOK, Look
 from racebot.web.server import application
 from racebot.web.view import Publication
 
@@ -37,37 +39,18 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--lang=en-US",
 ]
 BOARD = "leaderboards/orb/any-orb"
 PLAYER = "players/id-r00/orb/any-orb.html"
 RACE = "races/orb/race-59.html"
-PAGES = (
-    "index.html",
-    f"{BOARD}.html",
-    f"{BOARD}/races.html",
-    f"{BOARD}/explained.html",
-    PLAYER,
-    "players/id-r04/orb/any-orb.html",  # of the longest name
-    "players/id-r00.html",
-    "players/id-r00/orb/any-orb/races.html",
-    "players/id-r00/orb/any-orb/opponents.html",
-    "compare/id-r00/id-r04.html",
-    f"{BOARD}/fame.html",
-    f"{BOARD}.html?at=2026-03-20&min=2",
-    "search.html?q=racer",
-    "search.html?q=nobody",
-    "races/orb/unknown",
-    RACE,
-)
-VIEWS = (("light", 1280), ("dark", 390))
-"""Schemes and widths in which each page is loaded and checked, and then checked in the other scheme."""
 NAMES = (
     "Ann Orbit",
     "雪の介",
     "Мира Лесная",
     "ليلى",
     "W" * 60,
-    "<b>bold</b>",
+    '<img src="//x.invalid" onerror="alert(1)">',
     "👩‍👩‍👧‍👦🏳️‍🌈 team 👩🏽‍🚀",
     '\u202egnikcehc\u2066 & "quotes"',
     "a-name-with-hyphens-and-no-end-" * 3,
@@ -107,8 +90,11 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 
 @contextmanager
-def running(server: uvicorn.Server) -> Iterator[str]:
-    """Run a server in a thread, and yield its address."""
+def serving(database: Path, look: Look = DEFAULT_LOOK) -> Iterator[str]:
+    """Serve a ledger's pages as `racebot web` does, and yield their address."""
+    server: uvicorn.Server | None = None
+    app = application(database, Publication(look=look), lambda: server is not None and server.should_exit)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
@@ -124,14 +110,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rated(tmp_path_factory.mktemp("served") / "ledger.db", season())
 
 
-@contextmanager
-def serving(database: Path) -> Iterator[str]:
-    """Serve a ledger's pages as `racebot web` does, and yield their address."""
-    app = application(database, Publication())
-    with running(uvicorn.Server(uvicorn.Config(app, log_level="warning"))) as address:
-        yield address
-
-
 @pytest.fixture(scope="module")
 def served(database: Path) -> Iterator[str]:
     """Return the address of the pages as `racebot web` serves them."""
@@ -145,21 +123,71 @@ def exported(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(database, tmp_path_factory.mktemp("exported"))
 
 
-def written(database: Path, folder: Path) -> Path:
+def written(database: Path, folder: Path, url: str = "") -> Path:
+    """Export the pages of a ledger to a folder, which readers find at `url`."""
     with Ledger.open_to_read(database) as ledger:
-        export(ledger, Publication(), folder)
+        export(ledger, Publication(url=url), folder)
     return folder
+
+
+def live_entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
+    """Return an entrant of each name, in the order of finishing."""
+    return tuple(
+        LiveEntrant(
+            id=f"id-r{number:02d}",
+            name=name,
+            status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
+            place=number + 1 if finished else None,
+            finish_time=3600.0 + number if finished else None,
+            points=1500 - number,
+            new=number == 1,
+            win_chance=1 / len(NAMES),
+            finish_chance=0.9,
+            after=1510 - 2 * number if finished else None,
+            change=10 - number if finished else None,
+        )
+        for number, name in enumerate(NAMES)
+    )
+
+
+def write_rooms(database: Path, *statuses: str) -> None:
+    """Write a live file with a room of each status beside a ledger."""
+    now = datetime.now(UTC)
+    rooms = []
+    for number, status in enumerate(statuses, 1):
+        finished = status == "finished"
+        board = LiveBoard("orb/any-orb", "Any Orb", live_entrants(finished=finished))
+        started_at = now - timedelta(hours=1) if status == "in_progress" else None
+        ended_at = now if finished else None
+        rooms.append(
+            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, started_at, ended_at, now, (board,))
+        )
+    write_live(live_path(database), LiveReport(now, tuple(rooms)))
 
 
 @contextmanager
 def hosted(folder: Path) -> Iterator[str]:
-    """Serve a folder from a host that only sends files, and return its address."""
+    """Serve a folder from a host that only sends files, and yield its address.
 
-    class Quiet(SimpleHTTPRequestHandler):
+    As GitHub Pages does, it sends the `404.html` of a folder for missing files anywhere below it.
+    """
+
+    class Host(SimpleHTTPRequestHandler):
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+            pages = (parent / "404.html" for parent in Path(self.translate_path(self.path)).parents)
+            page = next((page for page in pages if page.exists()), None)
+            if page is None:
+                return super().send_error(code, message, explain)
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.read_bytes())
+            return None
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called there
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Host, directory=folder)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

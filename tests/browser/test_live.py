@@ -1,42 +1,21 @@
-"""Live rooms, overlays and embedded leaderboards in a browser, with names that expect the worst."""
+"""Live pages and overlays follow their rooms."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import uvicorn
 from playwright.sync_api import Page, expect
 from worker_support import PATIENCE
 
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
-from racebot.races.result import EntrantStatus
 from racebot.web import events
-from racebot.web.look import Look
-from racebot.web.server import application
-from racebot.web.view import Publication
 
-from .conftest import NAMES, VIEWS, Open, running
-from .test_pages import check
+from .conftest import Open, write_rooms
 
 ROOM = "overlay/room/orb/live-1"
-SERVED = (
-    "live",
-    "api/",
-    "embed/orb/any-orb",
-    f"{ROOM}?rows=5",
-    "overlay/player/id-r00",
-    "overlay/player/id-r04",
-)
-
-LOOK = Look("W" * 60, "#ffee00", "W" * 300)
-"""The widest title and footer, and a color that is hard to read."""
-
-
 SEEN = """seen => {
   Object.defineProperty(document, "hidden", {value: !seen, configurable: true});
   document.dispatchEvent(new Event("visibilitychange"));
@@ -44,60 +23,11 @@ SEEN = """seen => {
 """Put the page into the background, or back."""
 
 
-def entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
-    """Return an entrant of each name, in the order of finishing."""
-    return tuple(
-        LiveEntrant(
-            id=f"id-r{number:02d}",
-            name=name,
-            status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
-            place=number + 1 if finished else None,
-            finish_time=3600.0 + number if finished else None,
-            points=1500 - number,
-            new=number == 1,
-            win_chance=1 / len(NAMES),
-            finish_chance=0.9,
-            after=1510 - 2 * number if finished else None,
-            change=10 - number if finished else None,
-        )
-        for number, name in enumerate(NAMES)
-    )
-
-
-def write(database: Path, *statuses: str) -> None:
-    """Write a room of each status."""
-    now = datetime.now(UTC)
-    rooms = []
-    for number, status in enumerate(statuses, 1):
-        finished = status == "finished"
-        board = LiveBoard("orb/any-orb", "Any Orb", entrants(finished=finished))
-        started_at = now - timedelta(hours=1) if status == "in_progress" else None
-        ended_at = now if finished else None
-        rooms.append(
-            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, started_at, ended_at, now, (board,))
-        )
-    write_live(live_path(database), LiveReport(now, tuple(rooms)))
-
-
 @pytest.fixture
-def served(database: Path) -> Iterator[str]:
-    """Return the address of a server with an open room, which ends its streams when it stops."""
-    write(database, "open")
-    server: uvicorn.Server | None = None
-    app = application(database, Publication(look=LOOK), lambda: server is not None and server.should_exit)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-    with running(server) as address:
-        yield address
-
-
-@pytest.mark.parametrize("path", SERVED)
-def test_served_pages_are_accessible_and_self_contained(
-    opened: Open, served: str, database: Path, path: str
-) -> None:
-    if path == "live":
-        write(database, "open", "in_progress", "finished")
-    for scheme, width in VIEWS:
-        check(opened(scheme, width), served, path, scheme, width)
+def served(served: str, database: Path) -> str:
+    """Return the address of a server with an open room."""
+    write_rooms(database, "open")
+    return served
 
 
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
@@ -106,9 +36,9 @@ def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: st
     expect(page.get_by_role("columnheader", name="To finish")).to_be_visible()
     player = page.locator("table").get_by_role("link", name="Ann Orbit")
     player.focus()
-    write(database, "in_progress")
+    write_rooms(database, "in_progress")
     expect(page.get_by_text("in progress")).to_have_text(re.compile(r"^in progress \d+:\d\d:\d\d$"))
-    write(database, "finished")
+    write_rooms(database, "finished")
     expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
     expect(page.get_by_text(re.compile("ended (just now|.* ago)"))).to_be_visible()
     expect(player).to_be_focused()
@@ -155,7 +85,7 @@ def test_overlay_follows_the_room_on_a_transparent_page(opened: Open, served: st
     page.goto(f"{served}{ROOM}")
     expect(page.get_by_text("Chance to win")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
-    write(database, "finished")
+    write_rooms(database, "finished")
     expect(page.get_by_text("Ratings if recorded")).to_be_visible()
     assert page.locator("tbody tr").first.inner_text().split() == ["1", "Ann", "Orbit", "1510", "+10"]
 

@@ -5,6 +5,7 @@
   const query = new URLSearchParams(location.search);
   const ids = [query.get("a") ?? "", query.get("b") ?? ""], board = query.get("on") ?? "";
   if (!ids[0] || !ids[1] || !/^[^/.][^/]*\/[^/.][^/]*$/.test(board)) return;
+  box.hidden = true; // what it says without scripts
   const {number, segment} = window.racebot;
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
@@ -41,6 +42,7 @@
     }));
   } catch {
     box.innerHTML = html`<p class="lead">${location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here."} See <a href="${page(ids[0])}">the first player</a> and <a href="${page(ids[1])}">the second</a>.</p>`.html;
+    box.hidden = false;
     return;
   }
   const [one, other] = people;
@@ -76,6 +78,7 @@ ${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
 <section class="card"><h2>Races together</h2>
 ${met.length ? html`<table class="two" role="table"><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
 ${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of ${met.length}.</p>` : ""}</section>`.html;
+  box.hidden = false;
 
   const series = people.map(each => {
     const minutes = each.history.map(race => Math.floor(new Date(race.ended_at) / 60000));

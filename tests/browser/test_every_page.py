@@ -1,0 +1,244 @@
+"""Every kind of page is accessible, self-contained and stable, wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from racebot.web import addresses, listing_page, player_pages
+from racebot.web.addresses import Route
+from racebot.web.live_pages import STREAMED
+from racebot.web.look import Look
+from racebot.web.pages import route_of
+
+from .conftest import BOARD, PLAYER, RACE, Open, hosted, rated, season, serving, write_rooms, written
+
+Scheme = Literal["light", "dark"]
+ROOM = "overlay/room/orb/live-1"
+PLAYER_PAGES = "players/id-r00/orb/any-orb"
+SERVED: Mapping[Route, tuple[str, ...]] = {
+    addresses.FRONT: ("index.html",),
+    addresses.BOARD: (f"{BOARD}.html", f"{BOARD}.html?at=2026-03-20&min=2"),
+    addresses.BOARD_PAGE: (f"{BOARD}/page-2.html",),
+    addresses.RACES: (f"{BOARD}/races.html",),
+    addresses.RACES_PAGE: (f"{BOARD}/races-1.html",),
+    addresses.FAME: (f"{BOARD}/fame.html",),
+    addresses.EXPLAINED: (f"{BOARD}/explained.html",),
+    addresses.PLAYER_ON_BOARD: (PLAYER, "players/id-r04/orb/any-orb.html"),  # the second has the longest name
+    addresses.PLAYER: ("players/id-r05.html",),
+    addresses.PLAYER_RACES: (f"{PLAYER_PAGES}/races.html",),
+    addresses.OLDER_PLAYER_RACES: (f"{PLAYER_PAGES}/races-1.html",),
+    addresses.OPPONENTS: (f"{PLAYER_PAGES}/opponents.html",),
+    addresses.MORE_OPPONENTS: (f"{PLAYER_PAGES}/opponents-2.html",),
+    addresses.COMPARED: ("compare/id-r04/id-r07.html",),
+    addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
+    addresses.RACE: (RACE, "races/orb/unknown"),
+    addresses.API: ("api/",),
+    addresses.LIVE: ("live",),
+    addresses.EMBED: ("embed/orb/any-orb",),
+    addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
+    addresses.OVERLAY_PLAYER: ("overlay/player/id-r00", "overlay/player/id-r04"),
+    addresses.OVERLAY_PLAYER_ROOM: ("overlay/player/id-r05/room",),
+}
+EXPORTED: Mapping[Route, tuple[str, ...]] = {
+    addresses.BOARD: (f"{BOARD}.html",),
+    addresses.COMPARE: ("compare.html?a=id-r05&b=id-r06&on=orb/any-orb", "compare.html"),
+    addresses.SEARCH: ("search.html?q=racer",),
+    addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),
+}
+"""Pages of an export that differ from a server's."""
+SIZES = (
+    (addresses, "PAGE_SIZE"),
+    (listing_page, "PAGE_SIZE"),
+    (listing_page, "RACES_ON_A_PAGE"),
+    (player_pages, "LAST_RACES"),
+    (player_pages, "OPPONENTS"),
+    (player_pages, "OPPONENTS_ON_A_PAGE"),
+    (player_pages, "RACES_ON_A_PAGE"),
+)
+"""Where the pages read how many rows a list shows."""
+ROWS = 12
+LOOK = Look("W" * 60, "#ffee00", "W" * 300)
+"""The widest title and footer, and a color that is hard to read."""
+VIEWS: tuple[tuple[int, Scheme, Scheme], ...] = ((1280, "light", "dark"), (390, "dark", "light"))
+"""The widths with which each page is loaded, in the first color scheme, before it changes to the second."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(True, id="short"), pytest.param(False, marks=pytest.mark.long)]
+)
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a ledger whose lists all have more than one page: long ones, or short ones to save time."""
+    path = tmp_path_factory.mktemp("every") / "ledger.db"
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            for module, name in SIZES:
+                patch.setattr(module, name, ROWS)
+        yield rated(path, season() if request.param else season(players=110, races=160))
+
+
+@pytest.fixture(scope="module")
+def exported(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of the pages as a host shows their files."""
+    folder = tmp_path_factory.mktemp("host")
+    with hosted(folder) as address:
+        written(database, folder / "ratings", f"{address}ratings")
+        yield f"{address}ratings/"
+
+
+STEADY = """() => new Promise(done => {
+  let sum = 0, painted = false;
+  const add = entries => {
+    for (const entry of entries) {
+      if (entry.entryType === "layout-shift" && !entry.hadRecentInput) sum += entry.value;
+      painted ||= entry.name === "first-contentful-paint";
+    }
+  };
+  const observer = new PerformanceObserver(list => {
+    add(list.getEntries());
+    if (painted) requestAnimationFrame(() => requestAnimationFrame(() => {
+      add(observer.takeRecords());
+      observer.disconnect();
+      done(sum);
+    }));
+  });
+  for (const type of ["layout-shift", "paint"]) observer.observe({type, buffered: true});
+})"""
+"""Wait until the page is painted as its scripts left it, and return its cumulative layout shift."""
+MOST_SHIFT = 0.02
+"""Cumulative layout shift; a good page has less than 0.1: https://web.dev/articles/cls."""
+
+
+MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, .card *")].filter(each => {
+  const box = each.getBoundingClientRect(), card = each.closest(".card")?.getBoundingClientRect();
+  const head = each.closest("thead"), clipped = head && getComputedStyle(head).clipPath !== "none";
+  if (box.width <= 1 || clipped || each.closest("svg, .hidden")) return false;
+  if (each.matches(".medal, .face") && box.width < box.height - 1) return true;
+  return card && box.right > card.right + 1 || each.innerText?.length > 8 && box.width < 30;
+}).map(each => each.outerHTML.slice(0, 200))"""
+"""Elements that leave their card, are squeezed, or are so narrow that words break after each letter."""
+
+
+SMALL = """() => [...document.querySelectorAll(
+  "button, summary, select, input, .tabs a, .links a, .pager a, a.button"
+)].filter(each => {
+  if (!each.checkVisibility() || each.closest("thead:not(:focus-within)")) return false;
+  const beyond = Math.max(0, -parseFloat(getComputedStyle(each, "::after").top) || 0);
+  return each.getBoundingClientRect().height + 2 * beyond < 43;
+}).map(each => each.outerHTML.slice(0, 200))"""
+"""Controls lower than a fingertip: https://www.w3.org/WAI/WCAG22/Understanding/target-size-enhanced.html."""
+
+
+UNFOCUSED = """() => [...document.querySelectorAll(
+  "a, button, input, select, summary, [tabindex]"
+)].filter(each => {
+  if (!each.checkVisibility({contentVisibilityAuto: true}) || each.type === "hidden") return false;
+  each.focus();
+  const reached = document.activeElement === each && each.tabIndex === 0;
+  return !reached || getComputedStyle(each).outlineStyle === "none";
+}).map(each => each.outerHTML.slice(0, 200))"""
+"""Controls that the keyboard cannot reach, or that do not show their focus. Press a key before."""
+
+
+NOT_ON_STREAMS = {rule: {"enabled": False} for rule in ("color-contrast", "page-has-heading-one")}
+"""Rules of axe that do not apply to overlays: they have no colors behind them, and no readers."""
+
+
+def findings(page: Page, rules: Mapping[str, object]) -> list[str]:
+    """Return the findings of axe, which was loaded into the page. `rules` configures some of its rules."""
+    options = {"resultTypes": ["violations"], "rules": rules}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
+
+
+def check(page: Page, root: str, path: str) -> None:
+    """Check a page for errors, axe's findings, other hosts, layout shift, the keyboard and misplaced text."""
+    told: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    rules = NOT_ON_STREAMS if path.startswith("overlay") else {}
+    for width, first, second in VIEWS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=first, reduced_motion="no-preference")
+        answer = page.goto(f"{root}{path}")
+        assert answer is not None
+        if answer.status == 404:
+            assert "404 (Not Found)" in told.pop(0)
+        if "&on=" in path:  # a script fetches what the page shows
+            expect(page.get_by_role("slider")).to_be_visible()
+        assert page.evaluate(STEADY) < MOST_SHIFT, width
+        assert len(page.content()) < 100_000
+        page.emulate_media(reduced_motion="reduce")
+        page.keyboard.press("Shift")
+        assert page.evaluate(UNFOCUSED) == [], width
+        if width < 700:
+            assert page.evaluate(SMALL) == []
+        for narrow in (*((320,) if width < 700 else (660, 840)), width):
+            page.set_viewport_size({"width": narrow, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= narrow
+            assert page.evaluate(MISPLACED) == [], narrow
+        page.evaluate(Axe().axe_script)
+        for scheme in (first, second):
+            page.emulate_media(color_scheme=scheme)
+            assert findings(page, rules) == [], (width, scheme)
+    assert told == []
+    assert all(url.startswith((root, "data:")) for url in asked)
+
+
+@pytest.fixture(scope="module")
+def server(database: Path) -> Iterator[str]:
+    with serving(database, LOOK) as address:
+        yield address
+
+
+@pytest.fixture
+def served(server: str, database: Path) -> str:
+    """Return the address of a server with an open room, one in progress and a finished one."""
+    write_rooms(database, "open", "in_progress", "finished")
+    return server
+
+
+@pytest.mark.parametrize("path", [path for paths in SERVED.values() for path in paths])
+def test_served_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
+    check(opened().new_page(), served, path)
+
+
+@pytest.mark.parametrize("path", [path for paths in EXPORTED.values() for path in paths])
+def test_exported_pages_are_accessible_and_self_contained(opened: Open, exported: str, path: str) -> None:
+    check(opened().new_page(), exported, path)
+
+
+def test_missing_page_of_an_export_looks_like_the_others_and_leads_on(opened: Open, exported: str) -> None:
+    style = "[...'font background color'.split(' ')].map(name => getComputedStyle(document.body)[name])"
+    page = opened().new_page()
+    page.goto(exported)
+    expected = page.evaluate(style)
+    for path in ("nothing", "players/nobody/orb/any-orb.html"):
+        answer = page.goto(f"{exported}{path}")
+        assert answer is not None and answer.status == 404
+        expect(page.get_by_role("heading", level=1)).to_have_text("Page not found.")
+        assert page.evaluate(style) == expected
+        page.get_by_label("Search players and leaderboards").fill("ann orbit")
+        page.keyboard.press("Enter")
+        expect(page.locator("#results a").first).to_have_text("Ann Orbit")
+        page.go_back()
+        page.get_by_role("link", name="All leaderboards").click()
+        expect(page).to_have_url(f"{exported}index.html")
+        expect(page.get_by_role("link", name="Any Orb").first).to_be_visible()
+
+
+def test_every_kind_of_page_is_checked() -> None:
+    kinds = {each for each in vars(addresses).values() if isinstance(each, Route)} - STREAMED
+    checked = {**SERVED, **EXPORTED}
+    assert {kind for kind in kinds if kind.pattern.endswith(".html")} == set(checked)
+    for kind in checked.keys() - {addresses.NOT_FOUND}:
+        for path in checked[kind]:
+            found = route_of(path.partition("?")[0])
+            assert (found is not None and found[0] is kind) or kind is addresses.API, path
