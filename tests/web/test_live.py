@@ -193,6 +193,16 @@ def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> N
         assert "All Orbs, won by Bo" in re.sub(r"<[^>]+>", "", latest)
 
 
+def test_live_page_has_no_columns_for_chances_that_are_unknown(live: Live) -> None:
+    known, unknown = racer("ann"), racer("ann", win_chance=None, finish_chance=None)
+    for status in ("open", "in_progress", "finished"):
+        for entrant in (known, unknown):
+            live.write(room(entrant, status=status))
+            shown = words(live.get("/live")).partition("Latest results")[0]
+            assert ("To win" in shown) == (entrant is known)
+            assert ("To finish" in shown) == (entrant is known and status == "open")
+
+
 def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
     live.write(OPEN)
     assert "live-1 open Any Orb" in words(live.get("/live"))
