@@ -29,16 +29,21 @@ def race_page(settings: Settings, race: str) -> str | None:
 def rating_buttons(
     settings: Settings, ledger: Ledger, board: Leaderboard, race: str
 ) -> dict[str, dict[str, str]]:
-    """Return the buttons of a race's rating message on a leaderboard.
+    """Return the buttons of a race's rating message on a leaderboard, in the site's format.
 
-    All readers share them, so with pages "My rating" opens the search for players.
+    A button opens a page if there is one, since it then works after the record, too. All readers share the
+    buttons, so "My rating" opens the search for players.
     """
-    if settings.pages_url is None:
-        return settings.buttons({})
-    return settings.buttons(
-        {
-            Command.RATING: f"{settings.pages_url}/{SEARCH.path()}",
-            Command.WHY: race_page(settings, race),
-            Command.LEADERBOARD: board_page(settings, ledger, board),
-        }
-    )
+    texts, names = settings.texts, settings.named_commands()
+    search = None if settings.pages_url is None else f"{settings.pages_url}/{SEARCH.path()}"
+    buttons = {}
+    for label, page, command in (
+        (texts.button_rating, search, Command.RATING),
+        (texts.button_why, race_page(settings, race), Command.WHY),
+        (texts.button_leaderboard, board_page(settings, ledger, board), Command.LEADERBOARD),
+    ):
+        if label and page is not None:
+            buttons[label] = {"url": page}
+        elif label and settings.commands and names.line(command):
+            buttons[label] = {"message": names.line(command)}
+    return buttons

@@ -6,7 +6,6 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -299,28 +298,6 @@ class Settings(BaseSettings):
         return CommandNames(
             self.command_prefix, {Command(key): name for key, name in self.command_names.items()}
         )
-
-    def buttons(self, pages: Mapping[Command, str | None]) -> dict[str, dict[str, str]]:
-        """Return the buttons of a rating message in the site's format.
-
-        A button opens a page if there is one, since it then works after the record, too.
-
-        Args:
-            pages: the address of the page to open in place of sending a command.
-        """
-        names, texts = self.named_commands(), self.texts
-        labels = {
-            Command.RATING: texts.button_rating,
-            Command.WHY: texts.button_why,
-            Command.LEADERBOARD: texts.button_leaderboard,
-        }
-        buttons = {}
-        for command, label in labels.items():
-            if label and (address := pages.get(command)):
-                buttons[label] = {"url": address}
-            elif label and self.commands and names.line(command):
-                buttons[label] = {"message": names.line(command)}
-        return buttons
 
     def listing(self, board: Leaderboard) -> Listing:
         """Return which players a leaderboard lists."""

@@ -686,18 +686,6 @@ def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch
         "?vs",
         "?ratings",
     ]
-    assert settings.buttons({}) == {
-        "My rating": {"message": "?elo"},
-        "Why?": {"message": "?why"},
-        "Leaderboard": {"message": "?leaderboard"},
-    }
-
-
-def test_buttons_without_commands_link_to_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RACEBOT_COMMANDS", "false")
-    assert load(folder).buttons({}) == {}
-    page = "https://example.org/any-orb.html"
-    assert load(folder).buttons({Command.LEADERBOARD: page}) == {"Leaderboard": {"url": page}}
 
 
 @pytest.mark.parametrize(
