@@ -79,6 +79,15 @@ class Races(Connection):
         )
         return map(race_of, rows)
 
+    def fingerprints(self, board: Leaderboard) -> list[str]:
+        """Return the fingerprint of every rated race's result, in the order in which they count."""
+        rows = self.rows(
+            "SELECT fingerprint FROM rated CROSS JOIN races ON races.name = rated.race"
+            " WHERE leaderboard = ? ORDER BY sequence",
+            board.key,
+        )
+        return [as_text(row["fingerprint"]) for row in rows]
+
     def count_between(self, board: Leaderboard, after: Position, until: Position | None = None) -> int:
         """Count the races of a leaderboard's goals after one position and up to another."""
         marks = ", ".join("?" for _ in board.goals)

@@ -111,7 +111,8 @@ def _sheet(asked: Asked, board: Board) -> Content:
 
 
 def _changes_sheet(asked: Asked, board: Board) -> Content:
-    return Streamed(lambda: sheets.changes_sheet(asked.view, board), CSV)
+    tag = sheets.changes_tag(asked.view, board)
+    return Streamed(lambda: sheets.changes_sheet(asked.view, board), CSV, tag)
 
 
 def _json(asked: Asked, value: object) -> Document | None:

@@ -30,10 +30,12 @@ class Streamed:
     Attributes:
         pieces: returns an iterator over the body; each call starts from the beginning.
         media_type: the media type of the body.
+        tag: its entity tag, which changes whenever the body may have changed.
     """
 
     pieces: Callable[[], Iterator[bytes]]
     media_type: str
+    tag: str
 
 
 Content = Document | Streamed | None

@@ -159,7 +159,7 @@ def application(
         if found is None:
             return problem(path, 404, NOT_FOUND, _missing(path))
         if isinstance(found, Streamed):
-            return _streaming_response(request, library, path, found.media_type)
+            return _streaming_response(request, library, path, found)
         headers = framed if path.startswith("embed/") else HEADERS
         return _response(request, found, headers | {"Cache-Control": _cache_control(path, query)})
 
@@ -245,12 +245,19 @@ def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> R
     return Response(body, media_type=found.document.media_type, headers=headers)
 
 
-def _streaming_response(request: Request, library: Library, path: str, media_type: str) -> Response:
-    headers = {**HEADERS, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+def _streaming_response(request: Request, library: Library, path: str, found: Streamed) -> Response:
+    headers = {
+        **HEADERS,
+        "ETag": found.tag,
+        "Vary": "Accept-Encoding",
+        "Cache-Control": _cache_control(path, {}),
+    }
+    if _known(request.headers.get("if-none-match", ""), found.tag):
+        return Response(status_code=304, headers=headers)
     pieces = library.pieces(path) if request.method != "HEAD" else iter(())
     if _takes_gzip(request):
         pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
-    return StreamingResponse(pieces, media_type=media_type, headers=headers)
+    return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
 
 
 def prefers_html(accept: str) -> bool:

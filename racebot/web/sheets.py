@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from racebot import __version__
 from racebot.web.view import Board, View
 
 RACES_IN_A_PIECE = 500
@@ -47,6 +49,20 @@ def changes_sheet(view: View, board: Board, after: int | None = None) -> Iterato
             last = found[-1].sequence
 
     return _sheet(columns if after is None else (), rows())
+
+
+def changes_tag(view: View, board: Board) -> str:
+    """Return an entity tag of `changes_sheet`, without reading the changes themselves."""
+    ledger = view.ledger
+    depends_on = (
+        __version__,
+        ledger.revision_of(board.stored),
+        view.updated_at(board),
+        ledger.fingerprints(board.stored),
+        view.rated_players,
+        sorted(view.hidden),
+    )
+    return f'W/"{hashlib.sha256(repr(depends_on).encode()).hexdigest()[:20]}"'
 
 
 def cell(value: Any) -> Any:

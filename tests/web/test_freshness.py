@@ -17,6 +17,7 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.web.document import Streamed
 from racebot.web.library import Library, Rendered
 from racebot.web.view import Publication
 
@@ -118,6 +119,34 @@ def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library
         found = documents(library)
         assert [path for path, a, b in zip(DOCUMENTS, found, expected, strict=True) if a != b] == [], change
         last = expected
+
+
+def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Library) -> None:
+    """It is also the same after a restart, so that a client need not read everything again."""
+
+    def state(library: Library) -> tuple[str, bytes]:
+        path = "api/leaderboards/orb/any-orb/changes.csv"
+        found = library.document(path, {})
+        assert isinstance(found, Streamed)
+        return found.tag, b"".join(library.pieces(path))
+
+    slower = replace(RACES[2].entrants[1], finish_time=(RACES[2].entrants[1].finish_time or 0) + 1)
+    seen = dict([state(library)])
+    changes = {
+        "another finish time": lambda settler: settle(
+            settler, replace(RACES[2], entrants=(RACES[2].entrants[0], slower))
+        ),
+        **CHANGES,
+    }
+    del changes["a renamed goal"]  # it moves the file
+    for change, make in changes.items():
+        make(settler)
+        tag, body = state(library)
+        assert seen.setdefault(tag, body) == body, change
+        restarted = Library(settler.ledger.path, PUBLICATION)
+        assert state(restarted) == (tag, body), change
+        restarted.close()
+    assert len(set(seen.values())) >= 9
 
 
 def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Library) -> None:

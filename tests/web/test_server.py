@@ -29,6 +29,7 @@ from racebot.web.view import Publication
 from .conftest import RACES, SIMPLE, listening
 
 BOARD = "/leaderboards/orb/any-orb.html"
+CHANGES = "/api/leaderboards/orb/any-orb/changes.csv"
 
 
 Get = Callable[..., httpx.Response]
@@ -141,7 +142,7 @@ def test_pages_after_the_last_do_not_exist(get: Get, path: str) -> None:
     assert get(path).status_code == 404
 
 
-@pytest.mark.parametrize("path", [BOARD, "/api/leaderboards/orb/any-orb.csv"])
+@pytest.mark.parametrize("path", [BOARD, "/api/leaderboards/orb/any-orb.csv", CHANGES])
 def test_unchanged_document_is_not_sent_again(get: Get, path: str) -> None:
     first = get(path)
     again = get(path, headers={"If-None-Match": first.headers["etag"]})
