@@ -129,10 +129,17 @@ class PlayerRace(PlayedRace):
 
 @dataclass(frozen=True, slots=True)
 class PlayerOnBoard(StandingOnBoard):
-    """A player's standing on one leaderboard, with every race, oldest first, and every opponent."""
+    """A player's standing on one leaderboard, with the races, oldest first, and the opponents."""
 
-    history: Sequence[PlayerRace]
-    opponents: Sequence[Rival]
+    history: Annotated[
+        Sequence[PlayerRace],
+        Field(
+            description="All, or the last `limit`. For earlier races, set `before` to the first `sequence`"
+        ),
+    ]
+    opponents: Annotated[
+        Sequence[Rival], Field(description="All opponents, or the `limit` met most; the most frequent first")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

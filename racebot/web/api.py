@@ -44,7 +44,7 @@ from racebot.web.answers import (
     SharedRace,
     StandingOnBoard,
 )
-from racebot.web.query import BadQueryError, whole_number
+from racebot.web.query import MOST, BadQueryError, whole_number
 from racebot.web.view import Board, View
 
 PER_PAGE = 100
@@ -101,16 +101,26 @@ def changes(view: View, board: Board, query: Mapping[str, str]) -> Changes:
     return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
 
 
-def player_on_board(view: View, board: Board, player: str) -> PlayerOnBoard | None:
-    """Return a player's standing on one leaderboard, with every race and opponent."""
+def player_on_board(view: View, board: Board, player: str, query: Mapping[str, str]) -> PlayerOnBoard | None:
+    """Return a player's standing on one leaderboard, with races and opponents.
+
+    These are all races and opponents, or the last and most frequent if the query has a `limit`. `before`
+    leaves out the races from a sequence number on.
+
+    Raises:
+        BadQueryError: one of these is not a number in range.
+    """
+    before = whole_number(query, "before", MOST)
+    limit = whole_number(query, "limit", 0, most=MOST_PER_PAGE)
     standing = view.standing(board, player)
     if standing is None:
         return None
+    history = [race for race in view.history(board, player) if race.sequence < before]
     return extended(
         PlayerOnBoard,
         _on_board(view, board, standing),
-        history=_with_addresses(view, PlayerRace, view.history(board, player)),
-        opponents=view.rivals(board, player),
+        history=_with_addresses(view, PlayerRace, history[-limit:]),  # [-0:] is all of it
+        opponents=view.rivals(board, player, 0, limit or None),
     )
 
 

@@ -83,7 +83,7 @@ def _changes(asked: Asked, board: Board) -> Content:
 
 
 def _player_on_board(asked: Asked, board: Board, player: str) -> Content:
-    return _json(asked, api.player_on_board(asked.view, board, player))
+    return _json(asked, api.player_on_board(asked.view, board, player, asked.query))
 
 
 def _player(asked: Asked, player: str) -> Content:

@@ -118,6 +118,10 @@ _QUERY: dict[str, Schema] = {
         "schema": {"type": "integer", "minimum": 0, "maximum": MOST, "default": 0},
         "description": "Return races after this sequence number",
     },
+    "before": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST},
+        "description": "Return races before this sequence number",
+    },
     "limit": {
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
         "description": "Number of races to return",
@@ -147,6 +151,15 @@ _QUERY: dict[str, Schema] = {
         "required": True,
     },
 }
+_QUERY_OF: dict[Route, dict[str, Schema]] = {
+    addresses.PLAYER_ON_BOARD_DATA: {
+        "limit": {
+            "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE},
+            "description": "Most races, and most opponents, to return; without it, all",
+        },
+    },
+}
+"""Parameters that mean something else at one address, by route."""
 
 
 def description(url: str = "", *, served: bool) -> Schema:
@@ -217,7 +230,8 @@ def _operation(route: Route, summary: str, answer: Schema, problem: Schema, serv
         if f"{{{field}}}" in route.pattern
         for name in names
     ]
-    query = [{"name": name, "in": "query"} | _QUERY[name] for name in sorted(route.query)] if served else []
+    known = _QUERY | _QUERY_OF.get(route, {})
+    query = [{"name": name, "in": "query"} | known[name] for name in sorted(route.query)] if served else []
     responses = {"200": answer}
     if fields:
         responses["404"] = _answer("Not found", "application/problem+json", problem)

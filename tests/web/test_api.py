@@ -79,6 +79,8 @@ def test_lists_come_in_parts_and_whole_in_exports(view: View) -> None:
         (BOARD, {"per_page": "1001"}),
         (BOARD, {"page": "9" * 30}),
         (f"{BOARD}/changes", {"after": "x"}),
+        (f"{BOARD}/players/id-ann", {"limit": "0"}),
+        (f"{BOARD}/players/id-ann", {"before": "x"}),
         (f"{BOARD}/odds", {}),
         (f"{BOARD}/odds", {"players": "id-ann"}),
         (f"{BOARD}/odds", {"players": "id-ann,id-ann"}),
@@ -113,6 +115,20 @@ def test_invalid_queries_are_refused(view: View, path: str, query: Mapping[str, 
 )
 def test_unknown_paths_have_no_content(pages: Pages, path: str) -> None:
     assert pages.document(path, {}) is None
+
+
+def test_races_of_a_player_can_be_limited(merge: Merge) -> None:
+    races = [result(f"r{number}", "ann bo" if number < 4 else "ann cy", after=number) for number in range(5)]
+    path = f"{BOARD}/players/id-ann"
+    view = merge(races)
+    found = ask(view, path, limit="2")
+    assert [race["sequence"] for race in found["history"]] == [4, 5]
+    assert [race["sequence"] for race in ask(view, path, limit="2", before="4")["history"]] == [2, 3]
+    assert [race["sequence"] for race in ask(view, path, before="2")["history"]] == [1]
+    assert [each["name"] for each in ask(view, path, limit="1")["opponents"]] == ["Bo"]
+    whole = ask(view, path)
+    assert (len(whole["history"]), len(whole["opponents"])) == (5, 2)
+    assert found["races"] == whole["races"] == 5
 
 
 def test_changes_can_be_followed(view: View) -> None:
