@@ -32,7 +32,7 @@ def search(asked: Asked) -> Content:
         "search.html",
         text=text,
         players=[(player, next(iter(asked.view.standings(player.id)), None)) for player in players],
-        boards=_boards(asked, text),
+        boards=[(board, _category(asked, board)) for board in _boards(asked, text)],
     )
 
 
@@ -40,7 +40,8 @@ def index(asked: Asked) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
     Each player has the address of an avatar, or initials after the number of their color. Then come the
-    points on the leaderboard that they raced on last, and that leaderboard's index.
+    points on the leaderboard that they raced on last, and that leaderboard's index. Each leaderboard has
+    the name of its category, empty if all have the same.
     """
     if asked.served:
         return None
@@ -54,9 +55,19 @@ def index(asked: Asked) -> Content:
         for each in asked.view.rated_players.values()
         if each.id not in asked.view.hidden
     ]
-    boards = [[board.address.page(), shown_name(board.name)] for board in asked.view.boards]
+    boards = [
+        [board.address.page(), shown_name(board.name), _category(asked, board)] for board in asked.view.boards
+    ]
     content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))
     return Document(f"window.racebotIndex={content};\n".encode(errors="replace"), SCRIPT_TYPE)
+
+
+def _category(asked: Asked, board: Board) -> str:
+    """Return the name of a leaderboard's category, empty if all leaderboards have the same."""
+    view = asked.view
+    if not board.category or len(view.siblings(board)) == len(view.boards):
+        return ""
+    return shown_name(view.category_face(board.category).name)
 
 
 def _face(asked: Asked, player: NamedPlayer) -> str:

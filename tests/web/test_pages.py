@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -307,6 +308,20 @@ def test_leaderboard_with_a_non_latin_name_has_pages(merge: Merge) -> None:
     view = merge([result("a", "ann bo", goal="任意")])
     (board,) = view.boards
     assert "任意" in text(view, board.address.page())
+
+
+def test_search_names_the_category_of_a_leaderboard_only_if_there_are_several(merge: Merge) -> None:
+    one = [result("a", "ann bo")]
+    two = [*one, result("b", "cy bo", name="alttpr/b", category="alttpr")]
+    for races, categories in ((one, [""]), (two, ["alttpr", "orb"])):
+        view = merge(races)
+        page = Pages(view, served=True).document("search.html", {"q": "any orb"})
+        index = Pages(view, served=False).document("assets/players.js", {})
+        assert isinstance(page, Document) and isinstance(index, Document)
+        shown = page.body.decode().partition("Leaderboards</h2>")[2].partition("</ul>")[0]
+        assert re.findall(r">(\w*)</span></li>", shown) == [each for each in categories if each]
+        boards = json.loads(index.body.decode().partition("=")[2].rstrip(";\n"))["boards"]
+        assert [category for *_, category in boards] == categories
 
 
 def test_leaderboard_without_category_names_none(merge: Merge) -> None:

@@ -49,7 +49,8 @@
     const people = wanted ? matches(players, wanted).slice(0, 20) : [];
     const places = wanted ? matches(boards, wanted, true).slice(0, 20) : [];
     results.replaceChildren(...section("Players", people.map(person)),
-      ...section("Leaderboards", places.map(([address, name]) => make("li", "", link(address, name)))));
+      ...section("Leaderboards", places.map(([address, name, , category]) =>
+        make("li", "", link(address, name), ...(category ? [make("span", "soft", category)] : [])))));
     found.textContent = wanted && !people.length && !places.length ? "Nothing found. Players appear after their first rated race." : "";
   };
   form.q.value = choice.get("q") ?? "";
