@@ -5,6 +5,7 @@ It imports the program only after it has started the processes that will help.
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 
 from racebot.cli.commands import app
 from racebot.cli.options import Database, need_web
+from racebot.observe.collector import uncollected
 from racebot.web.processes import started_early
 
 
@@ -28,7 +30,7 @@ def export_site(
     Example: racebot export-site public
     """
     need_web()
-    with started_early(folder, everything=everything) as pool:
+    with uncollected(), started_early(folder, everything=everything) as pool:
         from racebot.cli.common import console, load_settings  # noqa: PLC0415 - slow to import
         from racebot.cli.web import publication_of  # noqa: PLC0415
         from racebot.ledger.store import Ledger  # noqa: PLC0415
@@ -37,6 +39,7 @@ def export_site(
         settings = load_settings(database=database)
         with Ledger.open_to_read(settings.database) as ledger:
             done = export(ledger, publication_of(settings), folder, everything=everything, pool=pool)
+        gc.freeze()  # Python would look for cycles among all objects before it ends, for a tenth of a second.
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,

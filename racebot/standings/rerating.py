@@ -7,9 +7,7 @@ and the same transaction, run again, finds the prepared ratings and only writes 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -19,6 +17,7 @@ from racebot.ledger.rewriting import Difference
 from racebot.ledger.rows import Leaderboard, Position, RatedRow, Standing, StoredRace
 from racebot.ledger.shadows import Pause
 from racebot.ledger.store import Ledger
+from racebot.observe.collector import uncollected
 from racebot.races.change import State
 from racebot.standings.rater import Rater
 
@@ -59,18 +58,6 @@ class RatingsDeferred(Exception):  # noqa: N818 - not an error: the caller prepa
     def __init__(self, rerating: Rerating) -> None:
         super().__init__(f"leaderboard {rerating.board.name}: ratings must be prepared")
         self.rerating = rerating
-
-
-@contextmanager
-def uncollected() -> Generator[None]:
-    """Pause the garbage collector, which would look for cycles in many small objects that form hardly any."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Rerun:

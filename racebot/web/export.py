@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from filelock import FileLock
-
 from racebot.errors import ExportError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.observe.collector import uncollected
 from racebot.standings.queries import Listing
-from racebot.standings.rerating import uncollected
 from racebot.web import sheets
 from racebot.web.document import Document
 from racebot.web.inventory import Group, groups
@@ -104,6 +102,8 @@ def export(
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
     """Hold the lock of the folder, so that only one export writes to it at a time."""
+    from filelock import FileLock  # noqa: PLC0415 - the other processes need no lock
+
     with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
         yield
 
