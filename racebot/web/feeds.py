@@ -13,7 +13,7 @@ from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
-from racebot.web.formats import plain_name, race_title, slug
+from racebot.web.formats import plain_name, race_title, slug, standing as standing_of
 from racebot.web.view import Board
 
 ENTRIES = 30
@@ -49,7 +49,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
         FeedEntry(
             race.race,
             f"{name}: {integer(race.before)} → {integer(race.after)} ({signed(race.change)}), "
-            f"{race.standing} of {race.entrants} in {slug(race.race)}",
+            f"{standing_of(race)} in {slug(race.race)}",
             race.sequence,
             race.ended_at,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from racebot.ledger.history import RaceRow
+from racebot.ledger.history import PlayedRace, RaceRow
 from racebot.text.format import ordinal_ending, percentage
 from racebot.text.safe import isolated, printable
 
@@ -89,6 +89,11 @@ def signed_decimal(number: float) -> str:
 def slug(race: str) -> str:
     """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
+
+
+def standing(race: PlayedRace) -> str:
+    """Return a place among all entrants, as in "3 of 5", or the reason for having none, as in "DNF"."""
+    return race.standing if race.place is None else f"{race.standing} of {race.entrants}"
 
 
 def race_title(race: RaceRow) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import isclose
 
 from markupsafe import Markup
 
@@ -88,20 +89,20 @@ def remark_on(entrant: RatedEntrant) -> str:
 def story(part: RaceOnBoard) -> str:
     """Return one or two sentences that compare the result with the odds before the start.
 
-    The text is empty if a deleted account won, since it had no odds.
+    The text is empty if several racers had the best odds, or if a deleted account won, since it had none.
     """
     winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
     deleted_winner = any(entrant.standing == "1" for entrant in part.unrated)
-    if not winners or deleted_winner or len(part.entrants) < 2:
+    best = max((entrant.win_chance for entrant in part.entrants), default=0.0)
+    favorites = [entrant for entrant in part.entrants if isclose(entrant.win_chance, best)]
+    if not winners or deleted_winner or len(favorites) > 1:
         return ""
-    favorite = max(part.entrants, key=lambda entrant: entrant.win_chance)
+    favorite = favorites[0]
     names = " and ".join(shown_name(each.name, 40) for each in winners)
     chance = percent(winners[0].win_chance)
     if favorite in winners:
         return f"{names} won as the favorite, with a chance of {chance}."
     other = shown_name(favorite.name, 40)
     upset = "an upset" if winners[0].win_chance < UPSET else "against the odds"
-    finished = f"came {favorite.standing}" if favorite.standing.isdecimal() else f"had a {favorite.standing}"
-    if favorite.standing.isdecimal():
-        finished = f"came {ordinal(int(favorite.standing))}"
+    finished = f"had a {favorite.standing}" if favorite.place is None else f"came {ordinal(favorite.place)}"
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."

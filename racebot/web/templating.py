@@ -117,6 +117,7 @@ def _environment() -> Environment:
         "name": formats.shown_name,
         "plain_name": formats.plain_name,
         "race_title": formats.race_title,
+        "standing": formats.standing,
         "signed": signed,
         "integer": integer,
         "sign": formats.sign,

@@ -27,6 +27,7 @@ from racebot.standings.queries import race_report
 from racebot.web import fonts
 from racebot.web.document import Document
 from racebot.web.pages import Pages
+from racebot.web.race_page import story
 from racebot.web.view import View
 
 from .conftest import SIMPLE, Merge
@@ -116,6 +117,12 @@ def test_race_page_has_a_row_for_each_deleted_account(view: View) -> None:
     assert f"{NO_NAME} 2:00:00 +1:00:00 not rated" in shown
     assert text(page(view, "races/orb/won.html")).count("not rated") == 2
     assert text(page(view, "overlay/part/room/orb/won.html")).startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
+
+
+def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: View) -> None:
+    report = view.race("orb/won")
+    assert report is not None
+    assert story(report.leaderboards[0]) == ""
 
 
 def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: View) -> None:

@@ -76,6 +76,11 @@ def test_feed_of_a_player_has_the_changes(view: View) -> None:
     assert Pages(view, served=True).document("players/id-nobody/orb/any-orb/feed.xml", {}) is None
 
 
+def test_feed_of_a_player_says_what_became_of_an_unfinished_race(view: View) -> None:
+    (title,) = texts(feed(view, "players/id-ed/orb/any-orb/feed.xml"), "title")[1:]
+    assert title.endswith(", DNF in b")
+
+
 def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(SIMPLE))
     for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):

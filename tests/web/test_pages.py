@@ -19,6 +19,7 @@ from racebot.web import figures
 from racebot.web.document import Document
 from racebot.web.formats import gap, percentile
 from racebot.web.pages import Pages
+from racebot.web.race_page import story
 from racebot.web.view import View
 
 from .conftest import Merge
@@ -192,6 +193,28 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     assert "beat Bo (50%)" in shown
     assert re.search(r"DNF C Cy first race ▼ − \d+", shown)
     assert re.search(r"DQ D Di first race ▼ − \d+ .*% to finish", shown)
+
+
+def test_race_page_compares_the_result_with_the_odds(merge: Merge) -> None:
+    before = [result(f"r{number}", "ann bo", dnf="cy", after=number) for number in range(9)]
+    races = {
+        "favorite": result("favorite", "ann bo", dnf="cy", after=10),
+        "upset": result("upset", "cy bo ann", after=11),
+        "dnf": result("dnf", "bo cy", dnf="ann", after=12),
+        "equal": result("equal", "di ed", after=13),
+        "none": result("none", dnf="ann bo", after=14),
+    }
+    view = merge([*before, *races.values()], LeaderboardPlan("thurstone-hurdle"))
+    for slug, expected in {
+        "favorite": r"Ann won as the favorite, with a chance of \d+%\.",
+        "upset": r"Cy won with a chance of <?\d+%, an upset\. The favorite, Ann, came 3rd\.",
+        "dnf": r"Bo won with a chance of \d+%, .* The favorite, Ann, had a DNF\.",
+        "equal": "",
+        "none": "",
+    }.items():
+        report = view.race(f"orb/{slug}")
+        assert report is not None
+        assert re.fullmatch(expected, story(report.leaderboards[0])), slug
 
 
 def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
