@@ -109,6 +109,12 @@ def test_title_footer_and_accent_are_on_each_page(merge: Merge) -> None:
     assert "--accent" in body(view, THEME)
 
 
+def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
+    footer = 'Ask: https://discord.example/orb?a=1&b=2, <a href="javascript:x">not</a> javascript:alert(1)'
+    page = body(merge(look=Look(footer=footer)), "index.html").partition("<footer>")[2]
+    assert re.findall(r'href="([^"]*)"', page) == ["https://discord.example/orb?a=1&amp;b=2"]
+
+
 def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tmp_path: Path) -> None:
     pictures = Pictures(tmp_path)
     profile = Profile(AVATAR, "they/them", "ann_runs")
