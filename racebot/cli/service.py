@@ -26,6 +26,8 @@ from racebot.settings.write import replace_file, write_env
 
 SECRET = "client-secret"  # noqa: S105 - a file's name
 SYSTEM_UNITS = Path("/etc/systemd/system")
+BOOTED = Path("/run/systemd/system")
+"""Exists while systemd runs: https://www.freedesktop.org/software/systemd/man/sd_booted.html."""
 
 
 class ServiceAction(StrEnum):
@@ -231,11 +233,16 @@ def _call(command: Sequence[str], *, check: bool = True) -> int:
     return done.returncode
 
 
+def systemd_runs() -> bool:
+    """Return whether systemd runs on this system. In a container, it may be installed without running."""
+    return sys.platform == "linux" and BOOTED.is_dir() and shutil.which("systemctl") is not None
+
+
 def _need_systemd() -> None:
-    if sys.platform != "linux" or shutil.which("systemctl") is None:
+    if not systemd_runs():
         raise SettingsError(
-            "this system has no systemd: start `racebot run` with its own tool, such as Task Scheduler on "
-            "Windows or launchd on macOS"
+            "systemd does not run on this system: start `racebot run` with the system's own tool, such as "
+            "Task Scheduler on Windows, launchd on macOS, or a container's command"
         )
 
 

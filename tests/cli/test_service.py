@@ -42,6 +42,7 @@ def folder(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     )
     (folder / ".env").chmod(0o600)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setattr(service, "BOOTED", programs)
     (programs / "racebot").touch(0o755)
     monkeypatch.setattr(sys, "argv", ["racebot", "service"])
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -156,6 +157,17 @@ def test_unusable_name_is_refused(racebot: Racebot, folder: Path) -> None:
     done = racebot("service", "install", "--user", "--name", "a b")
     assert done.code == 2
     assert "--name" in done.err
+    assert not calls(folder)
+
+
+def test_system_without_running_systemd_is_refused_before_anything_changes(
+    racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "BOOTED", folder / "missing")
+    before = (folder / ".env").read_text()
+    done = racebot("service", "install", "--user")
+    assert (done.code, done.out) == (2, "")
+    assert (folder / ".env").read_text() == before
     assert not calls(folder)
 
 

@@ -29,7 +29,7 @@ def show(settings: Settings, *, interactive: bool) -> None:
     say(f"    {_program()} run")
     say()
     say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
-    if not interactive or sys.platform != "linux" or not shutil.which("systemctl"):
+    if not interactive or not service.systemd_runs():
         return
     say()
     say("A systemd service starts it with the server, and keeps it running after you log out.")
