@@ -1,6 +1,17 @@
-"""`python -m racebot` is the command `racebot`."""
+"""The command `racebot`, also as `python -m racebot`.
 
-from racebot.cli import main
+The processes of an export import the main module again, so it imports the program only to run it.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command."""
+    from racebot.cli import main as run  # noqa: PLC0415 - slow to import
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -103,7 +104,9 @@ class LiveReport:
     unlisted: frozenset[str] = frozenset()
 
 
-_ROOM = TypeAdapter(LiveRoom)
+@cache
+def _room_reader() -> TypeAdapter[LiveRoom]:
+    return TypeAdapter(LiveRoom)
 
 
 def live_path(database: Path) -> Path:
@@ -137,7 +140,7 @@ def read_live(path: Path) -> LiveReport | None:
                 return None
             (seen_at,) = connection.execute("SELECT seen_at FROM worker").fetchone()
             rows = connection.execute("SELECT race, room, unlisted FROM rooms ORDER BY race").fetchall()
-        rooms = tuple(_ROOM.validate_json(text) for _, text, _ in rows)
+        rooms = tuple(_room_reader().validate_json(text) for _, text, _ in rows)
         return LiveReport(
             moment_of(seen_at), rooms, frozenset(race for race, _, unlisted in rows if unlisted)
         )

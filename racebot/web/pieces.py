@@ -61,6 +61,12 @@ def _dot(result: Result) -> str:
     return "won" if result.place == 1 else "out" if result.place is None else sign(result.change)
 
 
+@lru_cache(CACHED)
+def score(ahead: int, behind: int) -> Markup:
+    """Return how often a player finished ahead of an opponent and behind."""
+    return Markup('<b class="gain">%s</b><span class="of"> – </span><b class="loss">%s</b>') % (ahead, behind)
+
+
 def gained(places: float) -> Markup:
     """Return places won or lost against what was expected."""
     return Markup(  # noqa: S704 - numbers and our own words

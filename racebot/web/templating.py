@@ -139,6 +139,8 @@ def _environment() -> Environment:
         "date": pieces.date,
         "dots": pieces.dots,
         "bar": pieces.bar,
+        "score": pieces.score,
+        "segment": addresses.segment,
         "gained": pieces.gained,
     }
     environment.filters.update(filters)
