@@ -18,7 +18,12 @@ def board_page(settings: Settings, ledger: Ledger, board: Leaderboard, *players:
     if settings.pages_url is None or board not in boards or any(map(ledger.orders.is_hidden, players)):
         return None
     address = board_addresses(boards)[boards.index(board)]
-    return f"{settings.pages_url}/{address.comparison(*players) if players else address.page()}"
+    if not players:
+        return f"{settings.pages_url}/{address.page()}"
+    player, other = players
+    opponents = [each.id for each in ledger.pages.opponents(board.key, player)]
+    index = opponents.index(other) if other in opponents else 0
+    return f"{settings.pages_url}/{address.comparison(player, other, index)}"
 
 
 def race_page(settings: Settings, race: str) -> str | None:

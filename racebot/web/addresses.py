@@ -21,6 +21,9 @@ NO_JEKYLL = ".nojekyll"
 """Stops GitHub Pages from processing the files with Jekyll."""
 PAGE_SIZE = 80
 """Players on one page of a leaderboard."""
+OPPONENTS_SHOWN = 25
+"""Opponents on a player's page. More of them have pages of their own."""
+OPPONENTS_ON_A_PAGE = 100
 
 LONGEST_PATH = 1000
 """Longer paths match no route."""
@@ -146,8 +149,8 @@ API = Route("api/index.html")
 API_DATA = Route("api/index.json")
 PLAYER_RACES = Route("players/{player}/{board}/races.html", frozenset({"result", "goal", "opponent", "page"}))
 OLDER_PLAYER_RACES = Route("players/{player}/{board}/races-{number}.html")
-OPPONENTS = Route("players/{player}/{board}/opponents.html")
-MORE_OPPONENTS = Route("players/{player}/{board}/opponents-{number}.html")
+OPPONENTS = Route("players/{player}/{board}/opponents.html", frozenset({"vs"}))
+MORE_OPPONENTS = Route("players/{player}/{board}/opponents-{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
 SEARCH = Route("search.html", frozenset({"q"}))
 COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
@@ -233,12 +236,19 @@ class BoardAddress:
     def player(self, player: str) -> str:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)
 
-    def comparison(self, player: str, other: str) -> str:
+    def comparison(self, player: str, other: str, index: int = 0) -> str:
         """Return the address of the comparison of two players, which works on a server and in an export.
 
-        Without scripts, an export shows the first player's page there, with the opponent's row marked.
+        Without scripts, an export shows a page of the first player there, with the opponent's row marked.
+
+        Args:
+            player: the first player.
+            other: the other player.
+            index: position of `other` among the opponents of `player`, from 0.
         """
-        return self.player(player) + versus(other)
+        number = 1 + index // OPPONENTS_ON_A_PAGE
+        page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)
+        return page + versus(other)
 
     @property
     def data(self) -> str:
@@ -274,7 +284,7 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
 
 
 def versus(other: str) -> str:
-    """Return the query and fragment that turn the address of a player's page into that of a comparison."""
+    """Return the query and fragment that turn a player's address into that of a comparison."""
     return f"?vs={_value(other)}#vs-{segment(other)}"
 
 

@@ -56,15 +56,19 @@ def compare(asked: Asked, player: str, other: str, on: str = "") -> Content:
     )
 
 
-def compare_files(asked: Asked) -> Content:
-    """Render the page that compares any two players, which its query names. An export does so by script."""
+def compare_on_page(asked: Asked, board: Board, player: str) -> Content:
+    """Render the comparison with the opponent that the query of a player's page names, if any.
+
+    In an export, a script does so.
+    """
+    return compare(asked, player, asked.query["vs"], board.address.stem) if "vs" in asked.query else None
+
+
+def compare_by_query(asked: Asked) -> Content:
+    """Render the comparison at an address of an earlier version. In an export, a script redirects it."""
     if asked.served:
         return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
-    return asked.page(
-        "compare_files.html",
-        boards=asked.view.boards,
-        category_of=lambda board: asked.view.category_face(board.category),
-    )
+    return asked.page("compare_files.html", boards=asked.view.boards)
 
 
 def _shared_board(view: View, player: str, other: str, stem: str) -> Board | None:

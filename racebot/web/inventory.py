@@ -132,9 +132,7 @@ def groups(view: View) -> Iterator[Group]:
     theme = (THEME, THEME_ICON) if publication.look.accent else ()
     others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
     yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
-    boards = repr(
-        [(board.name, board.address, view.category_face(board.category).name) for board in view.boards]
-    )
+    boards = repr([(board.name, board.address) for board in view.boards])
     yield Group(addresses.COMPARE.path(), _token(program, boards))
     for name in view.pictures_shown:
         yield Group(addresses.PICTURE.path(picture=name), program)

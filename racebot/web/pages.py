@@ -14,7 +14,7 @@ from racebot.web.addresses import Route
 from racebot.web.asked import Asked
 from racebot.web.canvas import icon
 from racebot.web.cards import CARDS
-from racebot.web.compare_page import compare, compare_files
+from racebot.web.compare_page import compare, compare_by_query
 from racebot.web.data import DATA
 from racebot.web.document import ICO, PNG, Content, Document
 from racebot.web.embeds import EMBEDS
@@ -202,7 +202,7 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.PICTURE: _picture,
     addresses.SEARCH: search_page.search,
     addresses.SEARCH_INDEX: search_page.index,
-    addresses.COMPARE: compare_files,
+    addresses.COMPARE: compare_by_query,
     addresses.COMPARED: compare,
     addresses.RACE: race_page,
     addresses.PLAYER_RACES: player_pages.races,

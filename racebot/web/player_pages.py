@@ -14,9 +14,9 @@ from racebot.ledger.history import NamedPlayer, PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
 from racebot.text.format import integer
 from racebot.web import addresses, charts
-from racebot.web.addresses import link
+from racebot.web.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.asked import Asked
-from racebot.web.compare_page import compare
+from racebot.web.compare_page import compare_on_page
 from racebot.web.document import Content
 from racebot.web.formats import day, shown_name
 from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
@@ -26,10 +26,7 @@ from racebot.web.view import Board, View
 
 LAST_RACES = 25
 WON = Markup('<span class="soft">won</span>')
-OPPONENTS_ON_A_PAGE = 100
 OPPONENTS_TO_CHOOSE = 300
-OPPONENTS = 25
-"""Opponents on a player's page. There is a page of all opponents if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def has_race_pages(races: int) -> bool:
 
 def has_opponents_page(opponents: int) -> bool:
     """Return True if a player with this many opponents has separate pages of opponents in an export."""
-    return opponents > OPPONENTS
+    return opponents > OPPONENTS_SHOWN
 
 
 def opponent_pages(opponents: int) -> int:
@@ -70,7 +67,7 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
     standing = view.standing(board, player)
     if standing is None:
         return None
-    if "vs" in asked.query and (comparison := compare(asked, player, asked.query["vs"], board.address.stem)):
+    if comparison := compare_on_page(asked, board, player):
         return comparison
     history = view.history(board, player)
     figures = player_figures(view, history)
@@ -97,9 +94,9 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
         graph_data=graph and graph_data(asked.path, [(standing.name, history)]),
         best_win=best[0] if best else None,
         most=max(row.races for row in figures.places),
-        opponents=view.rivals(board, player, 0, OPPONENTS),
+        opponents=view.rivals(board, player, 0, OPPONENTS_SHOWN),
         all_opponents=met,
-        whole=_opponent_links(asked, board, player, met) if met > OPPONENTS else [],
+        whole=_opponent_links(asked, board, player, met) if met > OPPONENTS_SHOWN else [],
         races=races,
         won_by=_won_by(asked, board, player, races),
         timed=_timed(history),
@@ -171,6 +168,8 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
     standing = asked.view.standing(board, player)
     if standing is None:
         return None
+    if comparison := compare_on_page(asked, board, player):
+        return comparison
     total = len(asked.view.opponents(board, player))
     count = opponent_pages(total)
     if not 1 <= number <= count:

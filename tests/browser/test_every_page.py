@@ -47,7 +47,8 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
 }
 EXPORTED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD: (f"{BOARD}.html",),
-    addresses.COMPARE: ("compare.html?a=id-r05&b=id-r06&on=orb/any-orb", "compare.html"),
+    addresses.COMPARE: ("compare.html",),
+    addresses.PLAYER_ON_BOARD: (f"{PLAYER}?vs=id-r06",),
     addresses.SEARCH: ("search.html?q=racer",),
     addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),
 }
@@ -57,7 +58,9 @@ SIZES = (
     (listing_page, "PAGE_SIZE"),
     (listing_page, "RACES_ON_A_PAGE"),
     (player_pages, "LAST_RACES"),
-    (player_pages, "OPPONENTS"),
+    (addresses, "OPPONENTS_SHOWN"),
+    (addresses, "OPPONENTS_ON_A_PAGE"),
+    (player_pages, "OPPONENTS_SHOWN"),
     (player_pages, "OPPONENTS_ON_A_PAGE"),
     (player_pages, "RACES_ON_A_PAGE"),
 )

@@ -332,6 +332,15 @@ def test_without_scripts_an_exported_comparison_marks_the_opponent(
     page = opened().new_page()
     page.goto(comparison)
     expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
+    assert page.url == comparison, "readers with scripts share an address that works without them"
+
+
+def test_comparisons_in_a_folder_mark_the_opponent_and_link_the_page(opened: Open, exported: Path) -> None:
+    page = opened().new_page()
+    page.goto(f"{(exported / PLAYER).as_uri()}?vs=id-r04#vs-id-r04")
+    expect(page.locator("tr:target .player")).to_be_in_viewport()
+    page.get_by_role("link", name="the other player").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("W" * 60)
 
 
 def test_records_of_sorted_opponents_lead_to_comparisons(opened: Open, long: str) -> None:
@@ -347,7 +356,7 @@ def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported:
     with hosted(exported) as address:
         page = opened().new_page()
         page.goto(f"{address}compare.html?a=id-r00&b=nobody&on=orb/any-orb")
-        page.get_by_role("link", name="the first player").click()
+        expect(page.get_by_text("The comparison can't be loaded here.")).to_be_visible()
         expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
         page = opened(scripts=False).new_page()
         page.goto(f"{address}compare.html")

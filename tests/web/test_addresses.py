@@ -4,13 +4,18 @@ from pathlib import PurePosixPath
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from builders import result
 from hypothesis import example, given, strategies as st
 
+from racebot.bot.links import board_page
 from racebot.ledger.rows import Leaderboard
+from racebot.settings.model import Settings
 from racebot.web.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
 from racebot.web.document import Document
 from racebot.web.pages import Pages
 from racebot.web.view import View
+
+from .conftest import Merge
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
@@ -67,15 +72,31 @@ def test_links_are_relative_to_the_page_that_they_are_on(source: str, target: st
     assert link(source, target) == expected
 
 
-def test_comparison_works_on_a_server_and_in_an_export(view: View) -> None:
-    (board,) = view.boards
-    address = urlsplit(board.address.comparison("id-ann", "id-bo"))
-    served = Pages(view, served=True).document(address.path, dict(parse_qsl(address.query)))
-    exported = Pages(view, served=False).document(address.path, {})
+def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_export(merge: Merge) -> None:
+    view = merge([result("big", " ".join(["ann", *(f"p{number:03d}" for number in range(101))]))])
+    settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
+    (board,) = view.ledger.leaderboards()
+    met = [each.id for each in view.ledger.pages.opponents(board.key, "id-ann")]
+    for other in (met[index] for index in (0, 24, 25, 99, 100)):
+        address = urlsplit(board_page(settings, view.ledger, board, "id-ann", other) or "")
+        path = address.path.removeprefix("/")
+        served = Pages(view, served=True).document(path, dict(parse_qsl(address.query)))
+        exported = Pages(view, served=False).document(path, {})
+        assert isinstance(served, Document)
+        assert isinstance(exported, Document)
+        assert b"Races together" in served.body
+        assert f'id="{address.fragment}"'.encode() in exported.body
+
+
+def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge: Merge) -> None:
+    view = merge([result("one", "ann bo"), result("two", "cy di", after=1)])
+    settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
+    (board,) = view.ledger.leaderboards()
+    address = urlsplit(board_page(settings, view.ledger, board, "id-ann", "id-cy") or "")
+    assert address.path == f"/{view.boards[0].address.player('id-ann')}"
+    served = Pages(view, served=True).document(address.path[1:], dict(parse_qsl(address.query)))
     assert isinstance(served, Document)
-    assert isinstance(exported, Document)
-    assert b"Races together" in served.body
-    assert f'id="{address.fragment}"'.encode() in exported.body
+    assert b"They have not met yet" in served.body
 
 
 def test_earlier_addresses_of_comparisons_still_work(view: View) -> None:

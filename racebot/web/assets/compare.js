@@ -1,19 +1,22 @@
-// Compares two players in exported pages. The address names them: compare.html?a=ID&b=ID&on=LEADERBOARD.
+// Compares two players in exported pages: on a page of the first, whose address names the other as ?vs=ID.
 "use strict";
 (async () => {
-  const box = document.getElementById("compare");
-  const query = new URLSearchParams(location.search);
-  const ids = [query.get("a") ?? "", query.get("b") ?? ""], board = query.get("on") ?? "";
-  if (!ids[0] || !ids[1] || !/^[^/.][^/]*\/[^/.][^/]*$/.test(board)) return;
-  box.hidden = true; // what it says without scripts
-  const {number, segment} = window.racebot;
+  const {number, segment} = window.racebot, query = new URLSearchParams(location.search);
+  const opponents = document.querySelector("table[data-compare]");
+  if (!opponents) {
+    // Earlier versions named both players: compare.html?a=ID&b=ID&on=LEADERBOARD.
+    const [a, b, on] = ["a", "b", "on"].map(name => query.get(name) ?? "");
+    if (a && b && /^[^/.][^/]*\/[^/.][^/]*$/.test(on)) location.replace(`players/${segment(a)}/${on}.html?vs=${encodeURIComponent(b)}#vs-${segment(b)}`);
+    return;
+  }
+  const {root, board} = opponents.dataset, ids = [opponents.dataset.player, query.get("vs")];
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
     : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
   const html = (parts, ...values) => ({html: String.raw({raw: parts}, ...values.map(escaped))});
 
-  const page = id => `players/${segment(id)}/${board}.html`;
-  const raceLink = race => `races/${race.split("/").map(segment).join("/")}.html`;
+  const page = id => `${root}players/${segment(id)}/${board}.html`;
+  const raceLink = race => `${root}races/${race.split("/").map(segment).join("/")}.html`;
   const cut = (name, most) => [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
   const percent = share => share > 0 && share < .005 ? "<1%" : share < 1 && share >= .995 ? ">99%" : `${Math.round(100 * share)}%`;
   const timer = seconds => {
@@ -28,21 +31,26 @@
   const ordinal = n => n + (Math.floor(n / 10) % 10 === 1 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th");
   const races = count => count === 1 ? "1 race" : `${count} races`;
 
-  const link = [...box.querySelectorAll("[data-board]")].find(each => each.dataset.board === board);
-
+  const main = document.getElementById("main");
+  const load = async address => {
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+    return answer;
+  };
   let people;
   try {
     people = await Promise.all(ids.map(async id => {
-      const [data, own] = await Promise.all([fetch(`api/leaderboards/${board}/players/${segment(id)}.json`), fetch(page(id))]);
-      if (!data.ok || !own.ok) throw new Error("not found");
+      const [data, own] = await Promise.all([load(`${root}api/leaderboards/${board}/players/${segment(id)}.json`), load(page(id))]);
       const hero = new DOMParser().parseFromString(await own.text(), "text/html").querySelector(".hero");
       const face = hero.querySelector(".face");
       if (face.hasAttribute("src")) face.setAttribute("src", new URL(face.getAttribute("src"), own.url));
       return {...await data.json(), name: hero.querySelector("h1").textContent.trim(), face: {html: face.outerHTML}};
     }));
   } catch {
-    box.innerHTML = html`<p class="lead">${location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here."} See <a href="${page(ids[0])}">the first player</a> and <a href="${page(ids[1])}">the second</a>.</p>`.html;
-    box.hidden = false;
+    const note = document.createElement("p");
+    note.className = "lead";
+    note.innerHTML = html`${location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here."} See also <a href="${page(ids[1])}">the other player</a>.`.html;
+    main.prepend(note);
     return;
   }
   const [one, other] = people;
@@ -55,9 +63,6 @@
   const chances = [percent(chance), percent(1 - chance)];
   const shown = met.slice(0, 50);
   document.title = `${cut(one.name, 40)} vs ${cut(other.name, 40)}`;
-  const heading = document.querySelector("h1");
-  heading.textContent = document.title;
-  heading.className = "hidden";
 
   const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${number(each.points)} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
   const result = (mine, yours, index) => {
@@ -66,8 +71,9 @@
   };
   const row = ([a, b]) => html`<tr role="row"><th scope="row" role="rowheader" class="b"><a href="${raceLink(a.race)}">${a.race.split("/").at(-1)}</a></th>${result(a, b, 0)}${result(b, a, 1)}<td role="cell" class="date d">${day(a.ended_at)}</td></tr>`;
   const header = (text, kind) => html`<th scope="col" role="columnheader" class="${kind}">${text}</th>`;
-  box.innerHTML = html`
-${link ? html`<p class="over">${link.dataset.category} · <a href="${link.getAttribute("href")}">${link.textContent}</a></p>` : ""}
+  main.innerHTML = html`
+${{html: main.querySelector(".over").outerHTML}}
+<h1 class="hidden">${document.title}</h1>
 <section class="card facing" aria-label="Record">${person(one)}<div><div class="score"><span class="hidden">Races ahead: </span>${ahead} – ${behind}</div><div class="soft">${races(met.length)} together</div></div>${person(other)}</section>
 ${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
 <p>${chances[0] === chances[1] ? "Both have the same chance of finishing ahead." : html`${cut(one.name, 40)} has a <b>${chances[0]}</b> chance of finishing ahead, ${cut(other.name, 40)} <b>${chances[1]}</b>.`}</p>
@@ -78,7 +84,7 @@ ${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
 <section class="card"><h2>Races together</h2>
 ${met.length ? html`<table class="two" role="table"><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
 ${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of ${met.length}.</p>` : ""}</section>`.html;
-  box.hidden = false;
+  scrollTo(0, 0);
 
   const series = people.map(each => {
     const minutes = each.history.map(race => Math.floor(new Date(race.ended_at) / 60000));
@@ -90,5 +96,5 @@ ${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of $
       page: each.history.length ? raceLink(each.history[0].race).replace(/[^/]*$/, "") : "",
     };
   });
-  window.racebot.graph(box.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
+  window.racebot.graph(main.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);
 })();

@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, links their comparisons, and holds what other scripts share.
+// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, loads comparisons, and holds what other scripts share.
 "use strict";
 (() => {
   // Fetch the rows that other pages of a list hold, with links that work from this page.
@@ -59,13 +59,14 @@
     }
     history.replaceState(null, "", String(choice) ? `?${choice}` : location.pathname);
   };
-  // In an export, the link to a comparison marks the opponent's row. With scripts, it compares both players.
+  // In an export, ?vs=OPPONENT on a player's page marks the opponent's row. With scripts, it compares both players.
   const opponents = document.querySelector("table[data-compare]");
-  if (opponents) {
-    const comparison = query => `${opponents.dataset.compare}&b=${encodeURIComponent(query.get("vs"))}`;
-    if (choice.has("vs")) location.replace(comparison(choice));
-    for (const link of opponents.querySelectorAll("a.button")) link.href = comparison(new URLSearchParams(link.search));
-  }
+  if (opponents && choice.has("vs")) document.addEventListener("DOMContentLoaded", () => {
+    const loaded = [...document.scripts].map(each => each.getAttribute("src"));
+    for (const src of opponents.dataset.compare.split(" ")) {
+      if (!loaded.includes(src)) document.head.append(Object.assign(document.createElement("script"), {src, async: false}));
+    }
+  });
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
