@@ -106,7 +106,7 @@ def race_card(asked: Asked, race: str) -> Content:
     part = report.leaderboards[0]
     canvas = _canvas(asked)
     canvas.title(126, name(race.rpartition("/")[2]))
-    about = f"{name(report.goal)}, {day(report.ended_at)}, {len(report.result)} entrants"
+    about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)

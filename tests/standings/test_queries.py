@@ -314,6 +314,17 @@ def test_unknown_player_is_an_error(ledger: Ledger, board: Leaderboard) -> None:
 # Races
 
 
+def test_racers_who_did_not_finish_are_in_order_of_points_then_names(ledger: Ledger) -> None:
+    names = {"id-x1": "di", "id-x2": "Bo", "id-x3": "Cy", "id-x4": "Ann"}
+    race = result("second", "ed", dnf="x1 x2 x3 x4", after=1)
+    race = replace(
+        race, entrants=tuple(replace(e, name=names.get(str(e.user_id), "Ed")) for e in race.entrants)
+    )
+    merge(ledger, [result("first", "x3 ed"), race])
+    (on,) = queries.race_report(ledger, "second").leaderboards
+    assert [entrant.name for entrant in on.entrants] == ["Ed", "Cy", "Ann", "Bo", "di"]
+
+
 def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> None:
     report = queries.race_report(ledger, "b")
     assert (report.race, report.goal, report.source) == ("orb/b", GOAL, "import")

@@ -86,7 +86,9 @@ class RaceOnBoard:
     model: str
     sequence: int
     note: str | None
-    entrants: Annotated[Sequence[RatedEntrant], Field(description="By place; empty if no rating changed")]
+    entrants: Annotated[
+        Sequence[RatedEntrant], Field(description="By place, then by points; empty if no rating changed")
+    ]
     unrated: Annotated[
         Sequence[RacedEntrant],
         Field(description="The other entrants: their accounts were deleted; empty if no rating changed"),
@@ -183,9 +185,17 @@ def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnB
         names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
         chances = win_chances(model, np.array([change.before for change in row.changes])).tolist()
         win_chance = dict(zip((change.player for change in row.changes), chances, strict=True))
+
+        def order(player: str) -> tuple[bool, int, str, int, str]:
+            change, team = changes[player], explained[player][0].team or ""
+            place = change.place or 0
+            return change.place is None, place, team, -change.points_after, names[player].casefold()
+
         entrants = [
-            _rated_entrant(entrant, changes[player], explanation, names, win_chance[player])
-            for player, (entrant, explanation) in explained.items()
+            _rated_entrant(
+                explained[player][0], changes[player], explained[player][1], names, win_chance[player]
+            )
+            for player in sorted(explained, key=order)
         ]
         place_of = places(stored.result, teams)
         unrated = [
