@@ -133,6 +133,16 @@ class Library:
         """Return a text that changes whenever a document may have changed."""
         return f"{self._current_generation()} {self._live.stamp()}"
 
+    def live_address(self, path: str) -> str | None:
+        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
+        found = route_of(path)
+        if found is None or found[0] is not addresses.RACE:
+            return None
+        race = found[1]["race"]
+        if all(room.race != race for room in self._live.rooms().rooms):
+            return None
+        return f"{addresses.link(path, addresses.LIVE.path())}#room-{race}"
+
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the pieces of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication, self._live)) as reader:

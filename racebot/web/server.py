@@ -106,6 +106,11 @@ class Desk:
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
 
+    async def live_address(self, path: str) -> str | None:
+        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
+        find = self._library.live_address
+        return await asyncio.get_running_loop().run_in_executor(self._threads, find, path)
+
     async def close(self) -> None:
         for threads in (self._threads, self._card_thread):
             await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
@@ -157,6 +162,9 @@ def application(
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
+            live = await desk.live_address(path)
+            if live is not None:
+                return RedirectResponse(live, headers=HEADERS | {"Cache-Control": "no-store"})
             return problem(path, 404, NOT_FOUND, _missing(path))
         if isinstance(found, Streamed):
             return _streaming_response(request, library, path, found)

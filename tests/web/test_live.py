@@ -179,6 +179,17 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     assert "DNF A Ann 1190 → 1180 ▼ − 10" in shown
 
 
+def test_address_of_a_race_leads_to_its_open_room_until_it_is_rated(live: Live) -> None:
+    live.write(OPEN, replace(OPEN, race="orb/c"), replace(OPEN, race="orb/secret"), unlisted=["orb/secret"])
+    answer = live.get("/races/orb/live-1")
+    target = httpx.URL("http://pages/races/orb/live-1").join(answer.headers["location"])
+    assert (answer.status_code, target.path) == (307, "/live.html")
+    assert f'id="{target.fragment}"' in live.get(target.path).text
+    assert live.get("/races/orb/c").status_code == 200
+    for path in ("/races/orb/secret", "/races/orb/other", "/api/races/orb/live-1"):
+        assert live.get(path).status_code == 404
+
+
 def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> None:
     ended = (("yesterday", "Any Orb", 24), ("now", "All Orbs", 0), ("today", "Any Orb", 8))
     races = [
