@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -121,9 +121,11 @@ class Careers:
             for row in rows
         ]
 
-    def encounters(self, leaderboard: int, player: str, races: int) -> list[Encounter]:
-        """Return a player's last races against each opponent, one entry for each race and opponent."""
-        rows = self._connection.rows(
+    def encounters(
+        self, leaderboard: int, player: str, opponents: Collection[str], races: int
+    ) -> list[Encounter]:
+        """Return a player's last races against some opponents, one entry for each race and opponent."""
+        found = self._connection.rows(
             "SELECT other.player, mine.place, other.place, mine.state_before, other.state_before FROM ("
             "  SELECT leaderboard, sequence, place, state_before FROM changes INDEXED BY changes_by_player"
             "  WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"
@@ -132,6 +134,7 @@ class Careers:
             player,
             races,
         )
+        rows = [row for row in found if row[0] in opponents]
         own = list({row[3] for row in rows})  # one for each race
         mine = dict(zip(own, states_of(own), strict=True))
         others = states_of([row[4] for row in rows])

@@ -77,7 +77,7 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     mine, theirs = np.array([current[player].state]), np.array([opponent.state for opponent in opponents])
     chances = model.win_probability(mine, theirs).tolist()
     gained: dict[str, float] = defaultdict(float)
-    met = ledger.careers.encounters(board.key, player, RACES_COMPARED)
+    met = ledger.careers.encounters(board.key, player, current.keys(), RACES_COMPARED)
     expected = (
         model.win_probability(np.array([e.state for e in met]), np.array([e.other_state for e in met]))
         if met
