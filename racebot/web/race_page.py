@@ -49,10 +49,12 @@ def why(names: Mapping[str | None, str], entrant: RatedEntrant) -> Markup:
         entrant: the entrant.
     """
     items = [pieces.part(*part) for part in parts_of(entrant)]
+    brief = min(len(items), BRIEF) or 1
     remark = remark_on(entrant)
     if remark:
         items.append(pieces.part(remark, None))
-    brief = min(len(items), BRIEF) or 1
+        if entrant.place is None:  # on phones, no time takes up room
+            brief = min(len(items), BRIEF)
     for each in entrant.pushed:
         verb = "beat" if each.beaten else "behind"
         items.append(pieces.opponent(verb, names[each.player], each.chance))

@@ -195,6 +195,16 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     assert re.search(r"DQ D Di first race ▼ − \d+ .*% to finish", shown)
 
 
+def test_phones_show_remarks_on_finishers_on_request(merge: Merge) -> None:
+    view = merge([result("a", "ann bo cy", dnf="di")], LeaderboardPlan("thurstone-hurdle"))
+    document = Pages(view, served=True).document("races/orb/a.html", {})
+    assert isinstance(document, Document)
+    whys = re.findall(r'<td role="cell" class="why"><ul>(.*?)</ul>(.*?)</td>', document.body.decode())
+    (_, of_bo, _, of_di) = whys
+    assert ["about as expected" in each for each in of_bo] == [False, True]
+    assert ["to finish" in each for each in of_di] == [True, False]
+
+
 def test_race_page_compares_the_result_with_the_odds(merge: Merge) -> None:
     before = [result(f"r{number}", "ann bo", dnf="cy", after=number) for number in range(9)]
     races = {
