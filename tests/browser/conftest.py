@@ -66,7 +66,7 @@ def season(players: int = 30, races: int = 60) -> list[RaceResult]:
     names.update(zip(names, NAMES, strict=False))
     found = []
     for number in range(races):
-        field = {"r00", *rng.sample(list(names), 7)}
+        field = ["r00", *rng.sample([name for name in names if name != "r00"], 7)]
         ordered = sorted(field, key=lambda name: int(name[1:]) + rng.gauss(0, 6))
         entrants = [
             replace(entrant(name, time=(3000 + 60 * place) * SECOND), name=names[name])

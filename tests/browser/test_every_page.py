@@ -16,7 +16,7 @@ from racebot.web.live_pages import STREAMED
 from racebot.web.look import Look
 from racebot.web.pages import route_of
 
-from .conftest import BOARD, PLAYER, RACE, Open, hosted, rated, season, serving, write_rooms, written
+from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
 
 Scheme = Literal["light", "dark"]
 ROOM = "overlay/room/orb/live-1"
@@ -29,7 +29,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.RACES_PAGE: (f"{BOARD}/races-1.html",),
     addresses.FAME: (f"{BOARD}/fame.html",),
     addresses.EXPLAINED: (f"{BOARD}/explained.html",),
-    addresses.PLAYER_ON_BOARD: (PLAYER, "players/id-r04/orb/any-orb.html"),  # the second has the longest name
+    addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html",),
     addresses.PLAYER: ("players/id-r05.html",),
     addresses.PLAYER_RACES: (f"{PLAYER_PAGES}/races.html",),
     addresses.OLDER_PLAYER_RACES: (f"{PLAYER_PAGES}/races-1.html",),
@@ -42,7 +42,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.LIVE: ("live",),
     addresses.EMBED: ("embed/orb/any-orb",),
     addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
-    addresses.OVERLAY_PLAYER: ("overlay/player/id-r00", "overlay/player/id-r04"),
+    addresses.OVERLAY_PLAYER: ("overlay/player/id-r04",),
     addresses.OVERLAY_PLAYER_ROOM: ("overlay/player/id-r05/room",),
 }
 EXPORTED: Mapping[Route, tuple[str, ...]] = {

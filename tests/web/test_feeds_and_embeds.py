@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
@@ -28,18 +27,6 @@ BOARD_FEED = "leaderboards/orb/any-orb/feed.xml"
 PLAYER_FEED = "players/id-ann/orb/any-orb/feed.xml"
 BADGE = "badges/id-ann/orb/any-orb.svg"
 EMBED = "embed/orb/any-orb"
-
-HOSTILE = [
-    "<script>&",
-    "]]>",
-    "\"'",
-    "\u202egnp",
-    "ليلى",
-    "\x00\x08\x0b",
-    "\ufffe\uffff",
-    "\U0001f469\u200d\U0001f4bb",
-    "W" * 60,
-]
 
 
 def body(view: View, path: str, **query: str) -> bytes:
@@ -126,17 +113,6 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
     assert texts(feed(merge(), BOARD_FEED), "id") == texts(
         feed(merge(url="https://x.example"), BOARD_FEED), "id"
     )
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_keep_feeds_badges_and_embeds_well_formed(merge: Merge, name: str) -> None:
-    race = result("a", "ann bo")
-    view = merge([replace(race, entrants=tuple(replace(e, name=name) for e in race.entrants))])
-    for path in (BOARD_FEED, PLAYER_FEED, BADGE):
-        ET.fromstring(body(view, path))  # noqa: S314
-        assert "\u202e" not in body(view, path).decode()
-    page = body(view, EMBED).decode()
-    assert "<script" not in page and "\u202e" not in page and "W" * 61 not in page
 
 
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))

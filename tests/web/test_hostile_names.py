@@ -1,0 +1,190 @@
+"""Names of players and leaderboards that try to break every page, card, badge, feed and overlay."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import entrant, result
+from PIL import Image
+
+from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.ledger.store import Ledger
+from racebot.standings.counting import Plans
+from racebot.standings.settle import Settler
+from racebot.web import addresses, listing_page, player_pages
+from racebot.web.addresses import Route
+from racebot.web.document import Content, Document
+from racebot.web.live import LiveReader
+from racebot.web.pages import Pages
+from racebot.web.query import BadQueryError
+from racebot.web.view import Publication, View
+
+from .conftest import SIMPLE
+from .test_live import racer
+
+NAMES = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onclick='alert(1)",
+    "javascript:alert(1)",
+    "{{ 7*7 }}",
+    "]]>&amp;--><!--",
+    "\u202egnp.exe",
+    "\u2066\u202dleft",
+    "ليلى العامرية",
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466\U0001f3f3\ufe0f\u200d\U0001f308",
+    "W" * 60,
+    "Qx" * 150,
+    "\u200b",
+    "\x00\x08\x0b",
+    "\ufffe\uffff",
+    "a\nb\r\n\r\nevent: c\u2028d",
+    "=HYPERLINK(1)",
+    "../../api",
+)
+ROUTES = {name: route for name, route in vars(addresses).items() if isinstance(route, Route)}
+PLAYERS = tuple(f"id-h{number}" for number in range(len(NAMES)))
+GOAL = f"<img src=x onerror=alert(1)>\u202e]]> {'Zy' * 150}"
+READ = {"alt", "aria-label", "content", "placeholder", "title"}
+"""Attributes that people read."""
+TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u200b\u200e\u200f")
+"""Characters that change the direction of the text around them, or that nobody sees."""
+
+
+@pytest.fixture
+def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> View:
+    """The pages of two races between all names, on a leaderboard whose name is no better, and a live room."""
+    for module in (listing_page, player_pages):
+        monkeypatch.setattr(module, "RACES_ON_A_PAGE", 1)
+    field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
+    named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
+    races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
+    Settler(ledger, Plans(SIMPLE)).merge(races, "import")
+    view = View(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
+    (board,) = view.boards
+    rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))
+    now = datetime.now(UTC)
+    boards = (LiveBoard(board.address.stem, GOAL, rows),)
+    rooms = (
+        LiveRoom("orb/live", "orb", GOAL, "open", now, None, None, now, boards),
+        LiveRoom("orb/over", "orb", GOAL, "finished", now, now, now, now, boards),
+    )
+    write_live(live_path(ledger.path), LiveReport(now, rooms))
+    return view
+
+
+def documents(view: View, route: Route, *, served: bool) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of a route for every player, with their addresses."""
+    (board,) = view.boards
+    pages = Pages(view, served=served)
+    few = not served or route.pattern.endswith(".png")  # to save time: tests of cards try all names
+    for player, name in list(zip(PLAYERS, NAMES, strict=True))[: 2 if few else None]:
+        fields = {
+            "board": board.address.stem,
+            "player": player,
+            "other": PLAYERS[3],
+            "race": "orb/a",
+            "picture": "0" * 24,
+            "number": 1,
+        }
+        path = route.path(**fields)
+        asked = {"q": name, "name": name, "a": player, "b": PLAYERS[3], "players": ",".join(PLAYERS)}
+        for query in ({}, asked) if route.query & asked.keys() else ({},):
+            try:
+                content = pages.document(path, query)
+            except BadQueryError:
+                continue
+            if content is not None:
+                yield f"{path}?{query}", content if isinstance(content, Document) else joined(content)
+        if "player" not in route.pattern and not route.query & asked.keys():
+            return
+
+
+def joined(content: Content) -> Document:
+    assert content is not None and not isinstance(content, Document)
+    return Document(b"".join(content.pieces()), content.media_type)
+
+
+class Seen(HTMLParser):
+    """The elements and the text of a page as a browser sees them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def check_page(page: str, where: str) -> None:
+    seen = Seen(page)
+    for tag, attributes in seen.elements:
+        assert not any(name.startswith("on") for name in attributes), where
+        assert tag != "img" or "face" in str(attributes["class"]), where
+        assert tag != "script" or "src" in attributes or attributes["type"] == "application/json", where
+        assert not any(
+            str(attributes.get(name)).startswith("javascript:") for name in ("href", "src", "action")
+        )
+        for name in READ & attributes.keys():
+            value = attributes[name] or ""
+            check_text("" if value.startswith("https://") else value, where)
+    check_text(seen.text, where)
+
+
+def check_text(text: str, where: str) -> None:
+    assert not TURNING & set(text), where
+    assert "Qx" * 101 not in text and "Zy" * 101 not in text, where
+
+
+def check(document: Document, where: str) -> None:
+    """Check that a document is well-formed, and that no name changes anything but the text of its place."""
+    kind = document.media_type.partition(";")[0]
+    if kind == "text/html":
+        check_page(document.body.decode(), where)
+    elif kind in {"image/svg+xml", "application/atom+xml"}:
+        check_text("".join(ET.fromstring(document.body).itertext()), where)  # noqa: S314 - our own
+    elif kind == "application/json":
+        json.loads(document.body)
+    elif kind == "text/csv":
+        rows = list(csv.reader(io.StringIO(document.body.decode("utf-8-sig"), newline="")))
+        assert len(rows) > 1 and len({len(row) for row in rows}) == 1, where
+    elif kind == "text/javascript":
+        check_text(document.body.decode(), where)
+        json.loads(document.body.decode().partition("=")[2].rstrip(";\n"))
+    elif kind.startswith("image/"):
+        Image.open(io.BytesIO(document.body)).load()
+    else:
+        assert kind == "text/css", where
+
+
+def test_hostile_names_are_harmless_at_every_address(view: View) -> None:
+    without = set(ROUTES)
+    for served in (True, False):
+        for name, route in ROUTES.items():
+            for where, document in documents(view, route, served=served):
+                check(document, where)
+                without.discard(name)
+    assert without == {"PICTURE"}, "the address of an avatar, which has no names"
+
+
+def test_markup_in_a_name_is_shown_as_text(view: View) -> None:
+    (board,) = view.boards
+    for player, name in list(zip(PLAYERS, NAMES, strict=True))[:7]:
+        page = Pages(view, served=True).document(board.address.player(player), {})
+        assert isinstance(page, Document)
+        assert name in Seen(page.body.decode()).text
