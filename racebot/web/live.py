@@ -89,8 +89,9 @@ class LiveReader:
             except OSError:
                 stamp = None
             if stamp is not None and (stamp != self._stamp or self._report is None):
-                self._report = read_live(self._path) or self._report
-                self._stamp = stamp
+                found = read_live(self._path)
+                if found is not None:  # a locked file is read again, even if it changes no more
+                    self._report, self._stamp = found, stamp
             stamp, report = self._stamp, self._report
         age = timedelta.max if report is None else self._clock() - report.seen_at
         return stamp, None if age > GONE_AFTER else report, age > LATE_AFTER

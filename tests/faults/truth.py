@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from worker_support import PATIENCE
 
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
@@ -146,7 +147,7 @@ class Database:
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         if not self.path.exists():
             return []
-        with closing(sqlite3.connect(self.path, timeout=20)) as connection:
+        with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection:
             connection.row_factory = sqlite3.Row
             try:
                 return connection.execute(sql, values).fetchall()
@@ -157,7 +158,7 @@ class Database:
 
     def write(self, sql: str, *values: Any) -> None:
         """Change the file behind the bot's back."""
-        with closing(sqlite3.connect(self.path, timeout=20)) as connection, connection:
+        with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection, connection:
             connection.execute(sql, values)
 
     def races(self) -> list[str]:

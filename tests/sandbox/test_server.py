@@ -367,7 +367,8 @@ async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
 async def test_shutting_down_closes_open_sockets(site: FakeSite) -> None:
     room = site.open_race()
     async with serve(site) as address:
-        ws = await websockets.connect(address.replace("http", "ws") + f"/ws/o/bot/{room.slug}")
+        url = address.replace("http", "ws") + f"/ws/o/bot/{room.slug}"
+        ws = await websockets.connect(url, open_timeout=PATIENCE)
         await receive(ws, 2)
     with pytest.raises(websockets.ConnectionClosed):
         await receive(ws)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ from starlette.responses import StreamingResponse
 from worker_support import PATIENCE
 
 from racebot.errors import LedgerUnavailable
+from racebot.ledger import live as live_module
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
@@ -161,6 +163,19 @@ def test_rooms_stay_while_the_live_file_is_missing_until_they_are_out_of_date(tm
     assert reader.rooms().rooms == (OPEN,)
     now = NOW + timedelta(minutes=11)
     assert reader.rooms().rooms == ()
+
+
+def test_file_that_was_locked_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "READ_TIMEOUT", 0)
+    path = tmp_path / "live.db"
+    reader = LiveReader(tmp_path / "racebot.db", lambda: NOW)
+    write_live(path, LiveReport(NOW, (OPEN,)))
+    assert reader.rooms().rooms == (OPEN,)
+    write_live(path, LiveReport(NOW, (FINISHED,)))
+    with contextlib.closing(sqlite3.connect(path)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        assert reader.rooms().rooms == (OPEN,)
+    assert reader.rooms().rooms == (FINISHED,)
 
 
 # The page
