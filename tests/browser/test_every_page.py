@@ -48,7 +48,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
 EXPORTED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD: (f"{BOARD}.html",),
     addresses.COMPARE: ("compare.html",),
-    addresses.PLAYER_ON_BOARD: (f"{PLAYER}?vs=id-r06",),
+    addresses.PLAYER_ON_BOARD: ("players/id-r05/orb/any-orb.html?vs=id-r06",),
     addresses.SEARCH: ("search.html?q=racer",),
     addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),
 }
@@ -174,8 +174,8 @@ def check(page: Page, root: str, path: str) -> None:
         assert answer is not None
         if answer.status == 404:
             assert "404 (Not Found)" in told.pop(0)
-        if "&on=" in path:  # a script fetches what the page shows
-            expect(page.get_by_role("slider")).to_be_visible()
+        if "?vs=" in path:  # a script fetches the comparison
+            expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()
         assert page.evaluate(STEADY) < MOST_SHIFT, width
         assert len(page.content()) < 100_000
         page.emulate_media(reduced_motion="reduce")
