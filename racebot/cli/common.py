@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
 
-NO_BOARDS = "No leaderboards yet: no race has been rated."
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

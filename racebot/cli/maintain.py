@@ -15,7 +15,6 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
-    NO_BOARDS,
     apply_plans,
     chosen_boards,
     console,
@@ -25,6 +24,7 @@ from racebot.cli.common import (
 )
 from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
+from racebot.cli.tables import NO_BOARDS
 from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger

@@ -9,7 +9,6 @@ import typer
 from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import (
-    NO_BOARDS,
     AsJson,
     chosen_boards,
     console,
@@ -44,7 +43,7 @@ def show_leaderboards(
         print_json(reports)
         return
     if not reports:
-        console.print(NO_BOARDS)
+        console.print(tables.NO_BOARDS)
     for report, count in zip(reports, listed, strict=True):
         tables.print_leaderboard(console, report, count)
 

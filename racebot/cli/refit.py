@@ -14,7 +14,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import NO_BOARDS, chosen_boards, console, notices, open_ledger, tell
+from racebot.cli.common import chosen_boards, console, notices, open_ledger, tell
 from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.errors import ModelError
@@ -72,7 +72,7 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
     with open_ledger(database) as (settings, ledger):
         boards = chosen_boards(ledger, name)
         if not boards:
-            console.print(NO_BOARDS)
+            console.print(tables.NO_BOARDS)
         for board in boards:
             fit_board(settings, ledger, board, yes=yes)
 
@@ -88,13 +88,12 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
         boards: leaderboards that just got new races.
     """
     for board in boards:
-        races = ledger.rated_count(board)
-        if races < ODDS_FROM:
+        if ledger.rated_count(board) < ODDS_FROM:
             continue
         if not sys.stdin.isatty():
             command = f"racebot fit {_quoted(board.name)}"
-            tell(f"{board.name}: to fit the model to these {races} races, run: {command}")
-        elif typer.confirm(f"{board.name}: fit the model to these {races} races? It takes about a minute."):
+            tell(f"{board.name}: to fit the model to its races, run: {command}")
+        elif typer.confirm(f"{board.name}: fit the model to its races? It takes about a minute."):
             fit_board(settings, ledger, board, yes=False)
 
 

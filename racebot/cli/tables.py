@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceOnBoard, RaceReport
     from racebot.standings.refit import ProposalEffect
 
+NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20
 """Most entries that `status` lists per heading."""
 REASONS_BESIDE = 120
@@ -95,10 +96,10 @@ def print_status(console: Console, report: Status) -> None:
         else f"last saw its category {_ago(worker.seconds_since)}"
     )
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
-    copies = "never copied"
+    backup = "no backup yet"
     if database.last_backup is not None:
-        copies = f"last copied {database.last_backup:%Y-%m-%d %H:%M} UTC"
-    console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {copies}", soft_wrap=True)
+        backup = f"last backup {database.last_backup:%Y-%m-%d %H:%M} UTC"
+    console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {backup}", soft_wrap=True)
     made = table(None, "Leaderboard", "Category", "Model", ">Races", ">Players", ">Last race")
     for board in report.leaderboards:
         made.add_row(
@@ -109,7 +110,7 @@ def print_status(console: Console, report: Status) -> None:
             str(board.players),
             "" if board.last_race is None else _day(board.last_race),
         )
-    console.print(made)
+    console.print(made if report.leaderboards else NO_BOARDS)
     for board in report.leaderboards:
         if board.newer_defaults:
             console.print(

@@ -29,7 +29,7 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
     assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
     text = shown(report)
     assert "racebot is not running; it has never seen its category" in text
-    assert "never copied" in text
+    assert "no backup yet" in text
     assert "Messages to deliver: none" in text
 
 
