@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,14 @@ from racebot.web.asked import Asked
 from racebot.web.compare_page import compare_on_page
 from racebot.web.document import Content
 from racebot.web.formats import day, shown_name
-from racebot.web.listing_page import RACES_ON_A_PAGE, older_race_pages, page_number, pager, race_span
+from racebot.web.listing_page import (
+    RACES_ON_A_PAGE,
+    PageLink,
+    older_race_pages,
+    page_number,
+    pager,
+    race_span,
+)
 from racebot.web.player_graph import graph_data
 from racebot.web.player_page import player_figures
 from racebot.web.view import Board, View
@@ -31,13 +38,20 @@ OPPONENTS_TO_CHOOSE = 300
 
 @dataclass(frozen=True, slots=True)
 class RaceFilter:
-    """Which races to show: `won`, `finished`, `unfinished` or all; of one goal; with one opponent."""
+    """A reader's choice of races. Empty fields choose all races.
+
+    Attributes:
+        result: `won`, `finished` or `unfinished`.
+        goal: name of a goal.
+        opponent: id of a player in the same race.
+    """
 
     result: str = ""
     goal: str = ""
     opponent: str = ""
 
     def matches(self, race: PlayedRace) -> bool:
+        """Return True if a race has the result and the goal."""
         shown = {
             "won": race.place == 1,
             "finished": race.place is not None,
@@ -109,58 +123,84 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
     """Render one page of a player's races, newest first, or of those that a filter chooses."""
     view = asked.view
     standing = view.standing(board, player)
-    if standing is None:
-        return None
-    query = asked.query
-    choice = RaceFilter(*(query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
-    if choice.opponent in view.hidden:
+    choice = RaceFilter(*(asked.query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
+    if standing is None or choice.opponent in view.hidden:
         return None
     history = view.history(board, player)
-    chosen: Sequence[PlayedRace] = history
-    if choice != RaceFilter():
-        met = {m.race for m in view.ledger.careers.meetings(board.key, player, choice.opponent)}
-        chosen = [r for r in history if choice.matches(r) and (not choice.opponent or r.race in met)]
-    total = len(chosen)
-    if choice != RaceFilter():
-        count = max(1, -(-total // RACES_ON_A_PAGE))
-        current = page_number(query)
-        if not 1 <= current <= count:
-            return None
-        last = total - (current - 1) * RACES_ON_A_PAGE
-        first = max(1, last - RACES_ON_A_PAGE + 1)
-        fields = {"result": choice.result, "goal": choice.goal, "opponent": choice.opponent}
-        filled = {name: value for name, value in fields.items() if value}
-        address = link(asked.path, board.address.player_races(player))
-        pages = pager(current, count, lambda page: f"{address}?{urlencode(filled | {'page': str(page)})}")
-        more = []
+    if choice == RaceFilter():
+        found = _all_races(asked, board, player, history, number)
     else:
-        older = older_race_pages(total)
-        if number is not None and not 1 <= number <= older:
-            return None
-        first, last = race_span(total, number)
-        current = 1 if number is None else older + 2 - number
-
-        def page_link(position: int) -> str:
-            target = board.address.player_races(player, None if position == 1 else older + 2 - position)
-            return link(asked.path, target)
-
-        pages = pager(current, older + 1, page_link)
-        more = [page_link(n) for n in range(1, older + 2) if n != current]
-    shown = chosen[first - 1 : last][::-1]
+        found = _chosen_races(asked, board, player, history, choice)
+    if found is None:
+        return None
     return asked.board_page(
         "player_races.html",
         board,
         **_person(asked, board, standing),
-        races=shown,
+        races=found.races,
         timed=_timed(history),
-        won_by=_won_by(asked, board, player, shown),
-        matching=total,
+        won_by=_won_by(asked, board, player, found.races),
+        matching=found.total,
         goals=sorted({race.goal for race in history}),
         opponents=_most_frequent_opponents(view, board, player),
         choice=choice,
-        pages=pages,
-        more=more if not asked.served else [],
+        pages=found.pages,
+        more=[] if asked.served else found.more,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _RacesOnPage:
+    """The races on one page of a list.
+
+    Attributes:
+        races: these races, newest first.
+        total: number of races in the list.
+        pages: the pager.
+        more: links to all other pages of an unfiltered list.
+    """
+
+    races: Sequence[PlayedRace]
+    total: int
+    pages: Sequence[PageLink]
+    more: Sequence[str] = ()
+
+
+def _all_races(
+    asked: Asked, board: Board, player: str, history: Sequence[PlayedRace], number: int | None
+) -> _RacesOnPage | None:
+    older = older_race_pages(len(history))
+    if number is not None and not 1 <= number <= older:
+        return None
+    first, last = race_span(len(history), number)
+    current = 1 if number is None else older + 2 - number
+
+    def page_link(position: int) -> str:
+        target = board.address.player_races(player, None if position == 1 else older + 2 - position)
+        return link(asked.path, target)
+
+    more = [page_link(position) for position in range(1, older + 2) if position != current]
+    shown = history[first - 1 : last][::-1]
+    return _RacesOnPage(shown, len(history), pager(current, older + 1, page_link), more)
+
+
+def _chosen_races(
+    asked: Asked, board: Board, player: str, history: Sequence[PlayedRace], choice: RaceFilter
+) -> _RacesOnPage | None:
+    chosen = [race for race in reversed(history) if choice.matches(race)]
+    if choice.opponent:
+        meetings = asked.view.ledger.careers.meetings(board.key, player, choice.opponent)
+        together = {meeting.race for meeting in meetings}
+        chosen = [race for race in chosen if race.race in together]
+    count = max(1, -(-len(chosen) // RACES_ON_A_PAGE))
+    current = page_number(asked.query)
+    if not 1 <= current <= count:
+        return None
+    address = link(asked.path, board.address.player_races(player))
+    fields = {name: value for name, value in asdict(choice).items() if value}
+    pages = pager(current, count, lambda page: f"{address}?{urlencode(fields | {'page': str(page)})}")
+    shown = chosen[(current - 1) * RACES_ON_A_PAGE : current * RACES_ON_A_PAGE]
+    return _RacesOnPage(shown, len(chosen), pages)
 
 
 def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Content:
