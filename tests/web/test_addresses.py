@@ -23,7 +23,7 @@ from .conftest import Merge
 @example(".hidden")
 @example("~")
 @example("a/b\\c")
-def test_any_text_is_one_harmless_part_of_a_path_and_comes_back(text: str) -> None:
+def test_any_text_is_encoded_as_one_safe_path_segment_and_decoded(text: str) -> None:
     part = segment(text)
     assert text_of(part) == text
     assert PurePosixPath(part).parts == (part,)
@@ -31,12 +31,12 @@ def test_any_text_is_one_harmless_part_of_a_path_and_comes_back(text: str) -> No
 
 
 @pytest.mark.parametrize("part", ["~é", "~a", "~!!!!"])
-def test_segments_that_encode_no_text_are_refused(part: str) -> None:
+def test_invalid_segments_are_rejected(part: str) -> None:
     with pytest.raises(ValueError, match=r"base64|ASCII|padding|decode"):
         text_of(part)
 
 
-def test_ids_and_race_names_of_the_site_stay_readable() -> None:
+def test_ids_and_race_names_of_the_site_stay_unchanged() -> None:
     assert PLAYER.path(player="xldAMBlqvY3aOP57") == "players/xldAMBlqvY3aOP57.html"
     assert RACE.path(race="smr/curious-midfast-0534") == "races/smr/curious-midfast-0534.html"
 
@@ -45,7 +45,7 @@ def board(name: str, key: int, category: str = "smr") -> Leaderboard:
     return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key, number=key)
 
 
-def test_leaderboards_are_called_by_their_names_and_none_like_another() -> None:
+def test_leaderboard_addresses_contain_their_names_and_are_unique() -> None:
     boards = [
         board("Any% (Glitched)", 1),
         board("Any%: glitched", 2),
@@ -68,7 +68,7 @@ def test_leaderboards_are_called_by_their_names_and_none_like_another() -> None:
         ("leaderboards/smr/any.html", "leaderboards/smr/any/page-2.html", "any/page-2.html"),
     ],
 )
-def test_links_are_relative_to_the_page_that_they_are_on(source: str, target: str, expected: str) -> None:
+def test_links_are_relative_to_their_page(source: str, target: str, expected: str) -> None:
     assert link(source, target) == expected
 
 
