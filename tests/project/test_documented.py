@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from dotenv import dotenv_values
 
 from racebot import __version__
 from racebot.cli.commands import COMMANDS, load_command
@@ -55,6 +57,16 @@ def test_documented_defaults_are_the_defaults(tmp_path: Path) -> None:
 def test_example_settings_load_unchanged(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(SETTINGS, encoding="utf-8")
     assert load(tmp_path).model_dump() == Settings().model_dump()
+
+
+def test_settings_on_the_pages_page_keep_their_whole_value() -> None:
+    """A space and # begin a comment in `.env`."""
+    page = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    written = [line.partition("=") for block in blocks for line in block.splitlines()]
+    assert len(written) > 3
+    for name, _, value in written:
+        assert dotenv_values(stream=StringIO(f"{name}={value}")) == {name: value.strip('"')}
 
 
 def test_only_required_settings_are_not_commented_out() -> None:
