@@ -56,6 +56,7 @@ class RaceRow:
     race: str
     sequence: int
     ended_at: datetime
+    goal: str
     note: Annotated[str | None, Field(description="Why no rating changed")]
     entrants: int
     finishers: int
@@ -156,18 +157,18 @@ class PageQueries:
 
     def _races(self, leaderboard: int, chosen: str, *values: Any) -> list[RaceRow]:
         found = self._connection.stream(
-            "SELECT rated.race, sequence, ended_at, note, result, ("  # noqa: S608 - constants
+            "SELECT rated.race, sequence, ended_at, goal, note, result, ("  # noqa: S608 - constants
             "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
             "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
             f" FROM rated JOIN races ON races.name = rated.race WHERE leaderboard = ? {chosen}",
             leaderboard,
             *values,
         )
-        rows = [(*row[:4], entrant_count(row[4]), row[5]) for row in found]  # keeps no results in memory
-        counted = json.loads(f"[{','.join(row[5] for row in rows)}]")  # faster than one by one
+        rows = [(*row[:5], entrant_count(row[5]), row[6]) for row in found]  # keeps no results in memory
+        counted = json.loads(f"[{','.join(row[6] for row in rows)}]")  # faster than one by one
         winners = list({player for *_, first in counted for player in first})
         names = dict(zip(winners, Rankings(self._connection).names(winners), strict=True))
-        unrated = [row[1] for row, (rated, _, _) in zip(rows, counted, strict=True) if rated < row[4]]
+        unrated = [row[1] for row, (rated, _, _) in zip(rows, counted, strict=True) if rated < row[5]]
         placed = self._placed(leaderboard, unrated)
         return [
             _race_row(
@@ -353,12 +354,13 @@ def _race_row(
         winners: the rated winners.
         placed: all entrants with their places, if some of them are not rated.
     """
-    race, sequence, ended_at, note, entrants, _ = row
+    race, sequence, ended_at, goal, note, entrants, _ = row
     deleted = [Winner(None, entrant.name) for entrant, place in placed if not entrant.user_id and place == 1]
     return RaceRow(
         race=race,
         sequence=sequence,
         ended_at=moment_of(ended_at),
+        goal=goal,
         note=note,
         entrants=entrants,
         finishers=sum(place is not None for _, place in placed) if placed else finishers,

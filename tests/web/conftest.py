@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 import uvicorn
 from builders import result
+from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.web import fonts
 from racebot.web.pages import Pages
 from racebot.web.view import Board, Publication, View
 
@@ -63,6 +65,20 @@ def merge(ledger: Ledger) -> Merge:
 @pytest.fixture
 def view(merge: Merge) -> View:
     return merge()
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that cards have drawn."""
+    texts: list[str] = []
+    draw_text = fonts.draw_text
+
+    def recorded(image: Image.Image, at: tuple[float, float], text: str, *style: Any) -> float:
+        texts.append(text)
+        return draw_text(image, at, text, *style)
+
+    monkeypatch.setattr(fonts, "draw_text", recorded)
+    return texts
 
 
 @pytest.fixture

@@ -188,6 +188,7 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     listed = ask(view, "api/leaderboards/orb/any-orb/races")["races"][-1]
     played = ask(view, f"{BOARD}/players/id-ann")["history"][0]
     shared = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
+    assert listed["goal"] == played["goal"] == "Any Orb"
     for row in (listed, played, shared):
         assert (row["race"], row["room"], row["page"]) == ("orb/a", race["room"], race["page"])
     player = ask(view, "api/players/id-ann")

@@ -16,7 +16,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import HOUR, SECOND, entrant, result
-from PIL import Image
 from rich.console import Console
 
 from racebot.cli.tables import print_race
@@ -24,7 +23,6 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import NO_NAME, Entrant, RaceResult
 from racebot.standings.queries import race_report
-from racebot.web import fonts
 from racebot.web.document import Document
 from racebot.web.pages import Pages
 from racebot.web.race_page import story
@@ -134,15 +132,7 @@ def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: View) -> Non
     ]
 
 
-def test_race_card_draws_deleted_accounts(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[str] = []
-    draw_text = fonts.draw_text
-
-    def recorded(image: Image.Image, at: tuple[float, float], text: str, *style: Any) -> float:
-        drawn.append(text)
-        return draw_text(image, at, text, *style)
-
-    monkeypatch.setattr(fonts, "draw_text", recorded)
+def test_race_card_draws_deleted_accounts(view: View, drawn: list[str]) -> None:
     assert Pages(view, served=True).document("cards/races/orb/won.png", {}) is not None
     assert any("4 entrants" in each for each in drawn)
     assert [each for each in drawn if each in {NO_NAME, "Ann", "Bo"}] == [NO_NAME, "Ann", "Bo", NO_NAME]

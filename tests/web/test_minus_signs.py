@@ -6,14 +6,11 @@ import csv
 import json
 import re
 from html import unescape
-from typing import Any
 
 import pytest
 from builders import result
-from PIL import Image
 
 from racebot.standings.counting import LeaderboardPlan
-from racebot.web import fonts
 from racebot.web.document import Document
 from racebot.web.pages import Pages
 from racebot.web.view import View
@@ -76,15 +73,7 @@ def test_people_read_a_minus_sign(view: View, path: str) -> None:
         f"cards/leaderboards/{BOARD}.png",
     ],
 )
-def test_cards_draw_a_minus_sign(view: View, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[str] = []
-    draw_text = fonts.draw_text
-
-    def recorded(image: Image.Image, at: tuple[float, float], text: str, *style: Any) -> float:
-        drawn.append(text)
-        return draw_text(image, at, text, *style)
-
-    monkeypatch.setattr(fonts, "draw_text", recorded)
+def test_cards_draw_a_minus_sign(view: View, path: str, drawn: list[str]) -> None:
     content = Pages(view, served=True).document(path, {})
     assert content is not None
     assert [each for each in drawn if HYPHEN.search(each)] == []
