@@ -44,6 +44,11 @@ def test_help_loads_no_rating_library() -> None:
     assert loaded_by("from racebot.cli import app", (*HEAVY, *DATABASE, "numpy", "pydantic_settings")) == []
 
 
+def test_main_module_loads_no_program() -> None:
+    """A process that helps to export imports the main module again."""
+    assert loaded_by("import racebot.__main__", ("typer", "racebot.cli")) == []
+
+
 def test_commands_that_only_read_the_ledger_load_nothing_heavy() -> None:
     commands = ("leaderboard", "player", "race", "status", "health", "audit", "backup")
     code = f"from racebot.cli.commands import load_command; [load_command(name) for name in {commands}]"
