@@ -49,7 +49,7 @@ EXPORTED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD: (f"{BOARD}.html",),
     addresses.COMPARE: ("compare.html",),
     addresses.PLAYER_ON_BOARD: ("players/id-r05/orb/any-orb.html?vs=id-r06",),
-    addresses.SEARCH: ("search.html?q=racer",),
+    addresses.SEARCH: ("search.html?q=x.invalid",),  # a name with markup
     addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),
 }
 """Pages of an export that differ from a server's."""
@@ -73,7 +73,8 @@ VIEWS: tuple[tuple[int, Scheme, Scheme], ...] = ((1280, "light", "dark"), (390, 
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(True, id="short"), pytest.param(False, marks=pytest.mark.long)]
+    scope="module",
+    params=[pytest.param(True, id="short"), pytest.param(False, id="long", marks=pytest.mark.long)],
 )
 def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a ledger whose lists all have more than one page: long ones, or short ones to save time."""
