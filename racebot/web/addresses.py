@@ -21,8 +21,9 @@ NO_JEKYLL = ".nojekyll"
 """Stops GitHub Pages from processing the files with Jekyll."""
 PAGE_SIZE = 80
 """Players on one page of a leaderboard."""
+
 OPPONENTS_SHOWN = 25
-"""Opponents on a player's page. More of them have pages of their own."""
+"""Opponents on a player's page. A longer list also has separate pages."""
 OPPONENTS_ON_A_PAGE = 100
 
 LONGEST_PATH = 1000

@@ -13,7 +13,7 @@ from racebot.web.addresses import RACE, link
 from racebot.web.formats import shown_name
 
 NAMED = 250
-"""Number of last races with their names. Older races have their date, place and points alone."""
+"""Number of last races with their names. Older races have only their date, place and points."""
 
 
 def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:

@@ -32,8 +32,10 @@ from racebot.web.player_page import player_figures
 from racebot.web.view import Board, View
 
 LAST_RACES = 25
+"""Races on a player's page. A longer list also has separate pages."""
 WON = Markup('<span class="soft">won</span>')
 OPPONENTS_TO_CHOOSE = 300
+"""Most opponents in the filter of a player's races."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, loads comparisons, and holds what other scripts share.
+// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, loads comparisons, and holds the functions that other scripts share.
 "use strict";
 (() => {
   // Fetch the rows that other pages of a list hold, with links that work from this page.
