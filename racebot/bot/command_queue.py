@@ -87,8 +87,7 @@ class CommandQueue:
             for line in self._missed(event):
                 self._add(line, only_public=not self._saw_history)
             self._missed_after, self._saw_history = None, True
-            if self._last_line is None:
-                self._last_line = event.messages[-1].id if event.messages else ""
+            self._last_line = event.messages[-1].id if event.messages else self._last_line or ""
 
     async def run(self) -> None:
         """Answer commands until cancelled. After an error, run it again to go on with the same command.

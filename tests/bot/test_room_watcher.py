@@ -416,6 +416,43 @@ async def test_commands_given_while_the_connection_was_lost_are_answered_once(
     assert questions.answered == [Command.LEADERBOARD, *late, Command.VERSUS]
 
 
+async def test_a_command_that_was_too_old_stays_unanswered_when_the_connection_is_lost_again(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    questions = _Questions()
+    now = 0.0
+    shown, before, late = RaceUpdate(seen(status="open")), _line("hello"), _line("!odds")
+
+    class LostSocket(SilentSocket):
+        async def receive(self, wait: float) -> Event | None:
+            if self.events:
+                return self.events.pop(0)
+            raise ConnectionLost("the socket closed")
+
+    sockets = iter(
+        [
+            (0.0, LostSocket([shown, ChatHistory((before,))])),
+            (command_queue.EXPIRES, LostSocket([shown, ChatHistory((before, late))])),
+            (0.0, SilentSocket([shown, ChatHistory((before, late)), _line("!vs bo")])),
+        ]
+    )
+
+    def connected() -> SilentSocket:
+        nonlocal now
+        away, socket = next(sockets)
+        now += away
+        return socket
+
+    connect(monkeypatch, connected)
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(room_watcher, "time", clock)
+    monkeypatch.setattr(command_queue, "time", clock)
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
+        await until(lambda: Command.VERSUS in questions.answered)
+    assert questions.answered == [Command.VERSUS]
+
+
 async def test_commands_given_during_a_restart_are_answered_once(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
