@@ -64,7 +64,8 @@ def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     Raises:
         ModelError: a key, parameter or value is invalid. The message lists the valid ones.
     """
-    return _create(key, json.dumps(parameters or {}))
+    # A date in a TOML file becomes text, which is refused like any other.
+    return _create(key, json.dumps(dict(parameters or {}), default=str))
 
 
 @lru_cache(maxsize=64)

@@ -428,6 +428,10 @@ def test_category_set_in_two_ways_is_refused(folder: Path, monkeypatch: pytest.M
             "model = 'plackett-luce'\nparameters = { ratse = [1] }",
             ["racebot.toml", "no parameter 'ratse'", "'rates'"],
         ),
+        (
+            "model = 'elo-ffa'\nparameters = { rates = 2026-01-01 }",
+            ["racebot.toml", "rates", "2026-01-01", "is not a list of numbers"],
+        ),
         ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards, table 1: goals is missing: add it"]),
         ("[texts]\nwhy = 3", ["texts.why=3: must be text in quotes: correct it"]),
         ("leaderboards = 'x'", ["leaderboards='x': must be a list in brackets: correct it"]),
