@@ -16,9 +16,8 @@ def reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
     """Return whether a history reaches back to the time when this message was sent."""
     if len(history) < HISTORY_LENGTH:
         return True
-    # Older ones are pinned.
-    newest = sorted(message.posted_at for message in history)[-HISTORY_LENGTH:]
-    return newest[0] <= row.updated_at.timestamp()
+    oldest = history[-HISTORY_LENGTH]  # those before it are pinned
+    return oldest.posted_at <= row.updated_at.timestamp()
 
 
 def is_history(event: Event) -> bool:
