@@ -1,4 +1,4 @@
-"""The command `racebot`, also as `python -m racebot`.
+"""The command `racebot`, or `python -m racebot`.
 
 The processes of an export import the main module again, so it imports the program only to run it.
 """

@@ -86,7 +86,7 @@ class Lifecycle:
             self._ledger.pending.join(race.name, race.category)
 
     def greet(self, race: Race, compose: Callable[[Race], str]) -> bool:
-        """Queue the greeting of a room once, also after a restart. Return False if it has to come later.
+        """Queue the greeting of a room once, even after a restart. Return False if it has to come later.
 
         Args:
             race: a race before its start.

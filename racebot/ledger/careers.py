@@ -50,7 +50,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Win:
-    """A won race. `lead` is the winner's points before the race minus the mean of the other rated ones'."""
+    """A won race. `lead` is the winner's points before the race minus the other rated entrants' mean."""
 
     player: NamedPlayer
     sequence: int

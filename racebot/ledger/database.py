@@ -47,7 +47,7 @@ def _migrate(db: Database, path: Path) -> None:
     migrations.apply(db)
     db.conn.commit()
     if older:
-        # Without room for a second copy, the file stays as large as it is, and new races fill it.
+        # If the disk has no room for a second copy, the file keeps its size until new races fill it.
         with suppress(sqlite3.OperationalError):
             db.conn.execute("VACUUM")
 

@@ -48,7 +48,7 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class RaceRow:
-    """A race in a list. `entrants` and `finishers` count everyone, also deleted accounts.
+    """A race in a list. `entrants` and `finishers` include deleted accounts.
 
     `winners` is empty if nobody finished, or if no rating changed.
     """
@@ -65,7 +65,7 @@ class RaceRow:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRace:
-    """One rated race of a player. `entrants` counts everyone, also deleted accounts."""
+    """One rated race of a player. `entrants` includes deleted accounts."""
 
     race: str
     sequence: int

@@ -140,7 +140,7 @@ class Events:
 
 
 class _Stream(StreamingResponse):
-    """A stream that calls `closed` when it ends, also if its reader is gone before the first piece."""
+    """A stream that calls `closed` when it ends, even if its reader is gone before the first piece."""
 
     def __init__(
         self, pieces: AsyncGenerator[bytes], headers: Mapping[str, str], closed: Callable[[], None]

@@ -67,7 +67,7 @@ class LiveReader:
         return LiveRooms(report.seen_at, late, tuple(listed))
 
     def room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
-        """Return a room by the name of its race, also if the site does not list it."""
+        """Return a room by the name of its race, even if the site does not list it."""
         report = self._current()[1]
         rooms = report.rooms if report else ()
         return next((_without(room, hidden) for room in rooms if room.race == race), None)

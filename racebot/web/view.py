@@ -155,7 +155,7 @@ class View:
         return NOTHING if self._live is None else self._live.rooms(self.hidden)
 
     def live_room(self, race: str) -> LiveRoom | None:
-        """Return an open room, also an unlisted one, without hidden players."""
+        """Return an open room, listed or not, without hidden players."""
         return None if self._live is None else self._live.room(race, self.hidden)
 
     def picture(self, name: str) -> bytes | None:

@@ -187,7 +187,7 @@ def _bot(
 def _goals(
     category: Category, given: list[str] | None, before: Settings, *, interactive: bool
 ) -> tuple[str, ...]:
-    """Ask which goals to rate. An empty answer rates all of them, also those of later seasons."""
+    """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
     stored = tuple(before.goals) if category.slug == before.category else ()
     if given is not None:
         return tuple(given)
