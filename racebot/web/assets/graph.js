@@ -219,11 +219,12 @@ window.racebot.graph = (figure, data, label) => {
   };
   const days = Math.max(...all.map(point => point.at)) - all[0].at;
   const most = Math.max(...series.map(points => points.length));
+  // Ranges that would show everything are there, too: the page has reserved room for all buttons.
   for (const [name, work] of choices) {
-    if (name === "6 months" && days < 6 * MONTH || name === "1 month" && days < MONTH) continue;
-    if (name.startsWith("Last") && most <= Number(name.slice(5))) continue;
     const element = button(name, work);
     element.dataset.range = name;
+    element.disabled = name === "6 months" && days < 6 * MONTH || name === "1 month" && days < MONTH
+      || name.startsWith("Last") && most <= Number(name.slice(5));
     ranges.append(element);
   }
   const axis = button("By race", () => {

@@ -61,7 +61,7 @@
   };
   // In an export, ?vs=OPPONENT on a player's page marks the opponent's row. With scripts, it compares both players.
   const opponents = document.querySelector("table[data-compare]");
-  if (opponents && choice.has("vs")) document.addEventListener("DOMContentLoaded", () => {
+  if (opponents && choice.get("vs") && choice.get("vs") !== opponents.dataset.player) document.addEventListener("DOMContentLoaded", () => {
     const loaded = [...document.scripts].map(each => each.getAttribute("src"));
     for (const src of opponents.dataset.compare.split(" ")) {
       if (!loaded.includes(src)) document.head.append(Object.assign(document.createElement("script"), {src, async: false}));
