@@ -222,10 +222,12 @@ class Run:
         ]
         if not rated:
             return
-        race, before = (
-            rated[0],
-            self.database.rows("SELECT * FROM changes ORDER BY leaderboard, sequence, player"),
+        changes = (  # without the leaderboard's id, which a rebuild may change
+            "SELECT category, leaderboards.name, sequence, player, place, state_before, state_after,"
+            " points_before, points_after, races_before, parts"
+            " FROM changes JOIN leaderboards ON leaderboards.id = leaderboard ORDER BY 1, 2, 3, 4"
         )
+        race, before = rated[0], self.database.rows(changes)
         self.database.write(
             "UPDATE races SET result = replace(result, ?, ?) WHERE name = ?",
             '"status":"done"',
@@ -246,7 +248,7 @@ class Run:
             raise WrongError(
                 f"a backfill did not repair {race}: {done.stderr}{verified.stdout}{verified.stderr}"
             )
-        after = self.database.rows("SELECT * FROM changes ORDER BY leaderboard, sequence, player")
+        after = self.database.rows(changes)
         if [tuple(row) for row in before] != [tuple(row) for row in after]:
             raise WrongError(f"repairing {race} changed ratings")
 
