@@ -150,13 +150,14 @@ def live_entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
     )
 
 
-def write_rooms(database: Path, *statuses: str) -> None:
-    """Write a live file with a room of each status beside a ledger."""
+def write_rooms(database: Path, *statuses: str, backwards: bool = False) -> None:
+    """Write a live file with a room of each status beside a ledger, its entrants perhaps backwards."""
     now = datetime.now(UTC)
     rooms = []
     for number, status in enumerate(statuses, 1):
         finished = status == "finished"
-        board = LiveBoard("orb/any-orb", "Any Orb", live_entrants(finished=finished))
+        entrants = live_entrants(finished=finished)[:: -1 if backwards else 1]
+        board = LiveBoard("orb/any-orb", "Any Orb", entrants)
         started_at = now - timedelta(hours=1) if status == "in_progress" else None
         ended_at = now if finished else None
         rooms.append(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from worker_support import PATIENCE
 
 from racebot.web import events
@@ -32,15 +32,24 @@ def served(served: str, database: Path) -> str:
 
 def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
     page = opened().new_page()
+    player = page.locator("table").get_by_role("link", name="Ann Orbit")
+
+    def answer_after_focus(stream: Route) -> None:
+        player.focus()
+        stream.continue_()
+
+    page.route("**/events/**", answer_after_focus)
     page.goto(f"{served}live")
     expect(page.get_by_role("columnheader", name="To finish")).to_be_visible()
-    player = page.locator("table").get_by_role("link", name="Ann Orbit")
-    player.focus()
+    expect(player).to_be_focused()
     write_rooms(database, "in_progress")
     expect(page.get_by_text("in progress")).to_have_text(re.compile(r"^in progress \d+:\d\d:\d\d$"))
     write_rooms(database, "finished")
     expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
     expect(page.get_by_text(re.compile("ended (just now|.* ago)"))).to_be_visible()
+    expect(player).to_be_focused()
+    write_rooms(database, "finished", backwards=True)
+    expect(page.locator("tbody tr").last).to_contain_text("Ann Orbit")
     expect(player).to_be_focused()
 
 

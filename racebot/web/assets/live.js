@@ -25,24 +25,33 @@
     }
   };
   const merge = (old, fresh) => {
+    const wanted = new Set([...fresh.childNodes].map(keyOf));
+    for (const node of [...old.childNodes]) if (!wanted.has(keyOf(node))) node.remove();
     const known = new Map([...old.childNodes].filter(keyOf).map(node => [keyOf(node), node]));
     let next = old.firstChild;
+    const skip = () => {
+      const skipped = next;
+      next = next.nextSibling;
+      return skipped;
+    };
     for (const node of [...fresh.childNodes]) {
-      const key = keyOf(node);
-      const alike = next && !keyOf(next) && next.nodeName === node.nodeName ? next : null;
-      const match = key ? known.get(key) : alike;
-      if (!match) old.insertBefore(document.adoptNode(node), next);
+      const match = known.get(keyOf(node));
+      // A node that moves loses the focus, so what stands in its way goes instead.
+      while (match && next && !keyOf(next)) skip().remove();
+      const here = match || (next && !keyOf(next) && next.nodeName === node.nodeName ? next : null);
+      if (!here) old.insertBefore(document.adoptNode(node), next);
       else {
-        if (match === next) next = next.nextSibling;
-        else old.insertBefore(match, next);
-        update(match, node);
+        if (here === next) skip();
+        else old.insertBefore(here, next);
+        update(here, node);
       }
     }
-    while (next) {
-      const gone = next;
-      next = next.nextSibling;
-      gone.remove();
-    }
+    while (next) skip().remove();
+  };
+  const show = fresh => {
+    const focused = document.activeElement;
+    merge(shown, fresh);
+    if (focused.isConnected && focused !== document.activeElement) focused.focus({preventScroll: true});
   };
 
   // The time since a race started.
@@ -72,7 +81,7 @@
       found();
       if (message.data === last) return;
       last = message.data;
-      merge(shown, new DOMParser().parseFromString(last, "text/html").body);
+      show(new DOMParser().parseFromString(last, "text/html").body);
       if (notice) {
         tick();
         window.racebot.refresh();
