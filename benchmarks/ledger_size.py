@@ -47,7 +47,7 @@ from racebot.racetime.payload import Race
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings.model import DEFAULT_MODEL
 from racebot.standings import queries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import Preparation
 from racebot.standings.queries import Listing
 from racebot.standings.rerating import RatingsDeferred

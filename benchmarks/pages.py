@@ -27,7 +27,7 @@ from invented import CATEGORY, GOAL, people, race
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.server import application, collect_less

@@ -12,7 +12,7 @@ from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import Plans
+from racebot.standings.plans import Plans
 from racebot.standings.proposals import proposals
 from racebot.standings.queries import Listing, listed_count
 

@@ -31,7 +31,7 @@ from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.text.parse import did_you_mean, read_json
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ratings.parameters import ParameterValue
-from racebot.standings.counting import Plans
+from racebot.standings.plans import Plans
 
 
 @dataclass(frozen=True, slots=True)

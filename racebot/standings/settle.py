@@ -18,7 +18,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.carry_over import carried_states, sources_first, states_to_carry_now
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.proposals import proposals
 from racebot.standings.rater import Rater
 from racebot.standings.replay import Replay

@@ -23,7 +23,7 @@ from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 ANN_BO = [

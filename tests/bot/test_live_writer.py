@@ -22,7 +22,7 @@ from racebot.observe.troubles import Troubles
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))

@@ -16,7 +16,7 @@ from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

@@ -40,7 +40,7 @@ from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate,
 from racebot.racetime.payload import parse_race
 from racebot.racetime.tokens import TokenSource
 from racebot.standings import explain
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

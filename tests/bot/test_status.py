@@ -13,7 +13,7 @@ from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, Wor
 from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 

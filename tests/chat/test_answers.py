@@ -23,8 +23,8 @@ from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
-from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.explain import Explanation, explain_race
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

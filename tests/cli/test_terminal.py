@@ -18,7 +18,7 @@ from racebot.cli import app, tables
 from racebot.cli.commands import COMMANDS, SECTIONS
 from racebot.ledger.store import Ledger
 from racebot.standings import queries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing, PlayerReport, RaceReport
 from racebot.standings.settle import Settler
 

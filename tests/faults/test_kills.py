@@ -18,7 +18,7 @@ from worker_support import PATIENCE, Bench, finish
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 from .harness import Plan, Run

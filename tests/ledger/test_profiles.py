@@ -10,7 +10,7 @@ from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 OLD = Profile("/media/old.png", "they/them", "ann_runs")

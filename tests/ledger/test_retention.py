@@ -9,7 +9,7 @@ from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.retention import Cleared, clear_away
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 KEEP = timedelta(days=30)

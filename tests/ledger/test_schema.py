@@ -27,7 +27,7 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, as_json
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 

@@ -21,7 +21,7 @@ from racebot.ledger.rows import Carry
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders, queries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 

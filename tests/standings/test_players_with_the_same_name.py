@@ -9,7 +9,7 @@ from builders import CATEGORY, GOAL, entrant, result
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant
 from racebot.standings import queries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import api

@@ -19,7 +19,7 @@ from racebot.ledger.shadows import Pause
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders, prepare
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import Preparation, no_pause
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler

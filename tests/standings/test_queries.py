@@ -18,8 +18,8 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings import queries
-from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.explain import Opponent, Unchanged
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import LeaderboardReport, Listing, PlayerReport, RatedEntrant
 from racebot.standings.reasons import Reason, ReasonKind
 from racebot.standings.settle import Settler

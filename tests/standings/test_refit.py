@@ -7,7 +7,7 @@ import pytest
 from builders import GOAL, result
 
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.proposals import Proposal, proposals
 from racebot.standings.refit import preview
 from racebot.standings.settle import Settler

@@ -18,7 +18,7 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]

@@ -19,7 +19,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.settle import MergeReport, Rated, Settler
 

@@ -19,7 +19,7 @@ from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import fonts

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.plans import LeaderboardPlan
 from racebot.web.document import Document
 from racebot.web.inventory import groups
 from racebot.web.openapi import description

@@ -17,7 +17,7 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
-from racebot.standings.counting import Plans
+from racebot.standings.plans import Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module, processes, templating

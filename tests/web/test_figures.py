@@ -6,7 +6,7 @@ from builders import result
 
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.plans import LeaderboardPlan
 from racebot.web import figures as module
 from racebot.web.figures import BoardFigures, ChangeSizes, RaceFigures, board_figures
 from racebot.web.view import View

@@ -14,7 +14,7 @@ from racebot.ledger.rows import StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web.document import Streamed

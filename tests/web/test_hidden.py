@@ -14,7 +14,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME
 from racebot.settings.model import Settings
 from racebot.standings import orders
-from racebot.standings.counting import Plans
+from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
 from racebot.web.document import Document, Streamed
 from racebot.web.inventory import groups

@@ -17,7 +17,7 @@ from PIL import Image
 
 from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import Plans
+from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
 from racebot.web import addresses, listing_page, player_pages
 from racebot.web.addresses import Route

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from builders import result
 
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.plans import LeaderboardPlan
 from racebot.web.document import Document
 from racebot.web.pages import Pages
 from racebot.web.view import View

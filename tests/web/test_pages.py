@@ -13,7 +13,7 @@ from builders import SECOND, entrant, result
 from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import Carry
 from racebot.races.outcome import TeamPolicy
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.plans import LeaderboardPlan
 from racebot.standings.queries import Listing
 from racebot.web import figures
 from racebot.web.document import Document
