@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -22,6 +22,9 @@ from racebot.web.listing_page import older_race_pages, race_span
 from racebot.web.look import THEME, THEME_ICON
 from racebot.web.player_pages import has_opponents_page, has_race_pages, opponent_pages
 from racebot.web.view import Board, Publication, View
+
+PROGRAM = resources.files("racebot")
+"""The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
 
 
 class Group(NamedTuple):
@@ -87,7 +90,7 @@ def groups(view: View) -> Iterator[Group]:
     publication = view.publication
     program = _token(
         __version__,
-        _sources(),
+        *_texts(PROGRAM),
         repr(
             (
                 publication.provisional_races,
@@ -260,18 +263,13 @@ def _more_of_race(publication: Publication, race: str) -> Iterator[str]:
         yield addresses.RACE_CARD.path(race=race)
 
 
-@cache
-def _sources() -> str:
-    """Return a token of the code, templates and assets behind the pages."""
-    return _token(*(f"{name} {body}" for name, body in _texts(resources.files("racebot.web"))))
-
-
-def _texts(folder: Traversable) -> Iterator[tuple[str, str]]:
+def _texts(folder: Traversable) -> Iterator[str]:
     for entry in sorted(folder.iterdir(), key=lambda each: each.name):
         if entry.is_dir():
             yield from _texts(entry)
         elif entry.name.endswith((".py", ".html", ".css", ".js", ".svg")):
-            yield entry.name, entry.read_text(encoding="utf-8")
+            yield entry.name
+            yield entry.read_text(encoding="utf-8")
 
 
 def _token(*parts: str) -> str:

@@ -7,12 +7,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from builders import NOON, result
 from jinja2 import DictLoader, Environment
 
+import racebot
 from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
@@ -20,7 +22,7 @@ from racebot.standings import orders
 from racebot.standings.plans import Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import export as export_module, processes, templating
+from racebot.web import export as export_module, inventory, processes, templating
 from racebot.web.document import Content
 from racebot.web.export import LOCK, Exported, export
 from racebot.web.pages import Pages
@@ -268,6 +270,21 @@ def test_new_settings_render_everything_again(filled: Ledger, folder: Path) -> N
     run(filled, folder)
     export(filled, Publication(provisional_races=0), folder)
     assert b"provisional" not in (folder / "players/id-ann/orb/any-orb.html").read_bytes()
+
+
+def test_changed_program_renders_everything_again(
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("installed", "upgraded"):
+        copytree(Path(racebot.__file__).parent, tmp_path / name, ignore=ignore_patterns("__pycache__"))
+    formatter = tmp_path / "upgraded" / "text" / "format.py"
+    formatter.write_text(formatter.read_text() + "# changed\n")
+    monkeypatch.setattr(inventory, "PROGRAM", tmp_path / "installed")
+    run(filled, folder)
+    monkeypatch.setattr(inventory, "PROGRAM", tmp_path / "upgraded")
+    paths = rendered(monkeypatch)
+    run(filled, folder)
+    assert set(paths) == set(contents(folder))
 
 
 def test_changes_are_appended_to_their_file(
