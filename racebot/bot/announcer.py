@@ -54,6 +54,7 @@ class Announcer:
         correction: int = 0,
         edits: Sequence[Edit] = (),
         marks: rating_message.MarksByBoard | None = None,
+        ordered_in: str | None = None,
     ) -> bool:
         """Queue the changes of a finished race, or their correction.
 
@@ -63,9 +64,11 @@ class Announcer:
             correction: 0 for a first announcement, otherwise the number of the correction.
             edits: the edits behind a correction, from `edits_between`; stored in the message's body.
             marks: new places and unranked players, as `rating_message.announcement` takes them.
+            ordered_in: for a repetition, the id of the chat message that ordered it. The same order queues
+                nothing twice.
 
         Returns:
-            Whether any message was queued.
+            Whether there was any message to queue.
         """
         race, category = rated[0].result.name, rated[0].result.category
         if correction:
@@ -84,7 +87,8 @@ class Announcer:
                     buttons=self._buttons(changed[0].leaderboard, race),
                     pin=self._pin,
                 )
-            self._put(race, category, body)
+            seed = f"order:{ordered_in}:{number}" if ordered_in is not None else None
+            self._put(race, category, body, seed)
         return bool(texts)
 
     def greet(self, race: str, category: str, compose: Callable[[], str]) -> bool:
@@ -146,14 +150,14 @@ class Announcer:
             if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
-    def message(self, race: str, category: str, body: Body) -> Message:
-        """Return a message with a new guid, even if the same text was queued before."""
-        number = len(self._outbox.of(race))
-        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{race}:{number}:{self._clock().isoformat()}")
-        return Message(race, category, str(guid), body)
+    def message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:
+        """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
+        if seed is None:
+            seed = f"{race}:{len(self._outbox.of(race))}:{self._clock().isoformat()}"
+        return Message(race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{seed}")), body)
 
-    def _put(self, race: str, category: str, body: ChatBody) -> None:
-        self._outbox.put(self.message(race, category, body), self._clock())
+    def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
+        self._outbox.put(self.message(race, category, body, seed), self._clock())
 
     def _announced_entries(self, race: str) -> rating_message.Entries:
         """Return the entries of the standing announcement in a room's chat; empty if unknown."""

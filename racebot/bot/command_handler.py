@@ -109,12 +109,6 @@ class CommandHandler:
             return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
-    def is_answered_in_public(self, asked: ParsedCommand) -> bool:
-        """Return whether the room's chat shows at once that a command was answered."""
-        if order := _order(asked):
-            return order != "redo"  # the outbox may still hold the changes
-        return not self._private and not _is_about_self(asked)
-
     def reply(self, asked: ParsedCommand, message: ChatMessage, race: Race) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
 
@@ -165,7 +159,8 @@ class CommandHandler:
             case "on":
                 self._lifecycle.speak_again(race.name, race.result)
                 return self._texts.on
-        return "" if self._lifecycle.say_again(race.result) else self._texts.nothing_to_repeat
+        again = self._lifecycle.say_again(race.result, message.id)
+        return "" if again else self._texts.nothing_to_repeat
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""

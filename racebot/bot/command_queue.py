@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from racebot.bot.command_handler import CommandHandler
 from racebot.bot.outbox_sender import OutboxSender
@@ -55,39 +55,25 @@ class CommandQueue:
         self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
         self._current: tuple[float, ParsedCommand, ChatMessage] | None = None
         """The command that is being answered."""
-        self._left_at: float | None = None
-        """When the last connection was lost."""
-        self._last_line: str | None = None
-        """The id of the last chat line on any connection, empty if there was none; None if unknown."""
-        self._missed_after: str | None = None
-        """The id of the chat line after which the chat history may show missed ones."""
-        self._saw_history = False
 
     @property
     def empty(self) -> bool:
         """True if no command waits for an answer."""
         return self._commands.empty() and self._current is None
 
-    def on_left(self) -> None:
-        """Note that the connection is lost."""
-        self._left_at = time.monotonic()
-
-    def on_joined(self) -> None:
-        """Expect the chat history, which shows the commands that were given without a connection."""
-        if self._left_at is not None and time.monotonic() - self._left_at < EXPIRES:
-            self._missed_after = self._missed_after or self._last_line
-        else:
-            self._missed_after = None
-
     def on_event(self, event: Event | None) -> None:
-        """Queue a command that the room shows, and those given while the bot was not in the room."""
-        if isinstance(event, ChatMessage):
-            self._add(event)
-        elif isinstance(event, ChatHistory):
-            for line in self._missed(event):
-                self._add(line, only_public=not self._saw_history)
-            self._missed_after, self._saw_history = None, True
-            self._last_line = event.messages[-1].id if event.messages else self._last_line or ""
+        """Queue a command that the room shows, or those of the last minute that the chat history shows.
+
+        After a restart, the history also shows commands that were answered before. Their answers have the
+        same guid again, so the site ignores them.
+        """
+        match event:
+            case ChatMessage():
+                self._add(event)
+            case ChatHistory(messages, sent_at):
+                for line in messages:
+                    if sent_at - line.posted_at < EXPIRES:
+                        self._add(line)
 
     async def run(self) -> None:
         """Answer commands until cancelled. After an error, run it again to go on with the same command.
@@ -109,28 +95,11 @@ class CommandQueue:
             self._current = None
             self._answered()
 
-    def _missed(self, history: ChatHistory) -> Sequence[ChatMessage]:
-        """Return the lines that were written while the bot was not in the room."""
-        lines = history.messages
-        if not self._saw_history:
-            # Before a restart, the bot answered in order, and its lines are a bot's.
-            recent = [line for line in lines if history.sent_at - line.posted_at < EXPIRES]
-            answered = [number for number, line in enumerate(recent, start=1) if line.bot is not None]
-            return recent[max(answered, default=0) :]
-        ids = ["", *(line.id for line in lines)]
-        return lines[ids.index(self._missed_after) :] if self._missed_after in ids else ()
-
-    def _add(self, message: ChatMessage, *, only_public: bool = False) -> None:
-        """Queue a chat line if it is a command to answer.
-
-        Args:
-            only_public: leave out commands whose answers the room does not see.
-        """
-        self._last_line = message.id
+    def _add(self, message: ChatMessage) -> None:
+        """Queue a chat line if it is a command to answer."""
         if self._room.race is None or self._room.closed:
             return
-        asked = self._handler.parse(message, self._room.race)
-        if asked is not None and (not only_public or self._handler.is_answered_in_public(asked)):
+        if (asked := self._handler.parse(message, self._room.race)) is not None:
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> bool:
@@ -157,7 +126,7 @@ class CommandQueue:
         else:
             if reply is not None and text and not self._handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(asked.command.value).inc()
-                self._sender.answer(text, reply.to)
+                self._sender.answer(text, message.id, to=reply.to)
         return True
 
 

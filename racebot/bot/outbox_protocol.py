@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from racebot.bot.outbox_commands import (
     Command,
@@ -56,9 +56,9 @@ class _Answer:
     """An answer to a command. It is kept in memory only, since the player can ask again."""
 
     text: str
+    guid: str
     to: str | None
     expires: float
-    guid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 class OutboxProtocol:
@@ -93,15 +93,18 @@ class OutboxProtocol:
         """Return whether the site has yet to confirm or refuse something."""
         return self._expected is not None
 
-    def answer(self, text: str, to: str | None, now: float) -> None:
+    def answer(self, text: str, asked_in: str, now: float, *, to: str | None) -> None:
         """Queue an answer to a command.
 
         Args:
             text: the answer.
-            to: the id of the only user to see it; None for the room.
+            asked_in: the id of the chat message with the command. The guid is made from it, so that the site
+                ignores a second answer, even after a restart.
             now: the current time.
+            to: the id of the only user to see it; None for the room.
         """
-        self._answers.append(_Answer(text, to, now + ANSWER_EXPIRES))
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:answer:{asked_in}")
+        self._answers.append(_Answer(text, str(guid), to, now + ANSWER_EXPIRES))
 
     def on_joined(self) -> None:
         """Start over on a new connection. The state from the last one may be out of date."""

@@ -70,9 +70,9 @@ class OutboxSender:
         self._protocol.on_event(event)
         self._event_came.set()
 
-    def answer(self, text: str, to: str | None) -> None:
-        """Queue an answer to a command, for one user, or for the room if `to` is None."""
-        self._protocol.answer(text, to, time.monotonic())
+    def answer(self, text: str, asked_in: str, *, to: str | None) -> None:
+        """Queue an answer to the command in a chat message, for one user, or for the room if `to` is None."""
+        self._protocol.answer(text, asked_in, time.monotonic(), to=to)
 
     async def deliver(self, socket: RoomSocket) -> None:
         """Deliver all open messages in order, then the answers.

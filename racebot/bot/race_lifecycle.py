@@ -186,15 +186,21 @@ class Lifecycle:
             return False
         return pending.announced_key != announcement_key(self.settler.preview(result))
 
-    def say_again(self, result: RaceResult | None) -> bool:
-        """Queue the provisional changes once more. Return False if there are none."""
+    def say_again(self, result: RaceResult | None, ordered_in: str) -> bool:
+        """Queue the provisional changes once more. Return False if there are none.
+
+        Args:
+            result: the race's result.
+            ordered_in: the id of the chat message with the order, which is carried out once, even after a
+                restart.
+        """
         if result is None or not result.final or not self.settler.plans.counts(result):
             return False
         with self._ledger.transaction():
             if self._ledger.has_race(result.name):
                 return False
             named = [self._named(each) for each in self.settler.preview(result)]
-            return self._announcer.announce(named, marks=self._marks(named))
+            return self._announcer.announce(named, marks=self._marks(named), ordered_in=ordered_in)
 
     def keep_quiet(self, name: str) -> None:
         """Write nothing more in this room's chat."""

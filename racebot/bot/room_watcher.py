@@ -218,8 +218,6 @@ class RoomWatch:
             for task in tasks:
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
-            if self._commands is not None:
-                self._commands.on_left()
         if self._answering is not None and self._answering.done():
             results += await asyncio.gather(self._answering, return_exceptions=True)
             self._answering = None
@@ -239,7 +237,6 @@ class RoomWatch:
     async def _listen(self, socket: RoomSocket) -> None:
         """Feed the state machine from the socket."""
         if self._commands is not None:
-            self._commands.on_joined()
             await socket.send(actions.GET_HISTORY)
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         after_unreadable = REFRESH_MISSED

@@ -745,8 +745,8 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
 
 
 async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
-    sender.answer("the answer", None)
-    sender.answer("for Ann", "id-ann")
+    sender.answer("the answer", "m1", to=None)
+    sender.answer("for Ann", "m2", to="id-ann")
     put(ledger, "g1")
     await deliver(sender, room)
     assert room.said == ["text of g1", "the answer"]
@@ -760,7 +760,7 @@ async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(
     sender: OutboxSender, room: FakeRoom, lost: str
 ) -> None:
     """Whether the site received it or not."""
-    sender.answer("the answer", None)
+    sender.answer("the answer", "m1", to=None)
     setattr(room, lost, {"message", "ping"})
     with pytest.raises(ConnectionLost):
         await deliver(sender, room)
@@ -771,10 +771,20 @@ async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(
     assert len(set(room.done("message"))) == 1, "the guid is the same"
 
 
+async def test_a_command_that_is_read_again_after_a_restart_is_answered_once(
+    ledger: Ledger, clock: Clock, room: FakeRoom
+) -> None:
+    for text in ("before", "after"):
+        sender = sender_of(ledger, clock)
+        sender.answer(text, "m1", to=None)
+        await deliver(sender, room)
+    assert room.said == ["before"]
+
+
 async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
     sender: OutboxSender, room: FakeRoom
 ) -> None:
-    sender.answer("the answer", None)
+    sender.answer("the answer", "m1", to=None)
     room.refusals = {"message": [BAD_TOKEN]}
     with pytest.raises(TokenRefused):
         await deliver(sender, room)
@@ -784,7 +794,7 @@ async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
 
 async def test_a_closed_chat_receives_no_answer(ledger: Ledger, clock: Clock) -> None:
     room, sender = FakeRoom(clock, RECORDED), sender_of(ledger, clock)
-    sender.answer("the answer", None)
+    sender.answer("the answer", "m1", to=None)
     await deliver(sender, room)
     assert room.actions == []
 
@@ -793,14 +803,14 @@ async def test_an_expired_answer_is_dropped(
     sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("racebot.bot.outbox_protocol.ANSWER_EXPIRES", -1.0)
-    sender.answer("the answer", None)
+    sender.answer("the answer", "m1", to=None)
     await deliver(sender, room)
     assert room.actions == []
 
 
 async def test_a_refused_answer_is_dropped(sender: OutboxSender, room: FakeRoom) -> None:
     room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
-    sender.answer("the answer", "id-gone")
-    sender.answer("another", None)
+    sender.answer("the answer", "m1", to="id-gone")
+    sender.answer("another", "m2", to=None)
     await deliver(sender, room)
     assert room.said == ["another"]

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -369,60 +369,16 @@ async def test_a_command_outlives_a_ledger_that_cannot_store_the_race_yet(
     assert was_limited == [False]
 
 
-@pytest.mark.parametrize("away", [0.0, command_queue.EXPIRES])
 @pytest.mark.parametrize("before", [[], ["!rating"], ["hello", "!rating"]], ids=len)
 async def test_commands_given_while_the_connection_was_lost_are_answered_once(
-    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, away: float, before: list[str]
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, before: list[str]
 ) -> None:
     """Unless the racer has waited for too long."""
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     questions = _Questions()
-    chat = [_line(text) for text in before]
-    now = 0.0
-    shown = RaceUpdate(seen(status="open"))
-
-    class FirstSocket(SilentSocket):
-        async def send(self, action: Action) -> None:
-            assert action == actions.GET_HISTORY
-            self.events.append(ChatHistory(tuple(chat)))
-
-        async def receive(self, wait: float) -> Event | None:
-            if self.events:
-                return self.events.pop(0)
-            raise ConnectionLost("the socket closed")
-
-    class NextSocket(SilentSocket):
-        async def send(self, action: Action) -> None:
-            assert action == actions.GET_HISTORY
-            chat.extend([_line("!odds"), _line("!leaderboard")])
-            self.events += [ChatHistory(tuple(chat))] * 2 + [_line("!vs bo")]
-
-    sockets = iter([FirstSocket([shown])])
-
-    def connected() -> SilentSocket:
-        nonlocal now
-        if socket := next(sockets, None):
-            return socket
-        now += away
-        return NextSocket([shown, _line("!leaderboard")])
-
-    connect(monkeypatch, connected)
-    clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(room_watcher, "time", clock)
-    monkeypatch.setattr(command_queue, "time", clock)
-    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
-        await until(lambda: Command.VERSUS in questions.answered)
-    late = [Command.ODDS] if away == 0 else []
-    assert questions.answered == [Command.LEADERBOARD, *late, Command.VERSUS]
-
-
-async def test_a_command_that_was_too_old_stays_unanswered_when_the_connection_is_lost_again(
-    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
-    questions = _Questions()
-    now = 0.0
-    shown, before, late = RaceUpdate(seen(status="open")), _line("hello"), _line("!odds")
+    shown, chat = RaceUpdate(seen(status="open")), [_line(text) for text in before]
+    late = [replace(_line("!odds"), posted_at=2.0), replace(_line("!leaderboard"), posted_at=10.5)]
+    history = ChatHistory((*chat, *late), sent_at=10.0 + command_queue.EXPIRES)
 
     class LostSocket(SilentSocket):
         async def receive(self, wait: float) -> Event | None:
@@ -430,48 +386,18 @@ async def test_a_command_that_was_too_old_stays_unanswered_when_the_connection_i
                 return self.events.pop(0)
             raise ConnectionLost("the socket closed")
 
-    sockets = iter(
+    sockets: Iterator[SilentSocket] = iter(
         [
-            (0.0, LostSocket([shown, ChatHistory((before,))])),
-            (command_queue.EXPIRES, LostSocket([shown, ChatHistory((before, late))])),
-            (0.0, SilentSocket([shown, ChatHistory((before, late)), _line("!vs bo")])),
+            LostSocket([shown, ChatHistory(tuple(chat), sent_at=1.0)]),
+            LostSocket([shown, history]),
+            SilentSocket([shown, history, history, _line("!vs bo")]),
         ]
     )
-
-    def connected() -> SilentSocket:
-        nonlocal now
-        away, socket = next(sockets)
-        now += away
-        return socket
-
-    connect(monkeypatch, connected)
-    clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(room_watcher, "time", clock)
-    monkeypatch.setattr(command_queue, "time", clock)
+    connect(monkeypatch, lambda: next(sockets))
     async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
         await until(lambda: Command.VERSUS in questions.answered)
-    assert questions.answered == [Command.VERSUS]
-
-
-async def test_commands_given_during_a_restart_are_answered_once(
-    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The chat history shows answers to the room, but no private notes."""
-    questions = _Questions()
-    history = [
-        replace(_line("!odds"), posted_at=9.0),
-        replace(_line("!rating"), posted_at=30.0),
-        replace(_line("Ann: 1000"), posted_at=31.0, user_id=None, bot="Ratings"),
-        replace(_line("!leaderboard"), posted_at=40.0),
-        replace(_line("!ratings hide me"), posted_at=41.0),
-        replace(_line("!why"), posted_at=69.0),
-    ]
-    shown = RaceUpdate(seen(status="open"))
-    events: list[Event] = [shown, ChatHistory(tuple(history), sent_at=70.0), _line("!vs bo")]
-    connect(monkeypatch, lambda: SilentSocket(events))
-    async with running(watching(ledger, site, at_once, cast(CommandHandler, questions))):
-        await until(lambda: Command.VERSUS in questions.answered)
-    assert questions.answered == [Command.LEADERBOARD, Command.WHY, Command.VERSUS]
+    rating = [Command.RATING] if "!rating" in before else []
+    assert questions.answered == [*rating, Command.LEADERBOARD, Command.VERSUS]
 
 
 async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
@@ -564,9 +490,6 @@ class _Questions:
             return None
         self.seen.add(message.id)
         return CommandNames().parse(message.text)
-
-    def is_answered_in_public(self, asked: ParsedCommand) -> bool:
-        return asked.command is not Command.HELP
 
     def reply(self, asked: ParsedCommand, *_: object) -> None:
         self.answered.append(asked.command)

@@ -73,6 +73,24 @@ async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
         await until(lambda: room.bot_meta)
 
 
+async def test_commands_of_a_restart_are_answered_once(sandbox: Bench) -> None:
+    """Even if another bot has written since, and if the answer is a private note."""
+    room = sandbox.open_race(2)
+    ann, bo = (entrant.user for entrant in room.entrants)
+    async with sandbox.worker() as worker:
+        await until(lambda: room.listeners)
+        rating = await answered(room, ann, "!rating")
+        await worker.kill()
+    room.say(ann, "!ratings hide me")
+    room.say(bo, "!leaderboard")
+    room.say_as_bot(sandbox.site.add_bot("Randomizer", "other", "secret"), "The seed is ready.")
+    async with sandbox.worker():
+        await until(lambda: len(said(room)) == 3)
+        assert (await answered(room, bo, "!ratings")).startswith("racebot ")
+    assert [note.direct_to for note in room.notes] == [ann]
+    assert said(room).count(rating) == 1
+
+
 async def test_a_player_who_keeps_asking_hits_the_limit(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(2)
