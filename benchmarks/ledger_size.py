@@ -48,7 +48,7 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings.model import DEFAULT_MODEL
 from racebot.standings import queries
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.prepare import Preparation
+from racebot.standings.prepare import Preparer
 from racebot.standings.queries import Listing
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
@@ -149,12 +149,12 @@ def _corrections(settler: Settler, world: World) -> Iterator[tuple[str, str]]:
     for back in (1000, 500):
         result = _with_winner_swapped(settler, world, back)
         work = partial(settler.settle, result, lambda _: (), utc_now())
-        with Preparation(settler) as preparation:
+        with settler.updater.prepared_by(Preparer(settler.ledger.path)) as preparer:
             begin = time.process_time()
             try:
                 work()
             except RatingsDeferred as deferred:
-                preparation.prepare(deferred.rerating)
+                preparer.prepare(deferred.task)
             ready = time.process_time()
             work()
             end = time.process_time()

@@ -56,7 +56,7 @@ def examine(key: str, results: Sequence[RaceResult]) -> Counter[str]:
     counts: Counter[str] = Counter()
     rater = tally_of(key)
     for result in results:
-        changes = rater.add(result).changes
+        changes = rater.rate(result).changes
         if not changes:
             continue
         explained = explain_race(rater.model, TeamPolicy.INDIVIDUAL, result, changes)
@@ -87,9 +87,9 @@ def large_race_seconds(entrants: int = 200) -> float:
     rng = random.Random(1)
     skill = people(entrants, rng)
     rater = tally_of("thurstone-hurdle")
-    rater.add(race(1, list(skill), skill, rng))
+    rater.rate(race(1, list(skill), skill, rng))
     result = race(2, list(skill), skill, rng)
-    changes = rater.add(result).changes
+    changes = rater.rate(result).changes
     best = float("inf")
     for _ in range(5):
         begun = time.perf_counter()

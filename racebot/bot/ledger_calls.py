@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from racebot.ledger.connection import WriteInterrupted, never
 from racebot.ledger.thread import LedgerThread
-from racebot.standings.prepare import ATTEMPTS, Preparation, sweep
+from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
@@ -21,7 +21,7 @@ INTERRUPTIONS = 60
 RETRY_AFTER = 0.5
 """Seconds before an interrupted write is tried again."""
 LONGEST_PAUSE = 0.05
-"""Seconds that a preparation waits for the ledger thread before it goes on."""
+"""Seconds that the preparer waits for the ledger thread before it goes on."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -42,13 +42,12 @@ class LedgerCalls:
         self._preparing = asyncio.Lock()
         self._stopped = False
         self._settler: Settler | None = None
-        self._preparation: Preparation | None = None
+        self._preparer: Preparer | None = None
 
     def prepare_for(self, settler: Settler) -> None:
         """Prepare the long re-ratings of this settler. Its transactions may then be run more than once."""
         self._settler = settler
-        self._preparation = Preparation(settler, pause=self._pause)
-        self._preparation.__enter__()
+        self._preparer = settler.updater.preparer = Preparer(settler.ledger.path, pause=self._pause)
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the ledger thread and return what it returns."""
@@ -70,15 +69,15 @@ class LedgerCalls:
             await asyncio.to_thread(sweep, ledger.path, self._pause)
 
     async def _run_prepared(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        settler, preparation = self._settler, self._preparation
-        assert settler is not None and preparation is not None  # noqa: S101 - only a preparation defers work
+        settler, preparer = self._settler, self._preparer
+        assert settler is not None and preparer is not None  # noqa: S101 - only a preparer defers work
         async with self._preparing:
             interruptions = attempts = 0
             try:
                 while True:
                     wait = interruptions < INTERRUPTIONS
-                    settler.replay.interrupted = self._thread.is_wanted if wait else never
-                    settler.replay.preparer = preparation if attempts < ATTEMPTS else None
+                    settler.updater.interrupted = self._thread.is_wanted if wait else never
+                    settler.updater.preparer = preparer if attempts < ATTEMPTS else None
                     try:
                         return await self._thread.run(work, *args, **kwargs)
                     except WriteInterrupted:
@@ -86,12 +85,12 @@ class LedgerCalls:
                         await asyncio.sleep(RETRY_AFTER)
                     except RatingsDeferred as deferred:
                         attempts += 1
-                        await asyncio.to_thread(preparation.prepare, deferred.rerating)
+                        await asyncio.to_thread(preparer.prepare, deferred.task)
             except Stopped:
                 raise asyncio.CancelledError from None
             finally:
-                settler.replay.preparer = preparation
-                preparation.release()
+                settler.updater.preparer = preparer
+                preparer.release()
 
     def _pause(self) -> None:
         """Let the ledger thread go first, since Python runs one thread at a time."""

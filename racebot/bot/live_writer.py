@@ -31,6 +31,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.queries import forecasts
+from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, Settler
 from racebot.web.addresses import board_addresses
 
@@ -222,7 +223,7 @@ class LiveWriter:
         drafts = []
         for planned in plans.leaderboards(race.category, race.goal):
             board = self._ledger.leaderboard(planned.category, planned.name) or planned
-            states = tuple(self._settler.states(board, [str(e.user_id) for e in entrants]))
+            states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
             drafts.append(_BoardDraft(board, address, entrants, states, previews.get(board.name)))
         return drafts, self._ledger.orders.hidden()

@@ -28,9 +28,9 @@ from racebot.cli.tables import NO_BOARDS
 from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings import prepare, queries, verify as verification
+from racebot.standings import queries, verify as verification
 from racebot.standings.carry_over import sources_first
-from racebot.standings.prepare import Preparation
+from racebot.standings.prepare import Preparer
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
@@ -74,14 +74,14 @@ def rebuild(
     """
     with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
-        prepare.run(Preparation(settler), partial(apply_plans, settler))
+        settler.run_prepared(partial(apply_plans, settler))
         boards = chosen_boards(ledger, name)
         if not boards:
             console.print(NO_BOARDS)
         for board in sources_first(boards):
             with _progress(ledger, board) as advance:
-                races = prepare.run(
-                    Preparation(settler, progress=advance), partial(settler.replay.rebuild, board, advance)
+                races = settler.run_prepared(
+                    partial(settler.rebuild, board, advance), Preparer(ledger.path, progress=advance)
                 )
             tell(f"{board.name}: {counted(races, 'race')} rated again")
 

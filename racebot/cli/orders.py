@@ -21,8 +21,7 @@ from racebot.cli.tables import table
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
-from racebot.standings import orders, prepare
-from racebot.standings.prepare import Preparation
+from racebot.standings import orders
 from racebot.standings.settle import Settler
 from racebot.text.safe import printable
 
@@ -104,7 +103,7 @@ def merge(
         players = settler.ledger.players
         given_up, kept = players.find_exactly(old), players.find_exactly(new)
         give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
-        rated = prepare.run(Preparation(settler), give)
+        rated = settler.run_prepared(give)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
         _tell_rated(rated)
 
@@ -155,7 +154,7 @@ def _order_race(
 ) -> None:
     with _settler(database) as settler:
         stored = settler.ledger.find_race(race)
-        rated = prepare.run(Preparation(settler), partial(order, settler, stored, reason, utc_now()))
+        rated = settler.run_prepared(partial(order, settler, stored, reason, utc_now()))
         tell(done.format(stored.result.name))
         _tell_rated(rated)
 

@@ -22,9 +22,8 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
-from racebot.standings import backfill as past, prepare, queries
+from racebot.standings import backfill as past, queries
 from racebot.standings.carry_over import require_sources, unknown_sources
-from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.format import counted
 
@@ -65,7 +64,7 @@ def rate_past_races(
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     settler = Settler(ledger, settings.plans())
     if not unknown_sources(settler.plans, ledger.leaderboards()):
-        prepare.run(Preparation(settler), settler.apply_plans)
+        settler.run_prepared(settler.apply_plans)
     for slug in slugs:
         # A later category may bring the leaderboard that another one carries over from.
         check = apply_plans if slug == slugs[-1] else None
@@ -135,7 +134,7 @@ def import_file(
                 require_sources(settler.plans, ledger.leaderboards())
             return report
 
-        report = prepare.run(Preparation(settler), rate)
+        report = settler.run_prepared(rate)
         _tell_merge(report)
         for board in report.leaderboards:
             show_best(ledger, board, settings)

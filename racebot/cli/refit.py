@@ -27,10 +27,7 @@ from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
-from racebot.standings import prepare
-from racebot.standings.prepare import Preparation
-from racebot.standings.proposals import Proposal, proposals
-from racebot.standings.refit import preview
+from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
@@ -54,10 +51,10 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
         if not found:
             console.print("Every leaderboard is rated with the current defaults and settings.")
         for proposal in found:
-            tables.print_proposal(console, proposal, preview(settler, proposal))
+            tables.print_proposal(console, proposal, effect_of(settler.ledger, proposal))
             if _agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
                 _back_up(settings, ledger)
-                races = prepare.run(Preparation(settler), partial(_rebuild, settler, proposal))
+                races = settler.run_prepared(partial(_rebuild, settler, proposal))
                 tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
 
 
@@ -118,14 +115,14 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     usual = defaults(registry.MODELS[board.model])
     differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
     proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
-    tables.print_proposal(console, proposal, preview(settler, proposal))
+    tables.print_proposal(console, proposal, effect_of(settler.ledger, proposal))
     if not _agreed(f"Rate {board.name} in this way?", yes=yes):
         return
 
     _back_up(settings, ledger)
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
     fitted = Settler(ledger, load(database=settings.database).plans())
-    prepare.run(Preparation(fitted), fitted.apply_plans)
+    fitted.run_prepared(fitted.apply_plans)
     tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
 
 

@@ -18,9 +18,8 @@ from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
-    from racebot.standings.proposals import Proposal
+    from racebot.standings.proposals import Proposal, ProposalEffect
     from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceOnBoard, RaceReport
-    from racebot.standings.refit import ProposalEffect
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20

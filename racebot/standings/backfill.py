@@ -16,8 +16,6 @@ from racebot.races.archive import is_archive, read_archive
 from racebot.races.csv_file import read_csv
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
-from racebot.standings import prepare
-from racebot.standings.prepare import Preparation
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.parse import read_json
 
@@ -91,7 +89,7 @@ async def backfill(
                 before_commit(settler)
         return report
 
-    return prepare.run(Preparation(settler), rate)
+    return settler.run_prepared(rate)
 
 
 def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:

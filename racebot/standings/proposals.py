@@ -1,13 +1,19 @@
-"""Proposes other parameters for leaderboards that use older defaults of racebot, or earlier settings."""
+"""Proposes other parameters for leaderboards that use older defaults of racebot, or earlier settings.
+
+`effect_of` shows what a proposal would change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.store import Ledger
 from racebot.ratings.parameters import ParameterValue
 from racebot.standings.plans import Plans
+from racebot.standings.rater import replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +55,68 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
             unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
             found.append(Proposal(board, proposed, in_settings=not unchanged))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A player's place and points before and after."""
+
+    player: str
+    name: str
+    place_before: int
+    place_after: int
+    points_before: int
+    points_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalEffect:
+    """The effect of a proposal on a leaderboard.
+
+    Attributes:
+        before: the first players today, best first.
+        after: the first players under the proposal, best first.
+        moves: the largest moves, by places and then by points.
+    """
+
+    before: tuple[Move, ...]
+    after: tuple[Move, ...]
+    moves: tuple[Move, ...]
+
+
+def effect_of(ledger: Ledger, proposal: Proposal, count: int = 10) -> ProposalEffect:
+    """Rate a leaderboard's races with the proposed parameters, without storing anything.
+
+    Args:
+        count: how many players each part shows.
+    """
+    before = ledger.standings(proposal.stored)
+    after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
+    places_before, places_after = _places(before), _places(after.values())
+    moves = [
+        Move(
+            player=old.player,
+            name=old.name,
+            place_before=places_before[old.player],
+            place_after=places_after[old.player],
+            points_before=old.points,
+            points_after=after[old.player].points,
+        )
+        for old in before
+        if old.player in after
+    ]
+    distance = sorted(
+        moves,
+        key=lambda m: (-abs(m.place_after - m.place_before), -abs(m.points_after - m.points_before), m.name),
+    )
+    return ProposalEffect(
+        before=tuple(sorted(moves, key=lambda m: m.place_before)[:count]),
+        after=tuple(sorted(moves, key=lambda m: m.place_after)[:count]),
+        moves=tuple(move for move in distance[:count] if move.place_after != move.place_before),
+    )
+
+
+def _places(standings: Collection[Standing]) -> dict[str, int]:
+    """Return each player's place. Equal ratings share a place."""
+    falling = sorted(-standing.rating for standing in standings)
+    return {standing.player: 1 + bisect_left(falling, -standing.rating) for standing in standings}

@@ -1,10 +1,14 @@
-"""Rates races one after another on standings kept in memory."""
+"""Rates races one after another, in memory.
+
+`Rater` rates one race at a time. `current_rater` starts it from today's standings, for the next race;
+`replay` rates all stored races of a leaderboard.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import attrgetter
 
 import numpy as np
@@ -12,11 +16,13 @@ import numpy as np
 from racebot.errors import ModelError, PayloadError
 from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.rows import TEAM_RACE, Leaderboard, RatedRow, Standing
+from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel, Stepwise
+from racebot.standings.carry_over import carried_states, states_to_carry, states_to_carry_now
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +31,14 @@ TOO_FEW = "fewer than two rated entrants to compare"
 UNCOMPARABLE = "its results cannot be compared"
 UNSUITED = "the model cannot rate it"
 
+_AFTER_ALL = datetime.max.replace(tzinfo=UTC)
+
 
 class Rater:
-    """A leaderboard's model, and its standings while races are added in order.
+    """A leaderboard's model and standings, which each rated race updates.
 
     Args:
+        board: the leaderboard. Nothing is read from the ledger or written to it.
         carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
         excluded: the names of races that the operator excluded from the ratings.
@@ -56,13 +65,13 @@ class Rater:
         """Start from these standings."""
         self._standings.update((standing.player, standing) for standing in standings)
 
-    def add(self, result: RaceResult) -> RatedRow:
-        """Rate one more race and update the standings."""
+    def rate(self, result: RaceResult) -> RatedRow:
+        """Rate the next race and update the standings. A race that cannot be rated gets a note instead."""
         changes: list[Change] = []
         note = EXCLUDED if result.name in self._excluded else None
         if note is None:
             try:
-                changes, note = self._rate(result)
+                changes, note = self._changes_of(result)
             except PayloadError as error:
                 log.warning("%s", error)
                 note = UNCOMPARABLE
@@ -75,16 +84,17 @@ class Rater:
     def state(self, player: str) -> tuple[State, bool]:
         """Return a player's state before the next race, and whether the player has raced here."""
         standing = self._standings.get(player)
-        if standing is None:
-            return self._carried.get(player, self._initial), False
-        return standing.state, True
+        return self._state(player, standing), standing is not None
 
     def standings(self, players: Iterable[str] | None = None) -> list[Standing]:
         """Return current standings sorted by player: all of them, or those of the given players."""
         chosen = self._standings if players is None else self._standings.keys() & set(players)
         return [self._standings[player] for player in sorted(chosen)]
 
-    def _rate(self, result: RaceResult) -> tuple[list[Change], str | None]:
+    def _state(self, player: str, standing: Standing | None) -> State:
+        return self._carried.get(player, self._initial) if standing is None else standing.state
+
+    def _changes_of(self, result: RaceResult) -> tuple[list[Change], str | None]:
         """Return the changes of a race by player, or the reason for having none."""
         race = outcome_of(result, self.teams)
         if result.team_race and self.teams is TeamPolicy.IGNORE:
@@ -101,10 +111,7 @@ class Rater:
         self, race: RatedRace, earlier: Sequence[Standing | None]
     ) -> tuple[list[Change], list[float]]:
         """Return each entrant's change and new rating, given their standings before the race."""
-        states = [
-            standing.state if standing else self._carried.get(player, self._initial)
-            for player, standing in zip(race.players, earlier, strict=True)
-        ]
+        states = list(map(self._state, race.players, earlier))
         before = np.array(states)
         if self._stepwise is not None:
             steps = self._stepwise.steps(before, race.outcome)
@@ -131,6 +138,44 @@ class Rater:
             ],
         )
         return list(changes), self.model.rating(after).tolist()
+
+
+def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
+    """Return a rater with these players' current standings, for a race that would count at `moment`.
+
+    Args:
+        board: a leaderboard, stored or not.
+
+    Raises:
+        ModelError: the leaderboard cannot carry over from its source.
+    """
+    first = None if board.id is None else ledger.first_position(board)
+    carried = states_to_carry(ledger, board, moment) if first is None else carried_states(ledger, board)
+    rater = Rater(board, carried, excluded=ledger.orders.excluded())
+    if board.id is not None:
+        found = (ledger.standing(board, player) for player in players)
+        rater.load(standing for standing in found if standing is not None)
+    return rater
+
+
+def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
+    """Return each player's state before the next race, and whether the player has raced here."""
+    rater = current_rater(ledger, board, players, _AFTER_ALL)
+    return [rater.state(player) for player in players]
+
+
+def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
+    """Rate all stored races of a leaderboard in memory, and return the standings after them.
+
+    Raises:
+        DamagedRaceError: a stored result is damaged.
+        ModelError: the leaderboard cannot carry over from its source.
+    """
+    rater = Rater(board, states_to_carry_now(ledger, board), excluded=ledger.orders.excluded())
+    for stored in ledger.races_of(board):
+        stored.require_intact()
+        rater.rate(stored.result)
+    return rater.standings()
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:

@@ -1,8 +1,8 @@
-"""Rates a leaderboard's races again from one race on, without writing to the leaderboard.
+"""Rates a leaderboard's stored races again from one race on, in memory.
 
 A long re-rating takes seconds, too long to block the ledger. So a transaction that needs one is
-undone with `RatingsDeferred`, which describes what to rate. `prepare` does that work over other connections,
-and the same transaction, run again, finds the prepared ratings and only writes them.
+undone with `RatingsDeferred`, which holds the task. A `Preparer` does the task over its own connection. The
+same transaction, run again, finds the prepared ratings and only writes them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rerating:
-    """Races to rate again, with everything that the ratings depend on except the stored races.
+class RerateTask:
+    """Which races to rate again, with everything that their ratings depend on except the stored races.
 
     Attributes:
         board: the leaderboard, with the settings to rate it with. It has no id until it has rated races.
@@ -55,29 +55,28 @@ class Rerating:
 class RatingsDeferred(Exception):  # noqa: N818 - not an error: the caller prepares the ratings and tries again
     """A transaction needs ratings that take long to compute. It was undone."""
 
-    def __init__(self, rerating: Rerating) -> None:
-        super().__init__(f"leaderboard {rerating.board.name}: ratings must be prepared")
-        self.rerating = rerating
+    def __init__(self, task: RerateTask) -> None:
+        super().__init__(f"leaderboard {task.board.name}: ratings must be prepared")
+        self.task = task
 
 
-class Rerun:
-    """A leaderboard's standings while its races are rated again, from one race on.
+class Rerating:
+    """A leaderboard's standings while its races are rated again.
 
     Args:
         ledger: the ledger, before anything about the leaderboard is written.
+        task: the races to rate.
     """
 
-    def __init__(self, ledger: Ledger, rerating: Rerating) -> None:
-        self.board = rerating.board
-        self.sequence = rerating.sequence
-        self.last = rerating.after
+    def __init__(self, ledger: Ledger, task: RerateTask) -> None:
+        self.board = task.board
+        self.sequence = task.sequence
+        self.last = task.after
         """Position of the last race rated so far."""
         self.races = 0
         """Number of races rated so far."""
         earlier = ledger.standings_before(self.board, self.sequence) if self.sequence > 1 else []
-        self._rater = Rater(
-            self.board, rerating.carried, next_sequence=self.sequence, excluded=rerating.excluded
-        )
+        self._rater = Rater(self.board, task.carried, next_sequence=self.sequence, excluded=task.excluded)
         self._rater.load(self._as_before(earlier))
         self._earlier = {standing.player: standing for standing in earlier}
         self._known = set(self._earlier)
@@ -88,7 +87,7 @@ class Rerun:
         return self.sequence + self.races
 
     @uncollected()
-    def rate(
+    def rate_batch(
         self,
         ledger: Ledger,
         *,
@@ -98,7 +97,7 @@ class Rerun:
         """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
 
         Args:
-            edits: races that differ from the stored ones (`Rerating.edits`).
+            edits: races that differ from the stored ones (`RerateTask.edits`).
             pause: called before each race.
 
         Raises:
@@ -115,7 +114,7 @@ class Rerun:
         for stored in races:
             if pause is not None:
                 pause()
-            rows.append(self._rater.add(stored.result))
+            rows.append(self._rater.rate(stored.result))
         if races:
             self.last = races[-1].position
             self.races += len(races)
@@ -170,12 +169,12 @@ class Rerun:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedRatings:
     """Ratings that wait for their transaction: in memory, or in a shadow leaderboard if there are many.
 
     Attributes:
-        rerating: what was rated.
-        rerun: the standings after it.
+        task: what was rated.
+        rerating: the standings after it.
         stored: number of the leaderboard's last stored race when the work began.
         difference: what to write, if the ratings are in memory.
         shadow: the leaderboard that holds them otherwise.
@@ -183,8 +182,8 @@ class Prepared:
         since: races that were settled meanwhile, rated by an attempt to write these ratings.
     """
 
+    task: RerateTask
     rerating: Rerating
-    rerun: Rerun
     stored: int
     difference: Difference | None = None
     shadow: Leaderboard | None = None

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.outbox import Message
@@ -19,12 +20,16 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.carry_over import carried_states, sources_first, states_to_carry_now
 from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
 from racebot.standings.proposals import proposals
-from racebot.standings.rater import Rater
-from racebot.standings.replay import Replay
+from racebot.standings.rater import Rater, current_rater
+from racebot.standings.rerating import Progress, RatingsDeferred
+from racebot.standings.updater import RatingUpdater
 from racebot.standings.verify import Problem, verify
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _TICK = timedelta(microseconds=1)
 
@@ -65,7 +70,7 @@ class Preview:
 
     def rate(self) -> Rated:
         """Rate the result. Call it only once."""
-        row = self.rater.add(self.result)
+        row = self.rater.rate(self.result)
         return Rated(self.leaderboard, self.result, row.changes, row.note)
 
 
@@ -92,7 +97,7 @@ class Settler:
         self.ledger = ledger
         self._settings = plans
         self.plans = self._renamed_plans()
-        self.replay = Replay(ledger)
+        self.updater = RatingUpdater(ledger)
 
     def preview(self, result: RaceResult) -> list[Rated]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing."""
@@ -106,14 +111,10 @@ class Settler:
         for plan in self.plans.plans_for(result.category, result.goal):
             board = self._stored_or_new(plan, result)
             moment = self._next_moment([] if board.id is None else [board], result)
-            rater = self.replay.rater(board, players, moment)
+            rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
             found.append(Preview(board, result, states, rater))
         return found
-
-    def states(self, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
-        """Return each player's state before the next race, and whether the player has raced here."""
-        return self.replay.states(board, players)
 
     def settle(
         self,
@@ -146,11 +147,11 @@ class Settler:
                 position = Position(self._next_moment(boards, result), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             self.ledger.save_race(result, counted_at=position.counted_at, source="live", now=now)
-            rows = self.replay.update(dict.fromkeys(touched, position), wanted=result.name)
+            self.updater.update(dict.fromkeys(touched, position))
             rated = [
-                Rated(self._current(board), result, row.changes, row.note)
-                for board in boards
-                if (row := rows.get(board.key)) is not None
+                Rated(board, result, row.changes, row.note)
+                for board in map(self._current, boards)
+                if (row := self.ledger.rated_race(board, result.name)) is not None
             ]
             for message in messages(rated):
                 self.ledger.outbox.put(message, now)
@@ -167,7 +168,7 @@ class Settler:
                 return
             boards = self.holding(name)
             self.ledger.remove_race(name)
-            self.replay.update({board.key: position for board in boards})
+            self.updater.update({board.key: position for board in boards})
         log.warning("%s: no longer recorded; rated again without it", name)
 
     def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
@@ -203,19 +204,46 @@ class Settler:
                 boards.update({board.key: board for board in touched})
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
-            self.replay.update(since)
+            self.updater.update(since)
             rated = tuple(map(self._current, boards.values()))
         return MergeReport(new, changed, known, skipped, rated)
 
     def rate_again(self, boards: Iterable[Leaderboard], since: Position = START) -> list[Leaderboard]:
         """Rate leaderboards again from a position on, after an operator's order, and return them."""
         rated = list(boards)
-        self.replay.update({board.key: since for board in rated})
+        self.updater.update({board.key: since for board in rated})
         return [self._current(board) for board in rated]
 
-    def rebuild(self, board: Leaderboard) -> int:
-        """Rate a leaderboard's races again, and return their number. See `Replay.rebuild`."""
-        return self.replay.rebuild(board)
+    def rebuild(self, board: Leaderboard, progress: Progress | None = None) -> int:
+        """Rate all races of a leaderboard again, and its dependants if that changes them.
+
+        Returns:
+            The number of races on the leaderboard.
+
+        Raises:
+            DamagedRaceError, ModelError: as for `RatingUpdater.update`.
+        """
+        with self.ledger.transaction():
+            self.updater.update({board.key: START}, progress=progress)
+            return self.ledger.rated_count(self._current(board))
+
+    def run_prepared(self, work: Callable[[], T], preparer: Preparer | None = None) -> T:
+        """Run transactions of this settler. Prepare long re-ratings for them without locking the ledger.
+
+        Args:
+            work: transactions that can be repeated if they are undone.
+            preparer: prepares the re-ratings. Default: one for the ledger's database.
+        """
+        try:
+            with self.updater.prepared_by(preparer or Preparer(self.ledger.path)) as preparing:
+                for _ in range(ATTEMPTS):
+                    try:
+                        return work()
+                    except RatingsDeferred as deferred:
+                        preparing.prepare(deferred.task)
+            return work()
+        finally:
+            sweep(self.ledger.path)
 
     def verify(self, board: Leaderboard) -> list[Problem]:
         """Compare a leaderboard's stored ratings with a replay of its stored results. See `verify.verify`."""
@@ -263,7 +291,7 @@ class Settler:
                 carry = board.carry if board.category == category else None
                 if carry and carry.source == earlier and earlier not in named:
                     self.ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
-            self.replay.update(since, at_once=True)
+            self.updater.update(since, at_once=True)
             self.plans = self._renamed_plans()
 
     def _renamed_plans(self) -> Plans:
@@ -289,7 +317,7 @@ class Settler:
                 )
             changed += self._missing_boards()
             since = {board.key: START for board in changed}
-            self.replay.update(since | {board.key: START for board in self._outdated_seasons(since)})
+            self.updater.update(since | {board.key: START for board in self._outdated_seasons(since)})
             return [self._current(board) for board in changed]
 
     def _changed_boards(self) -> list[Leaderboard]:

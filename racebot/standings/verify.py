@@ -11,8 +11,8 @@ from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
-from racebot.standings.agreement import RANGE, agrees
 from racebot.standings.carry_over import carried_states, states_to_carry_now
+from racebot.standings.parallel import RANGE, replay_agrees
 from racebot.standings.platforms import this_platform
 from racebot.standings.rater import Rater
 from racebot.standings.rerating import BATCH, Progress
@@ -46,7 +46,7 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
         One problem for each difference; empty if there is none.
     """
     try:
-        if ledger.rated_count(board) > RANGE and agrees(ledger, board, progress):
+        if ledger.rated_count(board) > RANGE and replay_agrees(ledger, board, progress):
             return []
     except (LedgerError, ArithmeticError, LookupError, ValueError):
         pass  # the replay below names every problem; a model cannot rate from damaged states
@@ -108,7 +108,7 @@ class _Verification:
                 self._add(f"race {stored.result.name}: the stored result ignores an operator's order", REPAIR)
             if damaged:
                 continue  # later races would differ, too
-            self._race(rater.add(stored.result))
+            self._race(rater.rate(stored.result))
             replayed.add(stored.result.name)
             if progress is not None and number % BATCH == 0:
                 progress(number)

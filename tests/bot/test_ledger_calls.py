@@ -19,8 +19,8 @@ from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
 from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.prepare import AT_ONCE, Preparation
-from racebot.standings.rerating import Rerating
+from racebot.standings.prepare import AT_ONCE, Preparer
+from racebot.standings.rerating import RerateTask
 from racebot.standings.settle import Rated, Settler
 
 NOW = NOON + timedelta(days=30)
@@ -64,14 +64,14 @@ async def test_races_are_settled_while_ratings_are_prepared(
     bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    prepare = Preparation.prepare
+    prepare = Preparer.prepare
 
-    def slowly(preparation: Preparation, rerating: Rerating) -> None:
+    def slowly(preparer: Preparer, task: RerateTask) -> None:
         begun.set()
         assert go_on.wait(PATIENCE)
-        prepare(preparation, rerating)
+        prepare(preparer, task)
 
-    monkeypatch.setattr(Preparation, "prepare", slowly)
+    monkeypatch.setattr(Preparer, "prepare", slowly)
     changing = asyncio.create_task(bot.settle(CHANGED))
     assert await asyncio.to_thread(begun.wait, PATIENCE)
     assert await bot.settle(NEW)

@@ -35,7 +35,7 @@ def rater(model: str, **parameters: Any) -> Rater:
 
 def explained(on: Rater, race: RaceResult) -> dict[str, Explanation]:
     """Rate a race and explain it, by name."""
-    changes = on.add(race).changes
+    changes = on.rate(race).changes
     whys = explain_race(on.model, on.teams, race, changes) if changes else {}
     return {player.removeprefix("id-"): why for player, (_, why) in whys.items()}
 
@@ -237,7 +237,7 @@ def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
 def test_a_race_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     on = rater("thurstone-hurdle")
     race = large_race([f"p{number:03}" for number in range(200)])
-    changes = on.add(race).changes
+    changes = on.rate(race).changes
 
     def refuse(*_: object) -> None:
         raise AssertionError("rated again")

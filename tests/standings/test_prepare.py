@@ -20,7 +20,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders, prepare
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.prepare import Preparation, no_pause
+from racebot.standings.prepare import Preparer, no_pause
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
@@ -36,7 +36,8 @@ def plans(model: str = "thurstone-hurdle") -> Plans:
 
 def prepared(settler: Settler, work: Callable[[], Any], *, memory: int = 0, pause: Pause = no_pause) -> None:
     """Do the work with every re-rating prepared, however short."""
-    prepare.run(Preparation(settler, at_once=0, memory=memory, pause=pause, prepares_new=True), work)
+    preparer = Preparer(settler.ledger.path, at_once=0, memory=memory, pause=pause, prepares_new=True)
+    settler.run_prepared(work, preparer)
 
 
 def assert_right(settler: Settler) -> None:
@@ -138,16 +139,16 @@ def test_nothing_of_a_change_shows_before_its_transaction(settler: Settler, memo
 def test_an_interrupted_write_changes_nothing_and_can_be_repeated(settler: Settler, memory: int) -> None:
     before = contents(settler)
     work = partial(settle, settler, CHANGED)
-    with Preparation(settler, at_once=0, memory=memory) as preparation:
+    with settler.updater.prepared_by(Preparer(settler.ledger.path, at_once=0, memory=memory)) as preparer:
         with pytest.raises(RatingsDeferred) as deferred:
             work()
-        preparation.prepare(deferred.value.rerating)
+        preparer.prepare(deferred.value.task)
         if memory:
-            settler.replay.interrupted = lambda: True
+            settler.updater.interrupted = lambda: True
             with pytest.raises(WriteInterrupted):
                 work()
             assert contents(settler) == before
-            settler.replay.interrupted = lambda: False
+            settler.updater.interrupted = lambda: False
         rated = work()
         assert rated is not None
         assert [each.leaderboard for each in rated] == [board_of(settler, "S1")]
@@ -167,11 +168,11 @@ def test_a_rebuild_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler
             if next(steps, None) is None:
                 raise Killed
 
-        with Preparation(settler, at_once=0, pause=pause) as preparation:
+        with settler.updater.prepared_by(Preparer(settler.ledger.path, at_once=0, pause=pause)) as preparer:
             with pytest.raises(RatingsDeferred) as deferred:
                 settler.rebuild(board_of(settler, "S1"))
             with suppress(Killed):  # the last attempts prepare everything
-                preparation.prepare(deferred.value.rerating)
+                preparer.prepare(deferred.value.task)
         with Ledger.open(settler.ledger.path) as restarted:
             again = Settler(restarted, settler.plans)
             assert contents(again) == before
@@ -216,10 +217,10 @@ def test_orders_are_prepared_like_results(settler: Settler, memory: int) -> None
 
 
 def test_only_one_process_rebuilds_a_database_at_a_time(settler: Settler) -> None:
-    with Preparation(settler, at_once=0) as preparation:
+    with settler.updater.prepared_by(Preparer(settler.ledger.path, at_once=0)) as preparer:
         with pytest.raises(RatingsDeferred) as deferred:
             rebuild_all(settler)
-        preparation.prepare(deferred.value.rerating)
+        preparer.prepare(deferred.value.task)
         prepare.sweep(settler.ledger.path)
         assert settler.ledger.leftovers(), "another process must not delete a shadow that is still needed"
         rebuild_all(settler)

@@ -12,6 +12,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
+from racebot.standings.rater import current_states
 
 LEAST_ODDS = 0.005
 """Entrants with a smaller chance to win, which is written as <1%, are counted, not named."""
@@ -44,7 +45,7 @@ def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[
         return []
     players = [str(entrant.user_id) for entrant in entrants]
     hidden = context.ledger.orders.hidden()
-    states, raced = zip(*context.settler.states(board, players), strict=True)
+    states, raced = zip(*current_states(context.ledger, board, players), strict=True)
     model = registry.create(board.model, board.parameters)
     chances = win_chances(model, np.array(states)).tolist()
     names = chat_names(entrants, texts)

@@ -11,6 +11,7 @@ from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
+from racebot.standings.rater import current_states
 from racebot.text.format import integer, signed
 from racebot.text.safe import plain
 
@@ -55,5 +56,5 @@ def _record(standing: Standing, texts: Texts) -> str:
 
 def _points(context: Context, person: Person) -> int:
     board = context.board
-    ((state, _),) = context.settler.states(board, [person.id])
+    ((state, _),) = current_states(context.ledger, board, [person.id])
     return int(registry.create(board.model, board.parameters).points(np.array([state]))[0])

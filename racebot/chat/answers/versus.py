@@ -13,6 +13,7 @@ from racebot.chat.people import Person, find_pair, is_hidden_from
 from racebot.chat.wording import Texts
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
+from racebot.standings.rater import current_states
 from racebot.text.safe import plain
 
 
@@ -29,7 +30,7 @@ def answer(context: Context, argument: str, race: Race, asker: Person) -> str:
         return texts.versus_whom.format(command=context.names.line(Command.VERSUS))
     met = context.ledger.meetings(board, one.id, other.id) if board.id is not None else []
     model = registry.create(board.model, board.parameters)
-    states = np.array([state for state, _ in context.settler.states(board, [one.id, other.id])])
+    states = np.array([state for state, _ in current_states(context.ledger, board, [one.id, other.id])])
     chance = float(model.win_probability(states[:1], states[1:])[0])
     points, other_points = (
         shown_points(rounded, texts, ranked=context.is_ranked(context.standing(person)))

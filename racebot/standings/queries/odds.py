@@ -15,7 +15,7 @@ from racebot.races.change import State
 from racebot.ratings import registry
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import PredictsFinish
-from racebot.standings.replay import Replay
+from racebot.standings.rater import current_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def finish_chance(board: Leaderboard, state: State) -> float | None:
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
-    states = [state for state, _ in Replay(ledger).states(board, players)]
+    states = [state for state, _ in current_states(ledger, board, players)]
     found, known = forecasts(board, states), _known(ledger, board, players)
     return [
         PlayerOdds(

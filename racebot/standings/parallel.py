@@ -48,7 +48,7 @@ class _Replayed(NamedTuple):
     after: FloatArray
 
 
-def agrees(
+def replay_agrees(
     ledger: Ledger,
     board: Leaderboard,
     progress: Progress | None = None,
@@ -123,7 +123,7 @@ def _replayed(path: Path, key: int, part: _Range) -> _Replayed | None:
                 new = [_standing_before(change) for change in row.changes if change.player not in before]
                 before.update((standing.player, standing) for standing in new)
                 rater.load(standing for standing in new if standing.races)
-                if rater.add(race.result) != row:
+                if rater.rate(race.result) != row:
                     return None
             after = races[-1].position
     players = sorted(before)

@@ -9,7 +9,7 @@ from builders import CATEGORY, GOAL, result
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import verify as verification
-from racebot.standings.agreement import agrees
+from racebot.standings.parallel import replay_agrees
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
@@ -58,7 +58,7 @@ def board_of(ledger: Ledger) -> Leaderboard:
 @pytest.mark.parametrize("size", [1, 3, 4, 100])
 def test_an_intact_ledger_agrees_in_ranges_of_any_size(ledger: Ledger, size: int) -> None:
     seen: list[int] = []
-    assert agrees(ledger, board_of(ledger), seen.append, size=size, jobs=1)
+    assert replay_agrees(ledger, board_of(ledger), seen.append, size=size, jobs=1)
     assert seen[-1] == 11
     assert len(seen) == -(-11 // size)
 
@@ -71,10 +71,10 @@ def test_every_difference_is_found_and_described(
     assert ledger.write(damage)
 
     def in_ranges(*given: Any) -> bool:
-        return agrees(*given, size=size, jobs=1)
+        return replay_agrees(*given, size=size, jobs=1)
 
     monkeypatch.setattr(verification, "RANGE", 0)
-    monkeypatch.setattr(verification, "agrees", in_ranges)
+    monkeypatch.setattr(verification, "replay_agrees", in_ranges)
     problems = verification.verify(ledger, board_of(ledger))
     assert problems
     monkeypatch.setattr(verification, "RANGE", 100)
@@ -82,4 +82,4 @@ def test_every_difference_is_found_and_described(
 
 
 def test_other_processes_replay_the_ranges(ledger: Ledger) -> None:
-    assert agrees(ledger, board_of(ledger), size=4, jobs=2)
+    assert replay_agrees(ledger, board_of(ledger), size=4, jobs=2)

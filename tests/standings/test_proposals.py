@@ -8,8 +8,7 @@ from builders import GOAL, result
 
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.proposals import Proposal, proposals
-from racebot.standings.refit import preview
+from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
 
 OLD = LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})
@@ -52,7 +51,7 @@ def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -
 def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
     proposal = proposal_of(began)
     before = list(began.ledger.db.conn.iterdump())
-    found = preview(began, proposal)
+    found = effect_of(began.ledger, proposal)
     assert list(began.ledger.db.conn.iterdump()) == before
     with began.ledger.transaction():
         began.rebuild(began.ledger.save_leaderboard(proposal.proposed))
@@ -65,8 +64,8 @@ def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: 
 def test_the_largest_moves_come_first(began: Settler) -> None:
     stored = proposal_of(began).stored
     proposal = Proposal(stored, replace(stored, parameters={**stored.parameters, "level": -8.0}))
-    found = preview(began, proposal, count=1)
-    everybody = preview(began, proposal).before
+    found = effect_of(began.ledger, proposal, count=1)
+    everybody = effect_of(began.ledger, proposal).before
     distances = {move.name: abs(move.place_after - move.place_before) for move in everybody}
     assert len(found.before) == len(found.after) == 1
     farthest = max(distances.values())
