@@ -213,7 +213,7 @@ async def _other_rooms(database: Path, world: World) -> list[tuple[str, str]]:
 def _chat(
     settler: Settler, board: Leaderboard, coming: RaceResult, world: World
 ) -> Iterator[tuple[str, str]]:
-    answers = Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: LISTING, lambda *_: None)
+    answers = Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: LISTING)
     room = Race(
         name=coming.name,
         category=CATEGORY,

@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.command_handler import CommandHandler
-from racebot.bot.links import board_page
+from racebot.bot.links import board_page, comparison_page
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
 from racebot.chat.answers.answers import Answers
+from racebot.chat.answers.context import Links
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.profiles import CategoryProfile
@@ -284,8 +285,9 @@ class CategoryWorker:
 
 
 def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:
-    link = partial(board_page, settings, lifecycle.settler.ledger)
-    return Answers(lifecycle.settler, settings.texts, settings.named_commands(), settings.listing, link)
+    ledger = lifecycle.settler.ledger
+    links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
+    return Answers(lifecycle.settler, settings.texts, settings.named_commands(), settings.listing, links)
 
 
 def _command_handler(settings: Settings, lifecycle: Lifecycle, answers: Answers) -> CommandHandler | None:

@@ -6,24 +6,35 @@ from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.web.addresses import RACE, SEARCH, board_addresses
+from racebot.web.addresses import RACE, SEARCH, BoardAddress, board_addresses
 
 
-def board_page(settings: Settings, ledger: Ledger, board: Leaderboard, *players: str) -> str | None:
-    """Return the address of a leaderboard's published page, or of the comparison of two players there.
+def board_page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
+    """Return the address of a leaderboard's published page, or None if it has none."""
+    address = _address(settings, ledger, board)
+    return None if address is None else f"{settings.pages_url}/{address.page()}"
+
+
+def comparison_page(
+    settings: Settings, ledger: Ledger, board: Leaderboard, player: str, other: str
+) -> str | None:
+    """Return the address of two players' comparison on a leaderboard's published pages.
 
     Returns None if the leaderboard has no page, or one of the players is hidden.
     """
-    boards = ledger.leaderboards()
-    if settings.pages_url is None or board not in boards or any(map(ledger.orders.is_hidden, players)):
+    address = _address(settings, ledger, board)
+    if address is None or any(map(ledger.orders.is_hidden, (player, other))):
         return None
-    address = board_addresses(boards)[boards.index(board)]
-    if not players:
-        return f"{settings.pages_url}/{address.page()}"
-    player, other = players
-    opponents = [each.id for each in ledger.pages.opponents(board.key, player)]
-    index = opponents.index(other) if other in opponents else 0
-    return f"{settings.pages_url}/{address.comparison(player, other, index)}"
+    index = ledger.pages.opponent_rank(board.key, player, other)
+    return f"{settings.pages_url}/{address.comparison(player, other, index or 0)}"
+
+
+def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAddress | None:
+    """Return the address of a leaderboard below that of the published pages, or None if it has no page."""
+    boards = ledger.leaderboards()
+    if settings.pages_url is None or board not in boards:
+        return None
+    return board_addresses(boards)[boards.index(board)]
 
 
 def race_page(settings: Settings, race: str) -> str | None:

@@ -251,6 +251,23 @@ class PageQueries:
         )
         return list(map(OpponentRecord._make, rows))
 
+    def opponent_rank(self, leaderboard: int, player: str, other: str) -> int | None:
+        """Return the position of another player among `opponents`, from 0; None if they never met."""
+        rank: int | None = self._connection.value(
+            "WITH met AS MATERIALIZED ("
+            "  SELECT other.player, count(*) AS races, max(sequence) AS latest"
+            "  FROM changes AS mine INDEXED BY changes_by_player"
+            "  CROSS JOIN changes AS other USING (leaderboard, sequence)"
+            "  WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2 GROUP BY other.player)"
+            " SELECT sum("
+            "  (-met.races, -met.latest, met.player) < (-wanted.races, -wanted.latest, wanted.player)"
+            " ) FROM met CROSS JOIN met AS wanted WHERE wanted.player = ?3",
+            leaderboard,
+            player,
+            other,
+        )
+        return rank
+
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
         """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
         rows = self._connection.stream(

@@ -52,7 +52,7 @@ class Talk:
         self.now = 0.0
         self.count = 0
         texts, words = Texts(), CommandNames()
-        answers = Answers(settler, texts, words, lambda _: Listing(), lambda *_: None)
+        answers = Answers(settler, texts, words, lambda _: Listing())
         self.commands = CommandHandler(
             self.lifecycle,
             answers,

@@ -249,7 +249,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     handler = CommandHandler(
         Lifecycle(settler, lambda: datetime.now(UTC)),
-        Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: Listing(), lambda _: None),
+        Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: Listing()),
         DEFAULT_TEXTS,
         CommandNames(),
         Limiter(1, 1),

@@ -12,6 +12,7 @@ from hypothesis import assume, given, strategies as st
 from racebot import __version__
 from racebot.chat.answers import odds
 from racebot.chat.answers.answers import Answers
+from racebot.chat.answers.context import Links
 from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
@@ -57,10 +58,8 @@ def asking(
         assert board.category == CATEGORY
         return listing or Listing()
 
-    def page(_: Leaderboard, *players: str) -> str | None:
-        return link and "/".join((link, *players))
-
-    answers = Answers(settler, texts or Texts(), CommandNames(), listed, page)
+    links = Links(lambda _: link, lambda _, *players: link and "/".join((link, *players)))
+    answers = Answers(settler, texts or Texts(), CommandNames(), listed, links)
 
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
@@ -117,7 +116,7 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
     settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     told = answers.draft(
         ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False
     )()
@@ -507,7 +506,7 @@ def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) ->
 
 def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) -> None:
     plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
-    answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
+    answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing())
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
     alone = replace(OPEN, entrants=tuple(replace(each, team=None) for each in team.entrants))
     odds = [
@@ -530,7 +529,7 @@ def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
         ],
         "import",
     )
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     told = answers.draft(ParsedCommand(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)()
     assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
 
@@ -590,7 +589,7 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     )
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
     settler.apply_plans()
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda *_: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
 
     def ask(command: Command, race: Race = OPEN) -> str:
         return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
@@ -646,7 +645,7 @@ def test_before_a_goals_first_race_everybody_is_new(ledger: Ledger) -> None:
 
 def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
-    answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing(), lambda board: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing())
     assert answers.draft(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False)() == ""
 
 

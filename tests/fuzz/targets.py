@@ -332,7 +332,7 @@ def chat(data: bytes) -> None:
     message["user"] = {**user_document("ann"), "name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        answers = Answers(settler, Texts(), CommandNames(), lambda _: queries.Listing(), lambda _: None)
+        answers = Answers(settler, Texts(), CommandNames(), lambda _: queries.Listing())
         lifecycle = Lifecycle(settler, lambda: NOON)
         limiter = Limiter(3, 10)
         talk = CommandHandler(

@@ -68,7 +68,7 @@ def settle(settler: Settler, race: RaceResult) -> RaceResult:
 
 
 def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing(), lambda _: None)
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
     asker = Person(f"id-{by}", by.title())
     return answers.draft(ParsedCommand(command, argument), room, asker, moderator=False)()

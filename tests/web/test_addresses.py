@@ -7,7 +7,7 @@ import pytest
 from builders import result
 from hypothesis import example, given, strategies as st
 
-from racebot.bot.links import board_page
+from racebot.bot.links import comparison_page
 from racebot.ledger.rows import Leaderboard
 from racebot.settings.model import Settings
 from racebot.web.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
@@ -78,7 +78,7 @@ def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_exp
     (board,) = view.ledger.leaderboards()
     met = [each.id for each in view.ledger.pages.opponents(board.key, "id-ann")]
     for other in (met[index] for index in (0, 24, 25, 99, 100)):
-        address = urlsplit(board_page(settings, view.ledger, board, "id-ann", other) or "")
+        address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", other) or "")
         path = address.path.removeprefix("/")
         served = Pages(view, served=True).document(path, dict(parse_qsl(address.query)))
         exported = Pages(view, served=False).document(path, {})
@@ -88,11 +88,21 @@ def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_exp
         assert f'id="{address.fragment}"'.encode() in exported.body
 
 
+def test_an_opponents_rank_is_the_position_in_the_list_of_opponents(merge: Merge) -> None:
+    """Most races together first, then the latest; players who are equal in both are in the order of ids."""
+    lines = ["ann bo cy di", "ann ed di", "ann cy", "bo ed"]
+    pages = merge([result(f"r{n}", line, after=n) for n, line in enumerate(lines)]).ledger.pages
+    ranked = ["id-cy", "id-di", "id-ed", "id-bo"]
+    assert [each.id for each in pages.opponents(1, "id-ann")] == ranked
+    assert [pages.opponent_rank(1, "id-ann", each) for each in ranked] == [0, 1, 2, 3]
+    assert pages.opponent_rank(1, "id-cy", "id-ed") is None
+
+
 def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge: Merge) -> None:
     view = merge([result("one", "ann bo"), result("two", "cy di", after=1)])
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
     (board,) = view.ledger.leaderboards()
-    address = urlsplit(board_page(settings, view.ledger, board, "id-ann", "id-cy") or "")
+    address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", "id-cy") or "")
     assert address.path == f"/{view.boards[0].address.player('id-ann')}"
     served = Pages(view, served=True).document(address.path[1:], dict(parse_qsl(address.query)))
     assert isinstance(served, Document)

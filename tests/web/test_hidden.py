@@ -9,7 +9,7 @@ import pytest
 from builders import NOON, result
 from openapi_schema_validator import OAS31Validator
 
-from racebot.bot.links import board_page
+from racebot.bot.links import comparison_page
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME
 from racebot.settings.model import Settings
@@ -115,5 +115,5 @@ def test_answers_with_hidden_players_match_the_description(view: View) -> None:
 def test_chat_links_no_comparison_with_a_hidden_player(view: View) -> None:
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
     (board,) = view.ledger.leaderboards()
-    assert board_page(settings, view.ledger, board, "id-ann", "id-bo") is not None
-    assert board_page(settings, view.ledger, board, "id-ann", "id-zaphira") is None
+    assert comparison_page(settings, view.ledger, board, "id-ann", "id-bo") is not None
+    assert comparison_page(settings, view.ledger, board, "id-ann", "id-zaphira") is None

@@ -8,7 +8,15 @@ from functools import lru_cache
 from operator import itemgetter
 
 from racebot.chat.answers import leaderboard, odds, rating, versus, why
-from racebot.chat.answers.context import Context, Draft, finished, one_message, unknown_player
+from racebot.chat.answers.context import (
+    NO_LINKS,
+    Context,
+    Draft,
+    Links,
+    finished,
+    one_message,
+    unknown_player,
+)
 from racebot.chat.answers.help import help_phrases
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person, find_person, is_hidden_from, known_as
@@ -33,8 +41,7 @@ class Answers:
         texts: the wording.
         names: the names of the commands.
         listing: which players a leaderboard lists.
-        link: the address of a leaderboard's page or, given two players, of their comparison there; None if
-            no pages are published.
+        links: the addresses of published pages.
     """
 
     def __init__(
@@ -43,14 +50,14 @@ class Answers:
         texts: Texts,
         names: CommandNames,
         listing: Callable[[Leaderboard], Listing],
-        link: Callable[..., str | None],
+        links: Links = NO_LINKS,
     ) -> None:
         self._settler = settler
         self._ledger = settler.ledger
         self._texts = texts
         self._names = names
         self._listing = listing
-        self._link = link
+        self._links = links
         self._preview = lru_cache(RACES_KEPT)(Preview.rate)
         self._explain = lru_cache(RACES_KEPT)(why.explain)
 
@@ -101,7 +108,7 @@ class Answers:
                 greeting = texts.greeting.format(
                     goal=plain(race.goal), odds=opening + texts.separator.join(chances)
                 )
-                return one_message([greeting, context.link_phrase()], texts)
+                return one_message([greeting, context.link_phrase(self._links.board(context.board))], texts)
         return ""
 
     def _context(self, board: Leaderboard) -> Context:
@@ -111,7 +118,7 @@ class Answers:
             self._settler,
             self._texts,
             self._names,
-            self._link,
+            self._links,
             self._preview,
             self._explain,
         )

@@ -31,6 +31,17 @@ Explain = Callable[
 
 
 @dataclass(frozen=True, slots=True)
+class Links:
+    """Return the addresses of a leaderboard's page and of two players' comparison; None without a page."""
+
+    board: Callable[[Leaderboard], str | None] = lambda _: None
+    comparison: Callable[[Leaderboard, str, str], str | None] = lambda *_: None
+
+
+NO_LINKS = Links()
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A leaderboard, and everything that an answer about it uses.
 
@@ -40,7 +51,7 @@ class Context:
         settler: reads the ledger and previews races.
         texts: the wording.
         names: the names of the commands.
-        link: as for `Answers`.
+        links: the addresses of published pages.
         preview: rates a race that is not settled.
         explain: explains a rated race.
     """
@@ -50,7 +61,7 @@ class Context:
     settler: Settler
     texts: Texts
     names: CommandNames
-    link: Callable[..., str | None]
+    links: Links
     preview: Callable[[Preview], Rated]
     explain: Explain
 
@@ -96,9 +107,8 @@ class Context:
             leaderboard=self.name,
         )
 
-    def link_phrase(self, *players: str) -> str:
-        """Write the address of the leaderboard's page, or of two players' comparison; empty without pages."""
-        url = self.link(self.board, *players)
+    def link_phrase(self, url: str | None) -> str:
+        """Write the address of a page; empty without one."""
         return self.texts.link.format(url=url) if url else ""
 
     def _place(self, standing: Standing) -> str:

@@ -31,7 +31,7 @@ def answer(context: Context, argument: str, asker: Person) -> str:
         return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
     listed = queries.listed_count(context.ledger, board, listing)
     entries = [_entry(context, place, standing) for place, standing in players]
-    end = [context.link_phrase()]
+    end = [context.link_phrase(context.links.board(board))]
     own = context.standing(asker)
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
         place = queries.placing_of(context.ledger, board, own, listing).place

@@ -41,7 +41,7 @@ def answer(context: Context, argument: str, race: Race, asker: Person) -> str:
         _head_to_head(met, texts) if met else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),
         texts.versus_chance.format(chance=percent(chance, texts)),
-        context.link_phrase(one.id, other.id) if met else "",
+        context.link_phrase(context.links.comparison(board, one.id, other.id)) if met else "",
     ]
     return one_message(phrases, texts, opening)
 
