@@ -179,7 +179,7 @@ def leaderboard_page(asked: Asked, board: Board, number: int = 1) -> Content:
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not asked.served,
-        more=[page_link(n) for n in range(1, count + 1) if n != number] if not asked.served else [],
+        whole=[page_link(page) for page in range(1, count + 1)] if count > 1 and not asked.served else [],
     )
 
 

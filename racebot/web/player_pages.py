@@ -147,7 +147,7 @@ def races(asked: Asked, board: Board, player: str, number: int | None = None) ->
         opponents=_most_frequent_opponents(view, board, player),
         choice=choice,
         pages=found.pages,
-        more=[] if asked.served else found.more,
+        whole=[] if asked.served else found.whole,
     )
 
 
@@ -159,13 +159,13 @@ class _RacesOnPage:
         races: these races, newest first.
         total: number of races in the list.
         pages: the pager.
-        more: links to all other pages of an unfiltered list.
+        whole: links to all pages of an unfiltered list, if there are several.
     """
 
     races: Sequence[PlayedRace]
     total: int
     pages: Sequence[PageLink]
-    more: Sequence[str] = ()
+    whole: Sequence[str] = ()
 
 
 def _all_races(
@@ -181,9 +181,9 @@ def _all_races(
         target = board.address.player_races(player, None if position == 1 else older + 2 - position)
         return link(asked.path, target)
 
-    more = [page_link(position) for position in range(1, older + 2) if position != current]
+    whole = [page_link(position) for position in range(1, older + 2)] if older else []
     shown = history[first - 1 : last][::-1]
-    return _RacesOnPage(shown, len(history), pager(current, older + 1, page_link), more)
+    return _RacesOnPage(shown, len(history), pager(current, older + 1, page_link), whole)
 
 
 def _chosen_races(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from builders import NOON, SECOND, entrant, result
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
+from worker_support import PATIENCE
 
 from racebot.ledger.store import Ledger
 
@@ -27,6 +29,21 @@ def column(page: Page, number: int) -> list[str]:
 
 def points(page: Page) -> list[int]:
     return [int(text.rstrip("?\n ")) for text in column(page, 3)]
+
+
+def hold(page: Page, address: str) -> Callable[[], Route]:
+    """Hold back requests of a page for an address. Return a function that waits for the first one."""
+    held: list[Route] = []
+    page.route(address, lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks the function
+
+    def first() -> Route:
+        end = time.monotonic() + PATIENCE
+        while not held:
+            assert time.monotonic() < end
+            page.wait_for_timeout(10)
+        return held[0]
+
+    return first
 
 
 def test_typing_a_name_finds_the_player(opened: Open, served: str) -> None:
@@ -137,6 +154,50 @@ def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, long: 
     expect(page.get_by_role("heading", level=1)).to_have_text(beyond)
 
 
+def test_rows_that_fail_to_load_are_named_and_fetched_again(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    page.route("**/page-3.html", lambda route: route.fulfill(status=404, body="not found"))
+    page.goto(f"{long}{BOARD}.html")
+    page.get_by_label("Find a player").fill("p")
+    expect(page.get_by_role("status")).to_have_text(re.compile("^79 players found on this page"))
+    page.unroute_all()
+    held = hold(page, "**/page-3.html")
+    page.get_by_role("button", name="Player").click()
+    page.locator("tr:visible a.player").first.focus()
+    held().continue_()
+    expect(page.get_by_role("status")).to_have_text("300 players found")
+    names = column(page, 2)
+    assert names == sorted(names) and len(names) == 300
+    expect(page.locator("a.player:focus")).to_have_count(1)
+
+
+@pytest.mark.parametrize(
+    ("path", "script", "field", "found"),
+    [
+        (f"{BOARD}.html", "table.js", "Find a player", "1 player found"),
+        ("search.html", "players.js", "Player or leaderboard", ""),
+    ],
+)
+def test_names_typed_before_a_script_arrives_are_found(
+    opened: Open, long: str, path: str, script: str, field: str, found: str
+) -> None:
+    page = opened().new_page()
+    held = hold(page, f"**/{script}*")
+    page.goto(long + path, wait_until="commit")
+    page.get_by_label(field).fill("p123")
+    held().continue_()
+    expect(page.get_by_role("link", name="P123")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text(found)
+    assert page.url.endswith("?q=p123")
+
+
+def test_search_without_its_list_does_not_claim_to_have_searched(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    page.route("**/players.js*", lambda route: route.fulfill(status=404, body="not found"))
+    page.goto(f"{long}search.html?q=p123")
+    expect(page.get_by_role("status")).to_have_text("The list of players can't be loaded here.")
+
+
 def test_an_address_keeps_the_filters_of_an_exported_leaderboard(opened: Open, long: str) -> None:
     page = opened(width=390).new_page()
     page.goto(f"{long}{BOARD}.html?min=2&utm_source=mail")
@@ -180,13 +241,13 @@ def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, pat
     page = opened(width=390).new_page()
     page.goto(f"{long}{path}.html")
     page.get_by_role("button", name="Chance").click()
-    cells = page.locator("table[data-sortable] tbody td.e")
+    cells = page.locator("table.opponents tbody td.e")
     expect(cells).to_have_count(300)
     expect(page.get_by_role("button", name="Against expected")).to_be_visible()
-    assert page.locator("table[data-sortable] tbody td.f:not(:empty):not(:visible)").count() == 0
+    assert page.locator("table.opponents tbody td.f:not(:empty):not(:visible)").count() == 0
     chances = [int(text.partition("%")[0].lstrip("<>")) for text in cells.all_inner_texts()]
     assert chances == sorted(chances, reverse=True)
-    last = page.locator("table[data-sortable] tbody a.player").last
+    last = page.locator("table.opponents tbody a.player").last
     name = last.inner_text()
     last.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
@@ -198,6 +259,23 @@ def test_races_against_an_opponent_are_found_in_files(opened: Open, long: str) -
     page.get_by_label("Opponent").select_option("P123")
     expect(page.get_by_role("status")).to_have_text("1 race")
     assert page.locator("table.player-races tbody tr:visible th").all_inner_texts() == ["r120"]
+
+
+def test_a_late_answer_does_not_replace_a_later_choice(opened: Open, long: str) -> None:
+    page = opened().new_page()
+    held = hold(page, "**/api/**")
+    page.goto(f"{long}players/id-hub/orb/any-orb/races.html")
+    page.get_by_label("Opponent").select_option("P123")
+    late = held()
+    page.get_by_label("Opponent").select_option("any")
+    expect(page.get_by_role("status")).to_have_text("30 races")
+    with page.expect_event("requestfailed"):
+        late.abort()
+    page.get_by_label("Result").select_option("won")
+    expect(page.get_by_role("status")).to_have_text("30 races")
+    page.unroute_all()
+    page.get_by_label("Opponent").select_option("P123")
+    expect(page.get_by_role("status")).to_have_text("1 race")
 
 
 def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
@@ -233,6 +311,8 @@ def test_graph_is_read_by_arrow_keys_and_the_mouse(opened: Open, served: str) ->
     page.goto(f"{served}{PLAYER}")
     graph = page.get_by_role("slider", name="Rating of Ann Orbit")
     assert graph.locator("path.line").evaluate("line => line.getTotalLength()") > 500
+    back = "new KeyboardEvent('keydown', {key: 'ArrowLeft', altKey: true, cancelable: true})"
+    assert graph.evaluate(f"graph => graph.dispatchEvent({back})"), "the browser goes back"
     graph.focus()
     page.keyboard.press("Home")
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^1 Mar 2026, race-0, "))
@@ -270,6 +350,14 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: s
     page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    graph.evaluate("graph => graph.releasePointerCapture(1)")  # as when a menu interrupts the drag
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
+    expect(graph.locator("rect.zoom")).to_have_count(0)
+    page.mouse.up()
+    assert graph.get_attribute("aria-valuemax") == "60"
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
     page.mouse.up()
     expect(graph).not_to_have_attribute("aria-valuemax", "60")
     assert int(str(graph.get_attribute("aria-valuemax"))) < 20
@@ -279,11 +367,11 @@ def test_opponents_sort_and_lead_to_a_comparison(opened: Open, served: str) -> N
     page = opened().new_page()
     page.goto(f"{served}{PLAYER}")
     page.get_by_role("button", name="Chance").click()
-    cells = page.locator("table[data-sortable] td.e")
+    cells = page.locator("table.opponents td.e")
     expect(cells).to_have_count(29)
     chances = [int(text.strip("<>%")) for text in cells.all_inner_texts()]
     assert chances == sorted(chances, reverse=True)
-    page.locator("table[data-sortable] a.button").first.click()
+    page.locator("table.opponents a.button").first.click()
     expect(page.get_by_role("heading", name="Next time")).to_be_visible()
     expect(page.get_by_role("slider", name="Ratings of Ann Orbit and")).to_be_visible()
 
@@ -322,7 +410,7 @@ def test_without_scripts_an_exported_comparison_marks_the_opponent(
 ) -> None:
     page = opened(scripts=False).new_page()
     page.goto(f"{long}{path}.html")
-    row = page.locator("table[data-sortable] tbody tr").nth(7)
+    row = page.locator("table.opponents tbody tr").nth(7)
     name = row.locator(".player").inner_text()
     row.get_by_title("Compare").click()
     expect(page.locator("tr:target .player")).to_have_text(name)
@@ -347,8 +435,8 @@ def test_records_of_sorted_opponents_lead_to_comparisons(opened: Open, long: str
     page = opened().new_page()
     page.goto(f"{long}players/id-hub/orb/any-orb.html")
     page.get_by_role("button", name="Chance").click()
-    expect(page.locator("table[data-sortable] tbody tr")).to_have_count(300)
-    page.locator("table[data-sortable] a.button").last.click()
+    expect(page.locator("table.opponents tbody tr")).to_have_count(300)
+    page.locator("table.opponents a.button").last.click()
     expect(page.get_by_role("slider", name="Ratings of Hub and")).to_be_visible()
 
 
@@ -357,6 +445,7 @@ def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported:
         page = opened().new_page()
         page.goto(f"{address}compare.html?a=id-r00&b=nobody&on=orb/any-orb")
         expect(page.get_by_text("The comparison can't be loaded here.")).to_be_visible()
+        assert page.get_by_role("link", name="the other player").count() == 0
         expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
         page = opened(scripts=False).new_page()
         page.goto(f"{address}compare.html")
@@ -400,6 +489,7 @@ def test_seasons_are_switched_by_keyboard_on_the_same_tab(opened: Open, tmp_path
         switch.focus()
         page.keyboard.press("Enter")
         expect(other).to_be_visible()
+        page.keyboard.press("Tab")
         page.keyboard.press("Escape")
         expect(other).to_be_hidden()
         expect(switch).to_be_focused()

@@ -1,7 +1,7 @@
 // Compares two players in exported pages: on a page of the first, whose address names the other as ?vs=ID.
 "use strict";
 (async () => {
-  const {number, segment} = window.racebot, query = new URLSearchParams(location.search);
+  const {load, number, segment} = window.racebot, query = new URLSearchParams(location.search);
   const opponents = document.querySelector("table[data-compare]");
   if (!opponents) {
     // Earlier versions named both players: compare.html?a=ID&b=ID&on=LEADERBOARD.
@@ -32,11 +32,6 @@
   const races = count => count === 1 ? "1 race" : `${count} races`;
 
   const main = document.getElementById("main");
-  const load = async address => {
-    const answer = await fetch(address);
-    if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
-    return answer;
-  };
   let people;
   try {
     people = await Promise.all(ids.map(async id => {
@@ -47,10 +42,9 @@
       return {...await data.json(), name: hero.querySelector("h1").textContent.trim(), face: {html: face.outerHTML}};
     }));
   } catch {
-    const note = document.createElement("p");
-    note.className = "lead";
-    note.innerHTML = html`${location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here."} See also <a href="${page(ids[1])}">the other player</a>.`.html;
-    main.prepend(note);
+    const known = document.getElementById(`vs-${segment(ids[1])}`)?.querySelector("a.player");
+    const problem = location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here.";
+    main.insertAdjacentHTML("afterbegin", html`<p class="lead" role="status">${problem}${known ? html` See also <a href="${known.href}">the other player</a>.` : ""}</p>`.html);
     return;
   }
   const [one, other] = people;
@@ -62,6 +56,7 @@
   const chance = one.opponents.find(each => each.id === other.id)?.chance;
   const chances = [percent(chance), percent(1 - chance)];
   const shown = met.slice(0, 50);
+  const drawn = new Set(people.flatMap(each => each.history.map(race => race.ended_at))).size > 1;
   document.title = `${cut(one.name, 40)} vs ${cut(other.name, 40)}`;
 
   const person = each => html`<div class="person">${each.face}<a class="player" href="${page(each.id)}"><bdi>${cut(each.name, 60)}</bdi></a><span class="soft">${number(each.points)} points${each.place ? `, place ${each.place}` : ""}</span></div>`;
@@ -78,22 +73,23 @@ ${{html: main.querySelector(".over").outerHTML}}
 ${chance === undefined ? "" : html`<section class="card both"><h2>Next time</h2>
 <p>${chances[0] === chances[1] ? "Both have the same chance of finishing ahead." : html`${cut(one.name, 40)} has a <b>${chances[0]}</b> chance of finishing ahead, ${cut(other.name, 40)} <b>${chances[1]}</b>.`}</p>
 <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="rest" width="100" height="8"/><rect width="${100 * chance}" height="8"/></svg></section>`}
-<section class="card"><h2>Ratings over time</h2>
+${drawn ? html`<section class="card"><h2>Ratings over time</h2>
 <p class="keys">${people.map((each, index) => html`<span><span class="key${index ? " second" : ""}"></span>${cut(each.name, 40)}</span>`)}</p>
-<div class="ranges"></div><figure></figure><p class="tip"></p></section>
+<div class="ranges"></div><figure></figure><p class="tip"></p></section>` : ""}
 <section class="card"><h2>Races together</h2>
-${met.length ? html`<table class="two" role="table"><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
+${met.length ? html`<table class="two" role="table"><caption class="hidden">Races together, newest first</caption><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
 ${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of ${met.length}.</p>` : ""}</section>`.html;
   scrollTo(0, 0);
 
+  if (!drawn) return;
   const series = people.map(each => {
     const minutes = each.history.map(race => Math.floor(new Date(race.ended_at) / 60000));
     return {
-      name: each.name, start: minutes[0] ?? 0, steps: minutes.slice(1).map((at, index) => at - minutes[index]),
-      before: each.history[0]?.before ?? 0, points: each.history.map(race => race.after),
+      name: each.name, start: minutes[0], steps: minutes.slice(1).map((at, index) => at - minutes[index]),
+      before: each.history[0].before, points: each.history.map(race => race.after),
       places: each.history.map(race => race.place ?? race.standing), entrants: each.history.map(race => race.entrants),
       races: each.history.map(race => segment(race.race.split("/").at(-1))),
-      page: each.history.length ? raceLink(each.history[0].race).replace(/[^/]*$/, "") : "",
+      page: raceLink(each.history[0].race).replace(/[^/]*$/, ""),
     };
   });
   window.racebot.graph(main.querySelector("figure"), {series}, `Ratings of ${one.name} and ${other.name}`);

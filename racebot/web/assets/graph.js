@@ -32,7 +32,6 @@ window.racebot.graph = (figure, data, label) => {
     });
   });
   const all = series.flat().sort((a, b) => a.at - b.at || a.index - b.index);
-  if (all.length < 2) return;
   let byDate = true, span = null, current = null, pressed = "All";
 
   const svg = figure.querySelector("svg") ?? make("svg", {class: "graph"}, figure);
@@ -235,31 +234,42 @@ window.racebot.graph = (figure, data, label) => {
   axis.setAttribute("aria-pressed", "false");
   ranges.append(document.createElement("span"), axis, button("+", () => zoom(.5), "Zoom in"), button("−", () => zoom(2), "Zoom out"));
 
+  // The part of the graph that the mouse drags over, from left to right.
   let from = null;
+  const dragged = event => {
+    const matrix = svg.getScreenCTM();
+    const ends = [from, event.clientX].map(each => (each - matrix.e) / matrix.a).sort((a, b) => a - b);
+    return ends[1] - ends[0] > 8 ? ends : null;
+  };
+  const unmark = () => svg.querySelector("rect.zoom")?.remove();
   svg.addEventListener("pointerdown", event => {
-    if (event.pointerType === "mouse" && event.button === 0) from = event.clientX;
+    if (event.pointerType === "mouse" && event.button === 0) {
+      from = event.clientX;
+      svg.setPointerCapture(event.pointerId);
+    }
     select(nearest(event));
   });
   svg.addEventListener("pointermove", event => {
-    const point = nearest(event);
-    if (point) select(point);
+    select(nearest(event));
     if (from === null) return;
-    const matrix = svg.getScreenCTM();
-    const ends = [from, event.clientX].map(each => (each - matrix.e) / matrix.a).sort((a, b) => a - b);
-    svg.querySelector("rect.zoom")?.remove();
-    if (ends[1] - ends[0] > 8) make("rect", {class: "zoom", x: ends[0], y: TOP, width: ends[1] - ends[0], height: H - TOP - BOTTOM}, svg);
+    unmark();
+    const ends = dragged(event);
+    if (ends) make("rect", {class: "zoom", x: ends[0], y: TOP, width: ends[1] - ends[0], height: H - TOP - BOTTOM}, svg);
   });
-  window.addEventListener("pointerup", event => {
-    if (from === null) return;
-    const matrix = svg.getScreenCTM();
-    const ends = [from, event.clientX].map(each => (each - matrix.e) / matrix.a).sort((a, b) => a - b);
+  svg.addEventListener("pointerup", event => {
+    const ends = from !== null && dragged(event);
     from = null;
-    svg.querySelector("rect.zoom")?.remove();
     const value = at => shown[0] + (at - LEFT) / (W - LEFT - RIGHT) * (shown[1] - shown[0]);
-    if (ends[1] - ends[0] > 8) show(value(ends[0]), value(ends[1]), null);
+    if (ends) show(value(ends[0]), value(ends[1]), null);
+  });
+  // However a drag ends: by its button, by a menu, or because the browser cancels it.
+  svg.addEventListener("lostpointercapture", () => {
+    from = null;
+    unmark();
   });
   svg.addEventListener("dblclick", () => choices[0][1]());
   svg.addEventListener("keydown", event => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // keys of the browser, such as back and zoom
     const inside = visible(), at = inside.indexOf(current);
     const target = {ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: inside.length - 1, PageUp: at - 10, PageDown: at + 10}[event.key];
     if (target !== undefined) select(inside[Math.max(0, Math.min(inside.length - 1, target))]);

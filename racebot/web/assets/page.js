@@ -1,16 +1,11 @@
 // Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, loads comparisons, and holds the functions that other scripts share.
 "use strict";
 (() => {
-  // Fetch the rows that other pages of a list hold, with links that work from this page.
-  const rows = (addresses, table) => Promise.all(addresses.map(async address => {
+  const load = async address => {
     const answer = await fetch(address);
-    if (!answer.ok) throw new Error(String(answer.status));
-    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
-    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
-      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
-    }
-    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
-  })).then(pages => pages.flat());
+    if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+    return answer;
+  };
   // The path segment of a player's id, as the pages write it.
   const segment = id => {
     if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(id)) return id;
@@ -29,27 +24,62 @@
     const [, sign, digits] = cell.textContent.match(/([<>+−-]?)(\d+(?:\.\d+)?)/) ?? [, "", "0"];
     return Number(digits) * (sign === "−" || sign === "-" ? -1 : 1) + ({"<": -.5, ">": .5}[sign] ?? 0);
   };
-  // Turn headings into buttons that sort the rows, once the promise of everything() has fetched all of them.
-  const sortable = (table, everything) => [...table.tHead.rows[0].cells].forEach((heading, index) => {
-    if (!heading.dataset.sort) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = heading.textContent;
-    button.addEventListener("click", () => {
-      const first = ["name", "player", "place"].includes(heading.dataset.sort) ? "ascending" : "descending";
-      const other = first === "ascending" ? "descending" : "ascending";
-      const direction = heading.getAttribute("aria-sort") === first ? other : first;
-      for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
-      heading.setAttribute("aria-sort", direction);
-      const sign = direction === "ascending" ? 1 : -1;
-      everything().then(() => {
-        const keyed = [...table.tBodies[0].rows].map(row => [key(row.cells[index]), row]);
-        keyed.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
-        table.tBodies[0].append(...keyed.map(([, row]) => row));
+  // The rows of a table on another page, with links that work from this one.
+  const rowsOn = async (page, table) => {
+    const answer = await load(page);
+    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
+    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
+      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
+    }
+    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
+  };
+  // A table of a list that may have several pages. whole() fetches their rows when they are first needed, and again
+  // after a failure, and resolves to whether all are there. makeSortable() turns headings into buttons that sort them.
+  const list = (table, pages) => {
+    const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells];
+    const arrange = rows => {
+      const focused = document.activeElement;
+      body.replaceChildren(...rows);
+      if (focused.isConnected && focused !== document.activeElement) focused.focus({preventScroll: true});
+    };
+    const sort = () => {
+      const index = headings.findIndex(each => each.hasAttribute("aria-sort"));
+      if (index < 0) return;
+      const sign = headings[index].getAttribute("aria-sort") === "ascending" ? 1 : -1;
+      const keyed = [...body.rows].map(row => [key(row.cells[index]), row]);
+      keyed.sort(([a], [b]) => a < b ? -sign : a > b ? sign : 0);
+      arrange(keyed.map(([, row]) => row));
+    };
+    let waiting = pages.length ? null : Promise.resolve(true);
+    const isHere = page => new URL(page, location).pathname === location.pathname;
+    const whole = () => waiting ??= Promise.all(pages.map(page => isHere(page) ? [...body.rows] : rowsOn(page, `.${table.classList[0]}`)))
+      .then(parts => {
+        arrange(parts.flat());
+        sort();
+        for (const each of document.querySelectorAll("[data-part], .pager")) each.remove();
+        return true;
+      }).catch(() => {
+        waiting = null;
+        return false;
       });
-    });
-    heading.replaceChildren(button);
-  });
+    const makeSortable = () => {
+      for (const heading of headings.filter(each => each.dataset.sort)) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = heading.textContent;
+        button.addEventListener("click", () => {
+          const first = ["name", "player", "place"].includes(heading.dataset.sort) ? "ascending" : "descending";
+          const other = first === "ascending" ? "descending" : "ascending";
+          const direction = heading.getAttribute("aria-sort") === first ? other : first;
+          for (const each of headings) each.removeAttribute("aria-sort");
+          heading.setAttribute("aria-sort", direction);
+          whole().then(sort);
+        });
+        heading.replaceChildren(button);
+      }
+    };
+    return {headings, whole, makeSortable};
+  };
   // The reader's choice, which the address holds as on a server, so that it can be shared.
   const choice = new URLSearchParams(location.search);
   const choose = values => {
@@ -57,7 +87,21 @@
       if (value) choice.set(name, value);
       else choice.delete(name);
     }
-    history.replaceState(null, "", String(choice) ? `?${choice}` : location.pathname);
+    try {
+      history.replaceState(null, "", String(choice) ? `?${choice}` : location.pathname);
+    } catch {
+      // Safari refuses after 100 changes in 10 seconds. The page shows the choice nevertheless.
+    }
+  };
+  // Fill in a form as the address chooses. What the reader entered before the scripts came wins.
+  const fill = form => {
+    for (const field of form.elements) {
+      if (["", "at", "sort"].includes(field.name)) continue;
+      const options = [...field.options ?? []];
+      const initial = (options.find(each => each.defaultSelected) ?? options[0])?.value ?? field.defaultValue;
+      if (field.value !== initial) choose({[field.name]: field.value});
+      else if (choice.has(field.name)) field.value = choice.get(field.name);
+    }
   };
   // In an export, ?vs=OPPONENT on a player's page marks the opponent's row. With scripts, it compares both players.
   const opponents = document.querySelector("table[data-compare]");
@@ -80,23 +124,20 @@
   };
   refresh();
   setInterval(refresh, 60000);
-  window.racebot = {choice, choose, rows, segment, plain, number, key, sortable, refresh};
+  document.addEventListener("visibilitychange", refresh);
+  window.racebot = {choice, choose, fill, load, segment, plain, number, key, list, refresh};
 
+  const openSwitches = () => [...document.querySelectorAll("details.switch[open]")];
   document.addEventListener("click", event => {
-    for (const each of document.querySelectorAll("details.switch[open]")) if (!each.contains(event.target)) each.open = false;
+    for (const each of openSwitches()) if (!each.contains(event.target)) each.open = false;
   });
   document.addEventListener("keydown", event => {
     if (event.key !== "Escape") return;
-    for (const each of document.querySelectorAll("details.switch[open]")) each.open = false;
+    for (const each of openSwitches()) {
+      if (each.contains(document.activeElement)) each.firstChild.focus();
+      each.open = false;
+    }
   });
 
-  for (const table of document.querySelectorAll("table[data-sortable]")) {
-    // The pages that hold all rows, fetched when the reader first sorts. A failure leaves the rows of this page.
-    const pages = table.dataset.sortable.split(" ").filter(Boolean);
-    let waiting = null;
-    sortable(table, () => waiting ??= pages.length ? rows(pages, "table[data-sortable]").then(all => {
-      table.tBodies[0].replaceChildren(...all);
-      for (const each of document.querySelectorAll("[data-part], .pager")) each.remove();
-    }, () => {}) : Promise.resolve());
-  }
+  for (const table of document.querySelectorAll("table.opponents")) list(table, table.dataset.pages.split(" ").filter(Boolean)).makeSortable();
 })();

@@ -1,10 +1,10 @@
 // Searches the players and leaderboards of exported pages. Accents and a typo are forgiven.
 "use strict";
 (() => {
-  const {players, boards} = window.racebotIndex ?? {players: [], boards: []};
+  const index = window.racebotIndex, {players, boards} = index ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
-  const {choice, choose, number, plain, segment} = window.racebot;
+  const {choose, fill, number, plain, segment} = window.racebot;
   const distance = (a, b) => {
     let row = Array.from({length: b.length + 1}, (_, n) => n);
     for (let i = 1; i <= a.length; i++) {
@@ -51,9 +51,10 @@
     results.replaceChildren(...section("Players", people.map(person)),
       ...section("Leaderboards", places.map(([address, name, , category]) =>
         make("li", "", link(address, name), ...(category ? [make("span", "soft", category)] : [])))));
-    found.textContent = wanted && !people.length && !places.length ? "Nothing found. Players appear after their first rated race." : "";
+    found.textContent = !wanted || people.length || places.length ? ""
+      : index ? "Nothing found. Players appear after their first rated race." : "The list of players can't be loaded here.";
   };
-  form.q.value = choice.get("q") ?? "";
+  fill(form);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("input", () => {
     choose({q: form.q.value});
