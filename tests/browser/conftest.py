@@ -207,7 +207,9 @@ def browser() -> Iterator[Browser]:
         if not Path(path).exists():
             pytest.skip("there is no Chromium: install your system's, or run `playwright install chromium`")
         try:
-            browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+            browser = playwright.chromium.launch(
+                executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE
+            )
         except Error as error:
             pytest.skip(f"Chromium does not start: {error.message.splitlines()[0]}")
         yield browser

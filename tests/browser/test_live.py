@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from builders import NOON
 from playwright.sync_api import Page, Route, expect
 from worker_support import PATIENCE
 
@@ -59,7 +61,8 @@ def test_live_page_says_when_it_no_longer_updates(
     limit = events.STREAMS
     monkeypatch.setattr(events, "STREAMS", 0)
     page = opened().new_page()
-    page.clock.install()
+    page.clock.install(time=NOON)
+    page.clock.pause_at(NOON + timedelta(seconds=1))
     with page.expect_response("**/events/**") as refused:
         page.goto(f"{served}live")
     assert refused.value.status == 503
