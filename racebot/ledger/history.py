@@ -20,7 +20,7 @@ from pydantic import Field
 from racebot.ledger.connection import Connection
 from racebot.ledger.entrants import entrant_count, entrant_in, placed_in, players_in, start_of
 from racebot.ledger.rankings import Rankings
-from racebot.ledger.rows import as_text, moment_of, parts_of, states_of
+from racebot.ledger.rows import START, as_text, moment_of, parts_of, states_of
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, result_label
 
@@ -270,37 +270,44 @@ class PageQueries:
 
     def changes(self, leaderboard: int, after: int = 0, limit: int = -1) -> Iterator[RatingChange]:
         """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
+        after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
         rows = self._connection.stream(
-            "SELECT sequence, race, ended_at, player, players.name, place, points_before,"
-            " points_after, races_before, parts,"
-            " substr(result, instr(result, rtrim(json_object('user_id', player), '}')), 2000) FROM ("
-            "  SELECT leaderboard, sequence, race, ended_at, result FROM rated"
-            "  JOIN races ON races.name = race WHERE leaderboard = ?1 AND sequence > ?2"
-            "  ORDER BY sequence LIMIT ?3"
-            " ) CROSS JOIN changes USING (leaderboard, sequence)"
+            "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
+            " points_before, points_after, races_before, parts"
+            f" FROM (SELECT leaderboard, sequence FROM rated {after_and_limit})"
+            " CROSS JOIN changes USING (leaderboard, sequence)"
             " CROSS JOIN shown_players AS players ON players.id = player"
             " ORDER BY sequence, place IS NULL, place, player",
             leaderboard,
             after,
             limit,
         )
-        return (
-            RatingChange(
-                sequence=row[0],
-                race=row[1],
-                ended_at=moment_of(row[2]),
-                player=row[3],
-                name=row[4],
-                place=row[5],
-                before=row[6],
-                after=row[7],
-                races_before=row[8],
-                parts=dict(parts_of(row[9])),
-                change=row[7] - row[6],
-                finish_time=entrant_in(row[10], start_of(row[3])).time(row[5]),
-            )
-            for row in rows
+        races = self._connection.stream(
+            "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
+            f" JOIN races ON races.name = race {after_and_limit}",
+            leaderboard,
+            after,
+            limit,
         )
+        of_race, race, ended_at, result = 0, "", START.counted_at, ""
+        for sequence, player, name, place, points_before, points_after, races_before, parts in rows:
+            while of_race < sequence:  # each result is read once, since most are long
+                of_race, race, ended, result = next(races)
+                ended_at = moment_of(ended)
+            yield RatingChange(
+                sequence=sequence,
+                race=race,
+                ended_at=ended_at,
+                player=player,
+                name=name,
+                place=place,
+                before=points_before,
+                after=points_after,
+                races_before=races_before,
+                parts=dict(parts_of(parts)),
+                change=points_after - points_before,
+                finish_time=entrant_in(result, start_of(player)).time(place),
+            )
 
     def entries(self, leaderboard: int, races: int) -> list[EntryRow]:
         """Return the entrants of the last `races` races of the sequence, in order."""
