@@ -27,8 +27,10 @@ class Pair:
 
 def pair(asked: Asked, player: str, other: str, on: str = "") -> Pair | None:
     """Compare two players on the leaderboard `on`, or on the one where both raced last. None in an export."""
+    if not (asked.served and player and other) or player == other:
+        return None
     board = _shared_board(asked.view, player, other, asked.query.get("on", on))
-    if not asked.served or board is None or player == other:
+    if board is None:
         return None
     comparison = compared(asked.view.ledger, board.stored, player, other)
     one, two = (asked.view.standing(board, each) for each in (player, other))
@@ -36,7 +38,7 @@ def pair(asked: Asked, player: str, other: str, on: str = "") -> Pair | None:
 
 
 def compare(asked: Asked, player: str, other: str, on: str = "") -> Content:
-    """Render the comparison of two players. `on` is as for `pair`."""
+    """Render the comparison of two players, if any. `on` is as for `pair`."""
     found = pair(asked, player, other, on)
     if found is None:
         return None
@@ -56,19 +58,11 @@ def compare(asked: Asked, player: str, other: str, on: str = "") -> Content:
     )
 
 
-def compare_on_page(asked: Asked, board: Board, player: str) -> Content:
-    """Render the comparison with the opponent that the query of a player's page names, if any.
-
-    In an export, a script does so.
-    """
-    return compare(asked, player, asked.query["vs"], board.address.stem) if "vs" in asked.query else None
-
-
 def compare_by_query(asked: Asked) -> Content:
     """Render the comparison at an address of an earlier version. In an export, a script redirects it."""
-    if asked.served:
-        return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
-    return asked.page("compare_files.html", boards=asked.view.boards)
+    if not asked.served:
+        return asked.page("compare_files.html", boards=asked.view.boards)
+    return compare(asked, asked.query.get("a", ""), asked.query.get("b", ""))
 
 
 def _shared_board(view: View, player: str, other: str, stem: str) -> Board | None:

@@ -16,7 +16,7 @@ from racebot.text.format import integer
 from racebot.web import addresses, charts
 from racebot.web.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.asked import Asked
-from racebot.web.compare_page import compare_on_page
+from racebot.web.compare_page import compare
 from racebot.web.document import Content
 from racebot.web.formats import day, shown_name
 from racebot.web.listing_page import (
@@ -83,7 +83,7 @@ def on_board(asked: Asked, board: Board, player: str) -> Content:
     standing = view.standing(board, player)
     if standing is None:
         return None
-    if comparison := compare_on_page(asked, board, player):
+    if comparison := compare(asked, player, asked.query.get("vs", ""), board.address.stem):
         return comparison
     history = view.history(board, player)
     figures = player_figures(view, history)
@@ -210,7 +210,7 @@ def opponents(asked: Asked, board: Board, player: str, number: int = 1) -> Conte
     standing = asked.view.standing(board, player)
     if standing is None:
         return None
-    if comparison := compare_on_page(asked, board, player):
+    if comparison := compare(asked, player, asked.query.get("vs", ""), board.address.stem):
         return comparison
     total = len(asked.view.opponents(board, player))
     count = opponent_pages(total)
