@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command
 
 from racebot import __version__
@@ -78,9 +78,15 @@ COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in sect
 class PlainCommand(TyperCommand):
     """A command whose help names types as TEXT, INTEGER, NUMBER, DATE and FILE, in every version of Typer."""
 
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument):  # errors show it, too
+                parameter.metavar = (parameter.metavar or str(parameter.name)).upper()
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words after the command's name, with arguments in capitals."""
-        return [piece.strip("{}").upper() for piece in super().collect_usage_pieces(ctx)]
+        """Return the words after the command's name."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options with their help."""
@@ -100,7 +106,7 @@ class PlainCommand(TyperCommand):
             if parameter.param_type_name == "argument":
                 word, sign, kind = name.partition(" <")
                 choices = sign + kind if "|" in kind else ""
-                found["Arguments"].append((word.strip("[]").upper() + choices, text))
+                found["Arguments"].append((word.strip("[]") + choices, text))
             else:
                 name = _TYPE.sub(lambda match: TYPES[match["type"].lower()], name)
                 found["Options"].append((name, text))

@@ -91,7 +91,9 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 @app.command()
 def merge(
     old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
-    new: Annotated[str, typer.Argument(help="The account to keep: its id, or name#1234.")],
+    new: Annotated[
+        str, typer.Argument(help="The account to keep: its id, or name#1234. It must have raced.")
+    ],
     reason: Reason = "",
     database: Database = None,
 ) -> None:
@@ -100,8 +102,7 @@ def merge(
     Example: racebot merge "Ann#0007" "Annika#0420"
     """
     with _settler(database) as settler:
-        players = settler.ledger.players
-        given_up, kept = players.find_exactly(old), players.find_exactly(new)
+        given_up, kept = (settler.ledger.orders.subject(account) for account in (old, new))
         give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
         rated = settler.run_prepared(give)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")

@@ -35,11 +35,13 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def health(database: Database = None) -> None:
-    """Succeed if the bot has seen its category within the last five minutes.
+    """Succeed if the database can be read, and the bot has seen its category within the last five minutes.
 
     Example: racebot health
     """
     settings = load_settings(database=database)
+    if settings.database.exists():
+        Ledger.open_to_read(settings.database).close()
     seen = last_seen(settings.database)
     if seen is None:
         raise SiteError(f"the bot has never run on {settings.database}: start it with `racebot run`")

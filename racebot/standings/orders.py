@@ -157,7 +157,8 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
         The leaderboards that were rated again.
 
     Raises:
-        OrderError: both are the same account, one is forgotten, or both entered the same race.
+        OrderError: both are the same account, one is forgotten, both entered the same race, or the account
+            to keep has no race in the ledger.
     """
     ledger = settler.ledger
     orders = ledger.orders
@@ -167,6 +168,10 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
         for player in (old, kept):
             if orders.is_forgotten(player.id):
                 raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")
+        if ledger.players.get(kept.id) is None:
+            raise OrderError(
+                f"{kept.id} has no race in the ledger yet: merge the accounts after this one's first race"
+            )
         together = sorted(set(orders.races_with(old.id)) & set(orders.races_with(kept.id)))
         if together:
             raise OrderError(

@@ -17,6 +17,7 @@ from builders import GOAL, entrant_document, listed_document
 from worker_support import PATIENCE
 
 from racebot import __version__
+from racebot.bot.heartbeat import utc_now, write_heartbeat
 from racebot.cli import main
 from racebot.cli.common import print_json, tell
 from racebot.observe import logs
@@ -237,6 +238,14 @@ def test_health_fails_if_the_bot_never_ran(filled: Racebot) -> None:
     assert (filled("health").code, filled("health").out) == (1, "")
 
 
+def test_health_names_a_damaged_database(filled: Racebot, folder: Path) -> None:
+    write_heartbeat(folder / "ledger.db", utc_now())
+    assert filled("health").code == 0
+    (folder / "ledger.db").write_bytes(b"no database at all")
+    (complaint,) = filled("health").complaints
+    assert complaint == filled("status").complaints[0]
+
+
 @pytest.mark.parametrize("words", [("-h",), ("backfill", "-h"), ("hide", "-h")])
 def test_help_has_a_short_option(racebot: Racebot, words: tuple[str, ...]) -> None:
     done = racebot(*words)
@@ -325,6 +334,14 @@ def test_invalid_command_line_prints_the_usage(racebot: Racebot, words: tuple[st
     assert done.code == 2
     assert "Traceback" not in done.err
     assert "Usage: racebot" in done.err
+
+
+@pytest.mark.parametrize(("command", "missing"), [("player", "NAME"), ("import", "FILE"), ("hide", "PLAYER")])
+def test_a_missing_argument_has_the_name_that_help_gives_it(
+    racebot: Racebot, command: str, missing: str
+) -> None:
+    assert f" {missing}" in racebot(command, "-h").out.splitlines()[0]
+    assert f"'{missing}'" in racebot(command).err
 
 
 def test_names_of_players_cannot_control_the_terminal(racebot: Racebot, folder: Path) -> None:

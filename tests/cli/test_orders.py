@@ -97,6 +97,18 @@ def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
     assert player.name == NO_NAME
 
 
+def test_an_account_without_a_race_is_merged_but_never_kept(racebot: Racebot, tmp_path: Path) -> None:
+    """The ledger knows the account from an order in chat."""
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
+    done = racebot("merge", "id-bo", "new7")
+    assert (done.code, len(done.complaints), "new7" in done.complaints[0]) == (2, 1, True)
+    assert "Bo" in names(racebot)
+    assert racebot("merge", "new7", "id-bo").code == 0
+    assert "Bo" not in names(racebot), "the person asked to be hidden"
+
+
 @pytest.mark.parametrize(
     "words",
     [
