@@ -6,6 +6,7 @@ The server searches. An export holds an index, which a script searches.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import repeat
 
 from racebot.ledger.history import NamedPlayer
@@ -24,10 +25,7 @@ LEAST_LIKENESS = 75
 def search(asked: Asked) -> Content:
     """Render the results of a search."""
     text = asked.query.get("q", "")[:100].strip()
-    rated = asked.view.rated_players if text else {}
-    found = asked.view.ledger.players.like(text, 2 * MOST_FOUND) if text else []
-    players = [rated[each.id] for each in found if each.id in rated and each.id not in asked.view.hidden]
-    players = players[:MOST_FOUND]
+    players = _players(asked, text)
     return asked.page(
         "search.html",
         text=text,
@@ -60,6 +58,18 @@ def index(asked: Asked) -> Content:
     ]
     content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))
     return Document(f"window.racebotIndex={content};\n".encode(errors="replace"), SCRIPT_TYPE)
+
+
+def _players(asked: Asked, text: str) -> list[NamedPlayer]:
+    """Return the rated players whose names contain a text. If there are none, those with similar names."""
+    if not text:
+        return []
+    known, rated = asked.view.ledger.players, asked.view.rated_players
+
+    def shown(ids: Iterable[str]) -> list[NamedPlayer]:
+        return [rated[each] for each in ids if each in rated and each not in asked.view.hidden][:MOST_FOUND]
+
+    return shown(known.containing(text)) or shown(each.id for each in known.like(text, 2 * MOST_FOUND))
 
 
 def _category(asked: Asked, board: Board) -> str:

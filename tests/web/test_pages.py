@@ -343,6 +343,18 @@ def test_leaderboard_with_a_non_latin_name_has_pages(merge: Merge) -> None:
     assert "任意" in text(view, board.address.page())
 
 
+def test_search_lists_similar_names_only_if_no_name_contains_the_text(merge: Merge) -> None:
+    view = merge([result("a", "annette annetta bo")])
+    for wanted, found in (
+        ("annette", ["Annette"]),
+        ("anetta", ["Annetta", "Annette"]),
+        ("ann", ["Annetta", "Annette"]),
+    ):
+        page = Pages(view, served=True).document("search.html", {"q": wanted})
+        assert isinstance(page, Document)
+        assert re.findall(r"<bdi>(.*?)</bdi>", page.body.decode()) == found
+
+
 def test_search_names_the_category_of_a_leaderboard_only_if_there_are_several(merge: Merge) -> None:
     one = [result("a", "ann bo")]
     two = [*one, result("b", "cy bo", name="alttpr/b", category="alttpr")]
