@@ -229,6 +229,14 @@ def test_live_page_has_no_columns_for_chances_that_are_unknown(live: Live) -> No
             assert ("To finish" in shown) == (entrant is known and status == "open")
 
 
+@pytest.mark.parametrize("rooms", [(), (OPEN,), (FINISHED,), (replace(OPEN, race="orb/live-2"), FINISHED)])
+def test_live_page_explains_the_columns_that_it_shows(live: Live, rooms: tuple[LiveRoom, ...]) -> None:
+    live.write(*rooms)
+    page, _, notes = live.get("/live").text.partition('id="live-notes"')
+    for column in ("To finish", "To win", "Change"):
+        assert (f">{column}</th>" in page) == (column in notes)
+
+
 def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
     live.write(OPEN)
     assert "live-1 open Any Orb" in words(live.get("/live"))
