@@ -449,7 +449,7 @@ def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported:
         expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
         page = opened(scripts=False).new_page()
         page.goto(f"{address}compare.html?a=id-r00&b=id-r04&on=orb/any-orb")
-        expect(page.get_by_text("needs the script of this page")).to_be_visible()
+        expect(page.locator("main noscript p")).to_be_visible()
         page.get_by_role("main").get_by_role("link", name="Any Orb").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Any Orb")
         expect(page.get_by_label("Find a player")).to_be_hidden()
