@@ -15,6 +15,7 @@ from racebot.bot.command_queue import CommandQueue
 from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.bot.outbox_sender import OutboxSender
 from racebot.bot.race_lifecycle import Lifecycle, is_time_to_greet
+from racebot.bot.race_reader import RaceReader
 from racebot.bot.retry import retry_pauses
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
@@ -22,10 +23,7 @@ from racebot.errors import (
     ConnectionLost,
     LedgerError,
     LedgerUnavailable,
-    NotFoundError,
-    PayloadError,
     RacebotError,
-    SiteError,
     TokenRefused,
 )
 from racebot.ledger.thread import RunOnLedger
@@ -56,8 +54,6 @@ REFRESH_FINISHED = 60.0
 REFRESH_MISSED = 2.0
 """Seconds after an unreadable or missing frame until the bot asks the room for its race. After several
 unreadable ones in a row, it waits longer."""
-READ_FOR_ANSWER = 10.0
-"""Seconds that an answer waits for the site to show the race."""
 
 
 class RoomWatch:
@@ -115,9 +111,15 @@ class RoomWatch:
         """Notices to handle. They are kept if the connection is lost before they are handled."""
         self._taking = asyncio.Lock()
         self._reconnect = asyncio.Event()
-        self._read_wanted = asyncio.Event()
         self._deadline_moved = asyncio.Event()
-        self._reading = asyncio.Lock()
+        self._reader = RaceReader(
+            name,
+            site,
+            self._room,
+            on_read=self.on_read,
+            on_failed=self._deadline_moved.set,
+            troubles=troubles,
+        )
         self._commands: CommandQueue | None = None
         self._answering: asyncio.Task[None] | None = None
         """Answers commands. It outlives connections, so that a lost one takes no answer with it."""
@@ -127,7 +129,7 @@ class RoomWatch:
                 commands,
                 self._sender,
                 call,
-                is_up_to_date=self._is_up_to_date,
+                is_up_to_date=self._reader.is_up_to_date,
                 answered=self.nudge,
             )
 
@@ -180,7 +182,7 @@ class RoomWatch:
             except ConnectionLost as error:
                 failed(self.name, str(error), level=logging.INFO)
                 failures += 1
-                if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
+                if failures >= FAILURES_UNTIL_ASKED and await self._reader.is_gone():
                     await self._call(self._lifecycle.vanished, self.name)
                     return
             except LedgerUnavailable as error:
@@ -207,7 +209,7 @@ class RoomWatch:
             asyncio.create_task(self._listen(socket), name=f"listen {self.name}"),
             asyncio.create_task(self._speak(socket), name=f"speak {self.name}"),
             asyncio.create_task(self._follow_clock(), name=f"clock {self.name}"),
-            asyncio.create_task(self._read_when_wanted(), name=f"read {self.name}"),
+            asyncio.create_task(self._reader.run(), name=f"read {self.name}"),
         ]
         if self._commands is not None and self._answering is None:
             self._answering = asyncio.create_task(self._commands.run(), name=f"answer {self.name}")
@@ -284,40 +286,9 @@ class RoomWatch:
             except TimeoutError:
                 await self._take(self._room.tick(time.monotonic()))
 
-    async def _read_when_wanted(self) -> None:
-        while True:
-            await self._read_wanted.wait()
-            self._read_wanted.clear()
-            await self._read_race()
-
-    async def _read_race(self, within: float | None = None) -> None:
-        """Read the race over HTTP, which shows edits that the room's frames do not.
-
-        Args:
-            within: seconds to wait for the site; None for no limit.
-        """
-        try:
-            async with asyncio.timeout(within), self._reading:
-                asked_at = time.monotonic()
-                race = await self._site.race(self.name)
-        except (SiteError, PayloadError, TimeoutError) as error:
-            self._troubles.failed(f"{self.name} read", str(error) or "no answer in time")
-            self._room.on_read_failed(time.monotonic())
-            self._deadline_moved.set()
-        else:
-            self._troubles.over(f"{self.name} read")
-            await self.on_read(race, asked_at)
-
-    async def _is_up_to_date(self) -> bool:
-        """Read the race again if it may have changed. Return False if it was edited and cannot be read."""
-        if not self._room.needs_read(time.monotonic()):
-            return True
-        await self._read_race(within=READ_FOR_ANSWER)
-        return not (self._room.unsure and self._room.needs_read(time.monotonic()))
-
     async def _take(self, notices: Sequence[Notice]) -> None:
         if any(isinstance(notice, ReadRace) for notice in notices):
-            self._read_wanted.set()
+            self._reader.request()
         self._notices.extend(notice for notice in notices if not isinstance(notice, ReadRace))
         self._deadline_moved.set()
         async with self._taking:
@@ -379,16 +350,3 @@ class RoomWatch:
         if race.over:
             return ended_at is None or self._clock() - ended_at > STAY_AFTER_OVER
         return ended_at is not None and self._clock() - ended_at > STAY_AFTER_FINISH
-
-    async def _is_gone(self) -> bool:
-        """Return whether the site says that the race does not exist."""
-        if self._site.gate.existence_check.locked():
-            return False  # another room is asking; this one can ask after its next failure
-        async with self._site.gate.existence_check:
-            try:
-                await self._site.race(self.name)
-            except NotFoundError:
-                return True
-            except (SiteError, PayloadError):
-                pass
-            return False
