@@ -299,6 +299,16 @@ def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
     assert {change.player for change in row.changes} == {"id-cy", "id-older", "id-ann"}
 
 
+def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Settler) -> None:
+    merged(settler)
+    race = result("e", "old cy ann", after=9)
+    settle(settler, race)  # both accounts race, so the ledger knows the merged one again
+    settler.withdraw(race.name)
+    with pytest.raises(OrderError, match="already merged"):
+        orders.merge(settler, player(settler, "cy"), player(settler, "old"), "", LATER)
+    assert settler.ledger.orders.account("id-old") == "id-cy"
+
+
 @pytest.mark.parametrize("order", ["merge", "forget"])
 def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: str) -> None:
     board, name = board_of(settler), f"{CATEGORY}/c"
