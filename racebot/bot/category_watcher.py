@@ -27,6 +27,7 @@ from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
+from racebot.standings.reconcile import follow_renames
 
 log = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ class CategoryWorker:
         """Keep the leaderboards of goals that the site renamed."""
         shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
         if self._goals:
-            await self._call(self._lifecycle.settler.follow_renames, shown, self._goals)
+            await self._call(follow_renames, self._lifecycle.settler, shown, self._goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]

@@ -33,7 +33,7 @@ from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.carry_over import require_sources
+from racebot.standings.reconcile import apply_checked_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
@@ -164,7 +164,7 @@ class Worker:
             if not await check_until_clear(category.check, self._stop, self._troubles):
                 return
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
-        apply = partial(_apply_plans, settler, [goal for each in categories for goal in each.goals])
+        apply = partial(apply_checked_plans, settler, [goal for each in categories for goal in each.goals])
         try:
             await self._ledger_thread.run(apply)
         except RatingsDeferred:
@@ -250,10 +250,3 @@ class Worker:
                 await asyncio.gather(*(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")
-
-
-def _apply_plans(settler: Settler, goals: list[str]) -> None:
-    """Bring the ledger in line with the settings, unless they name an unknown source of a carry-over."""
-    with settler.ledger.transaction():
-        settler.apply_plans()
-        require_sources(settler.plans, settler.ledger.leaderboards(), goals)

@@ -20,12 +20,11 @@ from racebot.ledger.store import Ledger
 from racebot.observe import logs
 from racebot.settings import sources
 from racebot.settings.model import Settings
-from racebot.standings.carry_over import require_sources
 from racebot.text.format import to_json
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:
-    from racebot.standings.settle import Settler
+    pass
 
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
@@ -62,17 +61,6 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
         names = ", ".join(board.name for board in boards) or "none yet"
         raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger. It has: {names}")
     return chosen
-
-
-def apply_plans(settler: Settler) -> None:
-    """Bring the ledger in line with the settings.
-
-    Raises:
-        SettingsError: a leaderboard carries over from a source that does not exist; nothing is changed.
-    """
-    with settler.ledger.transaction():
-        settler.apply_plans()
-        require_sources(settler.plans, settler.ledger.leaderboards())
 
 
 def cannot_listen(port: int, error: OSError) -> SettingsError:

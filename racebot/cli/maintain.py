@@ -15,7 +15,6 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
-    apply_plans,
     chosen_boards,
     console,
     notices,
@@ -31,6 +30,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings import queries, verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.prepare import Preparer
+from racebot.standings.reconcile import apply_checked_plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
@@ -74,7 +74,7 @@ def rebuild(
     """
     with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
-        settler.run_prepared(partial(apply_plans, settler))
+        settler.run_prepared(partial(apply_checked_plans, settler))
         boards = chosen_boards(ledger, name)
         if not boards:
             console.print(NO_BOARDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import apply_plans, console, load_settings, utc
+from racebot.cli.common import console, load_settings, utc
 from racebot.cli.options import Database
 from racebot.cli.progress import progress_bars
 from racebot.cli.refit import offer_fits
@@ -24,6 +25,7 @@ from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past, queries
 from racebot.standings.carry_over import require_sources, unknown_sources
+from racebot.standings.reconcile import apply_checked_plans, apply_plans
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.format import counted
 
@@ -64,10 +66,10 @@ def rate_past_races(
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     settler = Settler(ledger, settings.plans())
     if not unknown_sources(settler.plans, ledger.leaderboards()):
-        settler.run_prepared(settler.apply_plans)
+        settler.run_prepared(partial(apply_plans, settler))
     for slug in slugs:
         # A later category may bring the leaderboard that another one carries over from.
-        check = apply_plans if slug == slugs[-1] else None
+        check = apply_checked_plans if slug == slugs[-1] else None
         report = asyncio.run(_backfill(settings, slug, settler, selection, check))
         _tell_merge(report)
     for board in ledger.leaderboards():
@@ -129,7 +131,7 @@ def import_file(
 
         def rate() -> MergeReport:
             with ledger.transaction():
-                settler.apply_plans()
+                apply_plans(settler)
                 report = settler.merge(results, "import")
                 require_sources(settler.plans, ledger.leaderboards())
             return report

@@ -28,6 +28,7 @@ from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
 from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
@@ -122,7 +123,7 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     _back_up(settings, ledger)
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
     fitted = Settler(ledger, load(database=settings.database).plans())
-    fitted.run_prepared(fitted.apply_plans)
+    fitted.run_prepared(partial(apply_plans, fitted))
     tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
 
 

@@ -6,8 +6,8 @@ Each race is rated in one transaction: its result, the changes, the standings, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -18,10 +18,8 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.carry_over import carried_states, sources_first, states_to_carry_now
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
-from racebot.standings.proposals import proposals
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.rerating import Progress, RatingsDeferred
 from racebot.standings.updater import RatingUpdater
@@ -96,7 +94,9 @@ class Settler:
     def __init__(self, ledger: Ledger, plans: Plans) -> None:
         self.ledger = ledger
         self._settings = plans
-        self.plans = self._renamed_plans()
+        self.plans = plans
+        """The plans of the settings, with current names in place of earlier names of goals."""
+        self.refresh_plans()
         self.updater = RatingUpdater(ledger)
 
     def preview(self, result: RaceResult) -> list[Rated]:
@@ -150,7 +150,7 @@ class Settler:
             self.updater.update(dict.fromkeys(touched, position))
             rated = [
                 Rated(board, result, row.changes, row.note)
-                for board in map(self._current, boards)
+                for board in map(self.current, boards)
                 if (row := self.ledger.rated_race(board, result.name)) is not None
             ]
             for message in messages(rated):
@@ -205,14 +205,14 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             self.updater.update(since)
-            rated = tuple(map(self._current, boards.values()))
+            rated = tuple(map(self.current, boards.values()))
         return MergeReport(new, changed, known, skipped, rated)
 
     def rate_again(self, boards: Iterable[Leaderboard], since: Position = START) -> list[Leaderboard]:
         """Rate leaderboards again from a position on, after an operator's order, and return them."""
         rated = list(boards)
         self.updater.update({board.key: since for board in rated})
-        return [self._current(board) for board in rated]
+        return [self.current(board) for board in rated]
 
     def rebuild(self, board: Leaderboard, progress: Progress | None = None) -> int:
         """Rate all races of a leaderboard again, and its dependants if that changes them.
@@ -225,7 +225,7 @@ class Settler:
         """
         with self.ledger.transaction():
             self.updater.update({board.key: START}, progress=progress)
-            return self.ledger.rated_count(self._current(board))
+            return self.ledger.rated_count(self.current(board))
 
     def run_prepared(self, work: Callable[[], T], preparer: Preparer | None = None) -> T:
         """Run transactions of this settler. Prepare long re-ratings for them without locking the ledger.
@@ -249,126 +249,13 @@ class Settler:
         """Compare a leaderboard's stored ratings with a replay of its stored results. See `verify.verify`."""
         return verify(self.ledger, board)
 
-    def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
-        """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
+    def refresh_plans(self) -> None:
+        """Give the plans the current names of goals."""
+        self.plans = self._settings.with_renamed(self.ledger.renamed_goals())
 
-        Args:
-            listed: finished races of one category, as the site lists them now.
-            goals: the category's current goals.
-        """
-        shown: dict[tuple[str, str], set[str]] = {}
-        for result in listed:
-            stored = None if result.custom_goal else self.ledger.stored_goal(result.name)
-            if stored is not None:
-                shown.setdefault((result.category, stored), set()).add(result.goal)
-        for (category, earlier), names in shown.items():
-            if earlier not in goals and len(names) == 1 and (goal := next(iter(names))) in goals:
-                self._rename(category, earlier, goal)
-
-    def _rename(self, category: str, earlier: str, goal: str) -> None:
-        log.warning("goal %s is now called %s; its leaderboard keeps its races", earlier, goal)
-        with self.ledger.transaction():
-            named = {plan.name for plan in self.plans.named}
-            since: dict[int, Position] = {}
-            first = {
-                board.key: self.ledger.first_position(board)
-                for board in self.ledger.leaderboards()
-                if board.category == category
-            }
-            self.ledger.rename_goal(category, earlier, goal)
-            for board in self.ledger.leaderboards():
-                if board.category != category or earlier not in board.goals:
-                    continue
-                name = goal if board.name == earlier and earlier not in named else board.name
-                other = self.ledger.leaderboard(category, name)
-                if other is not None and other.key != board.key:
-                    # Races were rated under the new name before the rename was detected.
-                    since[board.key] = first[other.key] or START
-                    self.ledger.remove_leaderboard(other)
-                goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
-                self.ledger.rename_leaderboard(board, name, list(goals))
-            for board in self.ledger.leaderboards():
-                carry = board.carry if board.category == category else None
-                if carry and carry.source == earlier and earlier not in named:
-                    self.ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
-            self.updater.update(since, at_once=True)
-            self.plans = self._renamed_plans()
-
-    def _renamed_plans(self) -> Plans:
-        """Return the settings' plans, with current names in place of earlier names of goals."""
-        return self._settings.with_renamed(self.ledger.renamed_goals())
-
-    def apply_plans(self) -> list[Leaderboard]:
-        """Bring stored leaderboards in line with the settings.
-
-        Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
-        those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
-        leaderboard keeps its own, even if racebot's defaults have changed since.
-
-        Returns:
-            The leaderboards that were rated again.
-        """
-        with self.ledger.transaction():
-            changed = self._changed_boards()
-            for proposal in proposals(self.plans, self.ledger.leaderboards()):
-                log.info(
-                    "leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect",
-                    proposal.stored.name,
-                )
-            changed += self._missing_boards()
-            since = {board.key: START for board in changed}
-            self.updater.update(since | {board.key: START for board in self._outdated_seasons(since)})
-            return [self._current(board) for board in changed]
-
-    def _changed_boards(self) -> list[Leaderboard]:
-        """Store changed settings, drop leaderboards without settings, and return the changed ones."""
-        changed = []
-        for board in self.ledger.leaderboards():
-            plan = self.plans.plan_of(board)
-            if plan is None:
-                # If no plan covers its goals, they are no longer rated, but past ratings stay.
-                if any(self.plans.plans_for(board.category, goal) for goal in board.goals):
-                    log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
-                    self.ledger.remove_leaderboard(board)
-                continue
-            planned = plan.kept(board.category, board.goals[0], board)
-            if replace(planned, id=board.id) != board:
-                log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
-                changed.append(self.ledger.save_leaderboard(planned))
-        return changed
-
-    def _current(self, board: Leaderboard) -> Leaderboard:
+    def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a re-rating may have changed its id."""
         return self.ledger.leaderboard(board.category, board.name) or board
-
-    def _missing_boards(self) -> list[Leaderboard]:
-        """Store the missing leaderboards of stored races, sources first, and return them."""
-        missing: dict[tuple[str, str], LeaderboardPlan] = {}
-        planned: list[Leaderboard] = []
-        for category, goal in self.ledger.goals():
-            for plan in self.plans.plans_for(category, goal):
-                key = (category, plan.name)
-                if key not in missing and self.ledger.leaderboard(*key) is None:
-                    missing[key] = plan
-                    planned.append(plan.leaderboard(category, goal))
-        made = []
-        for board in sources_first(planned):
-            log.info("leaderboard %s: new, starting with the stored races", board.name)
-            plan = missing[board.category, board.name]
-            made.append(self.ledger.save_leaderboard(self._new(plan, board.category, board.goals[0])))
-        return made
-
-    def _outdated_seasons(self, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:
-        """Return leaderboards with outdated carried-over states, apart from those being rebuilt."""
-        outdated = []
-        for board in self.ledger.leaderboards():
-            source = board.carry and self.ledger.leaderboard(board.category, board.carry.source)
-            if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
-                continue
-            if states_to_carry_now(self.ledger, board) != carried_states(self.ledger, board):
-                log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
-                outdated.append(board)
-        return outdated
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, bool]:
         """Return a stored race's new result in the form to store, and whether it is already stored.
@@ -392,9 +279,9 @@ class Settler:
 
     def _stored_or_new(self, plan: LeaderboardPlan, result: RaceResult) -> Leaderboard:
         stored = self.ledger.leaderboard(result.category, plan.name)
-        return self._new(plan, result.category, result.goal) if stored is None else stored
+        return self.new_leaderboard(plan, result.category, result.goal) if stored is None else stored
 
-    def _new(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
+    def new_leaderboard(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
         source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry.source)
         return plan.kept(category, goal, source)

@@ -418,7 +418,7 @@ async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
     def apply(*_: object) -> None:
         raise next(outcomes)
 
-    monkeypatch.setattr("racebot.bot.worker._apply_plans", apply)
+    monkeypatch.setattr("racebot.bot.worker.apply_checked_plans", apply)
     async with serve(FakeSite()) as address:
         settings = Settings(
             site=address,

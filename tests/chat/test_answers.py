@@ -27,6 +27,7 @@ from racebot.ratings.model import RatingModel
 from racebot.standings.explain import Explanation, explain_race
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
 ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))
@@ -588,7 +589,7 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
         LeaderboardPlan(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
     )
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
-    settler.apply_plans()
+    apply_plans(settler)
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
 
     def ask(command: Command, race: Race = OPEN) -> str:

@@ -19,6 +19,7 @@ from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
 from .harness import Plan, Run
@@ -127,7 +128,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
         ledger.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).apply_plans()  # at once, without a shadow
+        apply_plans(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))))  # at once, without a shadow
     new = ratings(copy)
     assert old != new
     with closing(sqlite3.connect(sandbox.database)) as watching:

@@ -21,6 +21,7 @@ from racebot.races.result import RaceResult
 from racebot.standings import orders, prepare
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import Preparer, no_pause
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 
@@ -93,7 +94,7 @@ def test_prepared_ratings_equal_a_rebuild_whatever_is_settled_meanwhile(
                 case _:
                     new_model = data.draw(st.sampled_from([*MODELS, "trueskill"]))
                     settler = Settler(opened.ledger, plans(new_model))
-                    work = settler.apply_plans
+                    work = partial(apply_plans, settler)
             prepared(settler, work, memory=memory, pause=pause)
             assert_right(settler)
 

@@ -9,6 +9,7 @@ from builders import GOAL, result
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
 OLD = LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})
@@ -74,5 +75,5 @@ def test_the_largest_moves_come_first(began: Settler) -> None:
 
 def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    began.apply_plans()
+    apply_plans(began)
     assert any(GOAL in record.getMessage() and "refit" in record.getMessage() for record in caplog.records)

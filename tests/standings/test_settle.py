@@ -21,6 +21,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
+from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import MergeReport, Rated, Settler
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
@@ -357,7 +358,7 @@ def test_the_ledger_is_sound_after_any_sequence_of_changes(
                     settler.merge(data.draw(st.lists(st.sampled_from(history))), "backfill")
                 case "settings":
                     settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
-                    settler.apply_plans()
+                    apply_plans(settler)
             assert_sound(settler)
 
 
@@ -570,7 +571,7 @@ def test_a_leaderboard_added_later_starts_with_the_races_that_are_stored(ledger:
     settle(before, result("a", "ann bo"))
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
     after = Settler(ledger, Plans(SIMPLE, (season,)))
-    after.apply_plans()
+    apply_plans(after)
     assert points(after, "Season") == {"Ann": 1100, "Bo": 900}
     settle(after, result("b", "ann bo", after=1))
     assert points(after, "Season") == {"Ann": 1190, "Bo": 810}
@@ -580,11 +581,11 @@ def test_a_leaderboard_added_later_starts_with_the_races_that_are_stored(ledger:
 def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     for index in range(3):
         settle(settler, result(f"r{index}", "ann bo", dnf="cy", after=index))
-    assert settler.apply_plans() == []
+    assert apply_plans(settler) == []
     changed = Settler(settler.ledger, Plans(LeaderboardPlan("trueskill")))
-    (board,) = changed.apply_plans()
+    (board,) = apply_plans(changed)
     assert (board.name, board.model) == (GOAL, "trueskill")
-    assert changed.apply_plans() == []
+    assert apply_plans(changed) == []
     assert "settings changed (trueskill); rebuilding" in caplog.text
     with fresh(Plans(LeaderboardPlan("trueskill"))) as scratch:
         for index in range(3):
@@ -604,21 +605,21 @@ def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.Log
 def test_every_setting_of_a_leaderboard_matters(settler: Settler, plan: LeaderboardPlan) -> None:
     settle(settler, result("r", "ann bo"))
     changed = Settler(settler.ledger, Plans(plan))
-    assert len(changed.apply_plans()) == 1
+    assert len(apply_plans(changed)) == 1
     assert_sound(changed)
 
 
 def test_parameters_written_as_text_are_the_same_parameters(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     text = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
-    assert Settler(settler.ledger, Plans(replace(SIMPLE, parameters=text))).apply_plans() == []
+    assert apply_plans(Settler(settler.ledger, Plans(replace(SIMPLE, parameters=text)))) == []
 
 
 def test_a_leaderboard_whose_goal_is_not_rated_any_more_is_left_as_it_is(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     before = contents(settler)
     narrowed = Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"All Orbs"})})
-    assert Settler(settler.ledger, narrowed).apply_plans() == []
+    assert apply_plans(Settler(settler.ledger, narrowed)) == []
     assert contents(settler) == before
 
 
@@ -850,7 +851,7 @@ def test_settling_logs_no_warning(settler: Settler, caplog: pytest.LogCaptureFix
 def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     joined = LeaderboardPlan("plackett-luce", name="Joined", goals=(GOAL, "Another"))
-    rebuilt = Settler(settler.ledger, Plans(SIMPLE, (joined,))).apply_plans()
+    rebuilt = apply_plans(Settler(settler.ledger, Plans(SIMPLE, (joined,))))
     assert [board.name for board in rebuilt] == ["Joined"]
     assert [board.name for board in settler.ledger.leaderboards()] == ["Joined"]
     assert settler.ledger.rated_count(rebuilt[0]) == 1
@@ -923,7 +924,7 @@ def test_new_defaults_change_no_leaderboard(
 ) -> None:
     upgraded = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=model_is_set)))
     before = contents(upgraded)
-    assert upgraded.apply_plans() == []
+    assert apply_plans(upgraded) == []
     assert contents(upgraded) == before
 
 
@@ -931,14 +932,14 @@ def test_a_default_model_that_changed_changes_no_leaderboard(
     ledger: Ledger, old_default: Leaderboard
 ) -> None:
     upgraded = Settler(ledger, Plans(LeaderboardPlan("trueskill", model_is_set=False)))
-    assert upgraded.apply_plans() == []
+    assert apply_plans(upgraded) == []
     assert board_of(upgraded) == old_default
 
 
 def test_a_parameter_that_the_operator_sets_takes_effect_and_the_others_stay(
     ledger: Ledger, old_default: Leaderboard
 ) -> None:
-    (board,) = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"settling": 2}))).apply_plans()
+    (board,) = apply_plans(Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"settling": 2}))))
     assert board.parameters == {**old_default.parameters, "settling": 2.0}
 
 
@@ -953,7 +954,7 @@ def test_a_new_season_takes_the_parameters_of_the_season_it_carries_over_from(
         settle(both, result(goal, "ann bo", goal=goal, after=2))
     assert board_of(both, "S2").parameters == old_default.parameters
     assert board_of(both, "Own").parameters == {**old_default.parameters, "newcomer_spread": 2.0}
-    assert both.apply_plans() == []
+    assert apply_plans(both) == []
 
 
 # Goals that the site renamed
@@ -968,7 +969,7 @@ def renamed(race: RaceResult, goal: str = "New Orb") -> RaceResult:
 def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     settler.merge(SEASON, "import")
     board, before = board_of(settler), points(settler)
-    settler.follow_renames(map(renamed, SEASON), ["New Orb"])
+    follow_renames(settler, map(renamed, SEASON), ["New Orb"])
     assert [(b.id, b.name, b.goals) for b in settler.ledger.leaderboards()] == [
         (board.id, "New Orb", ("New Orb",))
     ]
@@ -976,7 +977,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     assert len([r for r in caplog.records if GOAL in r.message]) == 1
     assert settler.settle(renamed(SEASON[0]), lambda _: (), NOW) is None, "a known race under its new name"
     assert settler.merge(map(renamed, SEASON), "backfill").known == 2
-    assert settler.apply_plans() == []
+    assert apply_plans(settler) == []
     assert_sound(settler)
 
 
@@ -996,7 +997,7 @@ def test_goal_that_was_not_renamed_changes_nothing(
 ) -> None:
     settler.merge(SEASON, "import")
     before = dump(settler)
-    settler.follow_renames(listed, goals)
+    follow_renames(settler, listed, goals)
     assert dump(settler) == before
 
 
@@ -1004,7 +1005,7 @@ def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> 
     settler.merge(SEASON, "import")
     late = renamed(result("c", "cy ann", after=2))
     settle(settler, late)
-    settler.follow_renames([*map(renamed, SEASON), late], ["New Orb"])
+    follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
     (board,) = settler.ledger.leaderboards()
     assert (board.name, settler.ledger.rated_count(board)) == ("New Orb", 3)
     assert_sound(settler)
@@ -1016,10 +1017,10 @@ def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) ->
     plans = Plans(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
     first = Settler(ledger, plans)
     first.merge([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
-    first.follow_renames(map(renamed, SEASON), ["New Orb", "Next"])
+    follow_renames(first, map(renamed, SEASON), ["New Orb", "Next"])
     again = Settler(ledger, plans)
     before = contents(again)
-    assert again.apply_plans() == []
+    assert apply_plans(again) == []
     assert contents(again) == before
     settle(again, renamed(result("d", "bo ann", after=9)))
     assert again.ledger.rated_count(board_of(again, "New Orb")) == 3
@@ -1029,10 +1030,10 @@ def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) ->
 def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
     settler.merge(SEASON, "import")
     before = points(settler)
-    settler.follow_renames(map(renamed, SEASON), ["New Orb"])
-    settler.follow_renames([renamed(race, "Newest Orb") for race in SEASON], ["Newest Orb"])
+    follow_renames(settler, map(renamed, SEASON), ["New Orb"])
+    follow_renames(settler, [renamed(race, "Newest Orb") for race in SEASON], ["Newest Orb"])
     assert points(settler, "Newest Orb") == before
-    settler.follow_renames(SEASON, [GOAL])
+    follow_renames(settler, SEASON, [GOAL])
     assert points(settler) == before
     assert [board.name for board in settler.ledger.leaderboards()] == [GOAL]
     assert_sound(settler)

@@ -19,6 +19,7 @@ from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]
@@ -109,7 +110,7 @@ def test_seasons_follow_from_the_stored_results(
                         settler.rebuild(board)
             assert_right(settler)
         before = contents(settler)
-        settler.apply_plans()
+        apply_plans(settler)
         for board in reversed(settler.ledger.leaderboards()):
             settler.rebuild(board)
         assert contents(settler) == before, "a rebuild changes nothing"
@@ -164,7 +165,7 @@ def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
 
 def test_another_model_for_all_seasons_rebuilds_them_sources_first(seasons: Settler) -> None:
     changed = Settler(seasons.ledger, chained("trueskill"))
-    assert {board.name for board in changed.apply_plans()} == {"S1", "S2"}
+    assert {board.name for board in apply_plans(changed)} == {"S1", "S2"}
     assert_right(changed)
 
 
@@ -174,7 +175,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
     seasons.ledger.replace_carried(board, wrong)
     assert any("carried-over ratings" in problem.text for problem in seasons.verify(board))
-    seasons.apply_plans()
+    apply_plans(seasons)
     assert seasons.ledger.carried(board) == carried
     assert_right(seasons)
 

@@ -16,6 +16,7 @@ from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
+from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.document import Streamed
 from racebot.web.library import Library, Rendered
@@ -62,7 +63,7 @@ def settle_again(settler: Settler) -> None:
 
 def with_other_settings(settler: Settler) -> None:
     plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
-    Settler(settler.ledger, Plans(plan)).apply_plans()
+    apply_plans(Settler(settler.ledger, Plans(plan)))
 
 
 CHANGES: dict[str, Callable[[Settler], object]] = {
@@ -83,8 +84,8 @@ CHANGES: dict[str, Callable[[Settler], object]] = {
     "another leaderboard": lambda settler: settler.merge(
         [replace(result("other", "ann bo", after=9), goal="New Orb")], "import"
     ),
-    "a renamed goal": lambda settler: settler.follow_renames(
-        [replace(RACES[0], goal="All Orbs")], {"All Orbs", "New Orb"}
+    "a renamed goal": lambda settler: follow_renames(
+        settler, [replace(RACES[0], goal="All Orbs")], {"All Orbs", "New Orb"}
     ),
 }
 

@@ -21,6 +21,7 @@ from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_model
 from racebot.standings.backfill import Selection
+from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Evaluation, Report, evaluate
@@ -83,7 +84,7 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     write_model(Path(), settings.config, chosen, {})
     settings = load()
     settler = Settler(ledger, settings.plans())
-    settler.apply_plans()
+    apply_plans(settler)
     for each in ledger.leaderboards():
         show_best(ledger, each, settings)
     return settings

@@ -1,0 +1,158 @@
+"""Brings stored leaderboards in line with the settings, and with the site's names of goals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from racebot.ledger.rows import START, Leaderboard, Position
+from racebot.races.result import RaceResult
+from racebot.standings.carry_over import (
+    carried_states,
+    require_sources,
+    sources_first,
+    states_to_carry_now,
+)
+from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.proposals import proposals
+from racebot.standings.settle import Settler
+
+log = logging.getLogger(__name__)
+
+
+def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
+    """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
+
+    Args:
+        listed: finished races of one category, as the site lists them now.
+        goals: the category's current goals.
+    """
+    shown: dict[tuple[str, str], set[str]] = {}
+    for result in listed:
+        stored = None if result.custom_goal else settler.ledger.stored_goal(result.name)
+        if stored is not None:
+            shown.setdefault((result.category, stored), set()).add(result.goal)
+    for (category, earlier), names in shown.items():
+        if earlier not in goals and len(names) == 1 and (goal := next(iter(names))) in goals:
+            _rename(settler, category, earlier, goal)
+
+
+def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
+    ledger = settler.ledger
+    log.warning("goal %s is now called %s; its leaderboard keeps its races", earlier, goal)
+    with ledger.transaction():
+        named = {plan.name for plan in settler.plans.named}
+        since: dict[int, Position] = {}
+        first = {
+            board.key: ledger.first_position(board)
+            for board in ledger.leaderboards()
+            if board.category == category
+        }
+        ledger.rename_goal(category, earlier, goal)
+        for board in ledger.leaderboards():
+            if board.category != category or earlier not in board.goals:
+                continue
+            name = goal if board.name == earlier and earlier not in named else board.name
+            other = ledger.leaderboard(category, name)
+            if other is not None and other.key != board.key:
+                # Races were rated under the new name before the rename was detected.
+                since[board.key] = first[other.key] or START
+                ledger.remove_leaderboard(other)
+            goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
+            ledger.rename_leaderboard(board, name, list(goals))
+        for board in ledger.leaderboards():
+            carry = board.carry if board.category == category else None
+            if carry and carry.source == earlier and earlier not in named:
+                ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
+        settler.updater.update(since, at_once=True)
+        settler.refresh_plans()
+
+
+def apply_plans(settler: Settler) -> list[Leaderboard]:
+    """Bring stored leaderboards in line with the settings.
+
+    Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
+    those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
+    leaderboard keeps its own, even if racebot's defaults have changed since.
+
+    Returns:
+        The leaderboards that were rated again.
+    """
+    with settler.ledger.transaction():
+        changed = _changed_boards(settler)
+        for proposal in proposals(settler.plans, settler.ledger.leaderboards()):
+            log.info(
+                "leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect",
+                proposal.stored.name,
+            )
+        changed += _missing_boards(settler)
+        since = {board.key: START for board in changed}
+        settler.updater.update(since | {board.key: START for board in _outdated_seasons(settler, since)})
+        return [settler.current(board) for board in changed]
+
+
+def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
+    """Bring stored leaderboards in line with the settings, unless these name an unknown source.
+
+    Args:
+        goals: the goals that the categories have now; their leaderboards may have no races yet.
+
+    Raises:
+        SettingsError: a leaderboard carries over from a source that does not exist; nothing is changed.
+    """
+    with settler.ledger.transaction():
+        apply_plans(settler)
+        require_sources(settler.plans, settler.ledger.leaderboards(), goals)
+
+
+def _changed_boards(settler: Settler) -> list[Leaderboard]:
+    """Store changed settings, drop leaderboards without settings, and return the changed ones."""
+    ledger = settler.ledger
+    changed = []
+    for board in ledger.leaderboards():
+        plan = settler.plans.plan_of(board)
+        if plan is None:
+            # If no plan covers its goals, they are no longer rated, but past ratings stay.
+            if any(settler.plans.plans_for(board.category, goal) for goal in board.goals):
+                log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
+                ledger.remove_leaderboard(board)
+            continue
+        planned = plan.kept(board.category, board.goals[0], board)
+        if replace(planned, id=board.id) != board:
+            log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
+            changed.append(ledger.save_leaderboard(planned))
+    return changed
+
+
+def _missing_boards(settler: Settler) -> list[Leaderboard]:
+    """Store the missing leaderboards of stored races, sources first, and return them."""
+    ledger = settler.ledger
+    missing: dict[tuple[str, str], LeaderboardPlan] = {}
+    planned: list[Leaderboard] = []
+    for category, goal in ledger.goals():
+        for plan in settler.plans.plans_for(category, goal):
+            key = (category, plan.name)
+            if key not in missing and ledger.leaderboard(*key) is None:
+                missing[key] = plan
+                planned.append(plan.leaderboard(category, goal))
+    made = []
+    for board in sources_first(planned):
+        log.info("leaderboard %s: new, starting with the stored races", board.name)
+        plan = missing[board.category, board.name]
+        made.append(ledger.save_leaderboard(settler.new_leaderboard(plan, board.category, board.goals[0])))
+    return made
+
+
+def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:
+    """Return leaderboards with outdated carried-over states, apart from those being rebuilt."""
+    ledger = settler.ledger
+    outdated = []
+    for board in ledger.leaderboards():
+        source = board.carry and ledger.leaderboard(board.category, board.carry.source)
+        if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
+            continue
+        if states_to_carry_now(ledger, board) != carried_states(ledger, board):
+            log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
+            outdated.append(board)
+    return outdated
