@@ -193,7 +193,7 @@ def _render_in_processes(
     others = [path for group, paths in changed if group.log is None for path in paths]
     parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
     listings = _Listings({board.key: board.listing for board in view.boards})
-    job = _Job(view.ledger.path, replace(view.publication, listing=listings), folder)
+    job = _Job(view.ledger.path, replace(view.publication, listing=listings), folder, view.picture_names)
     pages = Pages(view, served=False)
     done: list[_Done] = []
     try:
@@ -224,11 +224,15 @@ class _Listings:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What a rendering process reads, and the folder to which it writes."""
+    """What a rendering process reads, and the folder to which it writes.
+
+    `picture_names` are the pictures that this export writes. The bot may fetch more while it runs.
+    """
 
     database: Path
     publication: Publication
     folder: Path
+    picture_names: frozenset[str]
 
 
 class _Worker:
@@ -243,7 +247,8 @@ def _render_part(job: _Job, paths: Sequence[str]) -> list[_Done]:
     if _Worker.pages is None:
         ledger = Ledger.open_to_publish(job.database)
         _Worker.snapshot.enter_context(ledger.snapshot())
-        _Worker.pages = Pages(View(ledger, job.publication), served=False)
+        view = View(ledger, job.publication, picture_names=job.picture_names)
+        _Worker.pages = Pages(view, served=False)
     return [_render_one(_Worker.pages, job.folder, path) for path in paths]
 
 

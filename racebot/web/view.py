@@ -120,11 +120,19 @@ class View:
         ledger: the ledger, opened for reading.
         publication: the operator's settings for pages.
         live: the open rooms; None in an export.
+        picture_names: the names of the pictures to show; by default, those in the folder.
     """
 
-    def __init__(self, ledger: Ledger, publication: Publication, live: LiveReader | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        publication: Publication,
+        live: LiveReader | None = None,
+        picture_names: frozenset[str] | None = None,
+    ) -> None:
         self.ledger = ledger
         self._live = live
+        self._given_pictures = picture_names
         self.publication = publication
         self._reports: dict[int, OpenLeaderboard] = {}
         self._categories: dict[str, CategoryFace] = {}
@@ -138,7 +146,7 @@ class View:
     @cached_property
     def pictures(self) -> dict[str, str]:
         """The name of each player's picture, by player, if the bot has fetched it."""
-        names = self._picture_names
+        names = self.picture_names
         avatars = self.ledger.profiles.avatars().items() if names else ()
         return {player: name for player, at in avatars if (name := name_of(at)) in names}
 
@@ -148,7 +156,7 @@ class View:
         images = (self.ledger.profiles.category(board.category) for board in self.boards)
         shown = {name_of(each.image) for each in images if each is not None and each.image}
         rated = {name for player, name in self.pictures.items() if player in self.rated_players}
-        return sorted(rated | (shown & self._picture_names))
+        return sorted(rated | (shown & self.picture_names))
 
     def live_rooms(self) -> LiveRooms:
         """Return the open rooms that the site lists, without hidden players."""
@@ -177,12 +185,15 @@ class View:
         if slug not in self._categories:
             profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
             name = name_of(profile.image) if profile.image else None
-            picture = PICTURE.path(picture=name) if name in self._picture_names else None
+            picture = PICTURE.path(picture=name) if name in self.picture_names else None
             self._categories[slug] = CategoryFace(profile.name, picture)
         return self._categories[slug]
 
     @cached_property
-    def _picture_names(self) -> frozenset[str]:
+    def picture_names(self) -> frozenset[str]:
+        """The names of all pictures that the pages may show."""
+        if self._given_pictures is not None:
+            return self._given_pictures
         folder = self.publication.pictures
         return frozenset() if folder is None else Pictures(folder).names()
 

@@ -11,13 +11,15 @@ from shutil import copytree, ignore_patterns
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from builders import NOON, result
+from builders import NOON, entrant, result
 from jinja2 import DictLoader, Environment
 
 import racebot
 from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
+from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
+from racebot.races.result import Profile
 from racebot.standings import orders
 from racebot.standings.plans import Plans
 from racebot.standings.queries import Listing
@@ -389,7 +391,7 @@ def test_changes_during_an_export_do_not_disturb_its_processes(
     player = "players/id-ann/orb/any-orb"
     (board,) = filled.leaderboards()
     listings = export_module._Listings({board.key: Listing()})
-    job = export_module._Job(filled.path, Publication(listings), folder)
+    job = export_module._Job(filled.path, Publication(listings), folder, frozenset())
     with export_module._Worker.snapshot:
         export_module._render_part(job, [f"{player}.html"])
         settler = Settler(filled, Plans(SIMPLE))
@@ -398,6 +400,23 @@ def test_changes_during_an_export_do_not_disturb_its_processes(
         export_module._render_part(job, [f"{player}/feed.xml"])
     assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
     assert listings(filled.leaderboards()[-1]) == Listing()
+
+
+def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
+    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    avatar = "/media/ann.png"
+    ann = replace(entrant("ann", time=1), profile=Profile(avatar))
+    Settler(filled, Plans(SIMPLE)).merge([result("d", entrants=(ann, entrant("bo", time=2)))], "import")
+    pictures = Pictures(tmp_path / "pictures")
+    pictures.store(avatar, b"a picture")
+    page = "players/id-ann/orb/any-orb.html"
+    for known, shown in ((frozenset[str](), False), (pictures.names(), True)):
+        monkeypatch.setattr(export_module._Worker, "pages", None)
+        job = export_module._Job(filled.path, Publication(pictures=tmp_path / "pictures"), folder, known)
+        with export_module._Worker.snapshot:
+            export_module._render_part(job, [page])
+        assert (f"avatars/{name_of(avatar)}.webp" in (folder / page).read_text(encoding="utf-8")) == shown
 
 
 @pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
