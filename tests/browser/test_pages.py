@@ -259,6 +259,9 @@ def test_races_against_an_opponent_are_found_in_files(opened: Open, long: str) -
     page.get_by_label("Opponent").select_option("P123")
     expect(page.get_by_role("status")).to_have_text("1 race")
     assert page.locator("table.player-races tbody tr:visible th").all_inner_texts() == ["r120"]
+    expect(page.get_by_text("No race matches.")).to_be_hidden()
+    page.get_by_label("Result").select_option("DNF")
+    expect(page.get_by_text("No race matches.")).to_be_visible()
 
 
 def test_a_late_answer_does_not_replace_a_later_choice(opened: Open, long: str) -> None:

@@ -9,6 +9,7 @@
   if (!isBoard && !form.classList.contains("scripted")) return;
   const {choice, choose, fill, load, plain, key, segment, list} = window.racebot;
   const found = document.querySelector(".found");
+  const none = table.parentElement.querySelector(".none");
   const body = table.tBodies[0];
   const {headings, whole, makeSortable} = list(table, ((isBoard ? table : form).dataset.pages ?? "").split(" ").filter(Boolean));
 
@@ -56,6 +57,7 @@
       row.hidden = !match(row);
       count += !row.hidden;
     }
+    none.hidden = count > 0;
     const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
     const counted = count === 1 ? one : `${count} ${many}`;
     found.textContent = isBoard && !narrowed() ? "" : complete ? counted : `${counted} on this page. The other pages can't be loaded here.`;
