@@ -113,6 +113,11 @@ def test_overlay_grows_with_its_source_and_takes_colors(opened: Open, served: st
     page = opened().new_page()
     page.goto(f"{served}{ROOM}?text=ff0000&background=00ff0080")
     assert page.evaluate("getComputedStyle(document.querySelector('th')).color") == "rgb(255, 0, 0)"
+    # What does not fit is cut off at the end of the padding: without any, the outline would be cut, too.
+    padding, size_of_text = page.locator("th bdi").first.evaluate(
+        "name => [getComputedStyle(name).paddingLeft, getComputedStyle(name).fontSize].map(parseFloat)"
+    )
+    assert padding > 0.1 * size_of_text
     assert page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor").startswith(
         "rgba(0, 255, 0, 0.5"
     )
