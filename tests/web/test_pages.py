@@ -12,17 +12,19 @@ from builders import SECOND, entrant, result
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import Carry
+from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
+from racebot.standings.settle import Settler
 from racebot.web import figures
 from racebot.web.document import Document
 from racebot.web.formats import gap, percentile
 from racebot.web.pages import Pages
 from racebot.web.race_page import story
-from racebot.web.view import View
+from racebot.web.view import Publication, View
 
-from .conftest import Merge
+from .conftest import SIMPLE, Merge
 
 BOARD = "leaderboards/orb/any-orb"
 
@@ -341,6 +343,24 @@ def test_leaderboard_with_a_non_latin_name_has_pages(merge: Merge) -> None:
     view = merge([result("a", "ann bo", goal="任意")])
     (board,) = view.boards
     assert "任意" in text(view, board.address.page())
+
+
+def test_lists_of_races_name_the_goals_of_a_leaderboard_that_joins_several(ledger: Ledger) -> None:
+    joined = replace(SIMPLE, name="Joined", goals=("Any Orb", "All <Orbs>"))
+    races = [result("a", "ann bo"), result("b", "ann bo", goal="All <Orbs>", after=1)]
+    Settler(ledger, Plans(SIMPLE, (joined,))).merge(
+        [*races, result("c", "ann bo", goal="Other Orb")], "import"
+    )
+    view = View(ledger, Publication())
+    for path in (
+        "leaderboards/orb/{}/races.html",
+        "players/id-ann/orb/{}.html",
+        "players/id-ann/orb/{}/races.html",
+    ):
+        shown, alone = (
+            text(view, path.format(name)).partition("Races of")[2] for name in ("joined", "other-orb")
+        )
+        assert re.search(r"b All <Orbs> .* a Any Orb ", shown) and "c Other Orb" not in alone
 
 
 def test_search_lists_similar_names_only_if_no_name_contains_the_text(merge: Merge) -> None:
