@@ -17,7 +17,7 @@ from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, Message, Outbox, OutboxRow, chat_messages
 from racebot.ledger.rows import Leaderboard
 from racebot.races.result import RaceResult
-from racebot.standings.settle import Rated
+from racebot.standings.settle import RatedRace
 
 
 class Announcer:
@@ -48,7 +48,7 @@ class Announcer:
 
     def announce(
         self,
-        rated: Sequence[Rated],
+        rated: Sequence[RatedRace],
         key: str | None = None,
         *,
         correction: int = 0,
@@ -177,7 +177,7 @@ class Announcer:
         return sent[withdrawn[-1] :] if withdrawn else sent
 
 
-def announcement_key(rated: Sequence[Rated]) -> str:
+def announcement_key(rated: Sequence[RatedRace]) -> str:
     """Return a key that changes if the result behind an announcement changes.
 
     Points are left out: another race settled in the meantime changes them, which needs no correction.

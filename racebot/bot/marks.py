@@ -8,7 +8,7 @@ from racebot.chat.rating_message import Marks
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings.queries import Listing, new_places
-from racebot.standings.settle import Rated
+from racebot.standings.settle import RatedRace
 
 MARKED_PLACES = 20
 """Places of a leaderboard within which messages mark a player's move."""
@@ -16,7 +16,7 @@ MARKED_PLACES = 20
 
 def marks_by_board(
     ledger: Ledger,
-    rated: Sequence[Rated],
+    rated: Sequence[RatedRace],
     listing: Callable[[Leaderboard], Listing] | None,
     *,
     settled: bool = False,
@@ -37,7 +37,7 @@ def marks_by_board(
     }
 
 
-def _marks(ledger: Ledger, rated: Rated, listing: Listing, *, settled: bool) -> Marks:
+def _marks(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> Marks:
     board = rated.leaderboard
     before, after = set(), set()
     for change in rated.changes:

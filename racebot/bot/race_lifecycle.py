@@ -26,7 +26,7 @@ from racebot.observe import metrics
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.queries import Listing
-from racebot.standings.settle import Rated, Settler
+from racebot.standings.settle import RatedRace, Settler
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +240,7 @@ class Lifecycle:
             or bool(self._ledger.outbox.of(result.name))
         )
 
-        def final_messages(rated: list[Rated]) -> Iterable[Message]:
+        def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
             self._announcer.drop_waiting(result.name, "the race is recorded")
             boards = [r for r in rated if r.changes]
             if not known or not boards:
@@ -333,14 +333,14 @@ class Lifecycle:
                 pending = replace(pending, misses=0, next_look=self._next_look(pending))
                 self._ledger.pending.save(pending)
 
-    def _named(self, rated: Rated) -> Rated:
+    def _named(self, rated: RatedRace) -> RatedRace:
         """Leave hidden players out of a message."""
         hidden = self._ledger.orders.hidden()
         changes = tuple(each for each in rated.changes if each.player not in hidden)
         result = self._ledger.orders.masked(rated.result, self._texts.hidden_name)
         return replace(rated, result=result, changes=changes)
 
-    def _marks(self, rated: Sequence[Rated], *, settled: bool = False) -> dict[str, Marks]:
+    def _marks(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, Marks]:
         return marks_by_board(self._ledger, rated, self._listing, settled=settled)
 
     def _forget(self, name: str) -> None:

@@ -22,7 +22,7 @@ from racebot.text.format import signed
 from racebot.text.safe import plain
 
 if TYPE_CHECKING:
-    from racebot.standings.settle import Rated  # the settings import this module, but rate nothing
+    from racebot.standings.settle import RatedRace  # the settings import this module, but rate nothing
 
 MESSAGE_LIMIT = 1000
 MOST_EDITS = 2
@@ -53,7 +53,7 @@ MarksByBoard = Mapping[str, Marks]
 
 
 def announcement(
-    rated: Sequence[Rated],
+    rated: Sequence[RatedRace],
     texts: Texts = DEFAULT_TEXTS,
     *,
     marks: MarksByBoard | None = None,
@@ -80,7 +80,7 @@ def announcement(
 
 
 def correction(
-    rated: Sequence[Rated],
+    rated: Sequence[RatedRace],
     announced: Entries,
     edits: Sequence[Edit],
     texts: Texts = DEFAULT_TEXTS,
@@ -108,7 +108,7 @@ def correction(
 
 
 def entries(
-    rated: Sequence[Rated],
+    rated: Sequence[RatedRace],
     texts: Texts = DEFAULT_TEXTS,
     marks: MarksByBoard | None = None,
 ) -> dict[str, dict[str, str]]:
@@ -201,7 +201,7 @@ def by_place(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after))
 
 
-def _goal(rated: Sequence[Rated]) -> str:
+def _goal(rated: Sequence[RatedRace]) -> str:
     """Return the race's leaderboard, or its goal if it counts on several."""
     return plain(rated[0].leaderboard.name if len(rated) == 1 else rated[0].result.goal)
 
@@ -221,7 +221,7 @@ def _move(move: int, texts: Texts) -> str:
     )
 
 
-def _edits(rated: Sequence[Rated], edits: Sequence[Edit], texts: Texts) -> str:
+def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> str:
     templates = {
         "time": texts.edit_time,
         EntrantStatus.DQ.value: texts.edit_dq,

@@ -92,8 +92,8 @@ class TeamPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RatedRace:
-    """A race as a model sees it.
+class PlacedRace:
+    """A race with its rated entrants placed, as a model sees it.
 
     Attributes:
         entrants: the n rated entrants, in the order of `outcome`'s rows.
@@ -108,7 +108,7 @@ class RatedRace:
     outcome: Outcome
 
 
-def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> RatedRace:
+def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> PlacedRace:
     """Return the partial ordering of a result's rated entrants.
 
     Leaves out entrants who are still racing, and entrants without an account, though these keep their places.
@@ -148,7 +148,7 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Rat
         team=team,
         day=result.ended_at.timestamp() / 86_400.0,
     )
-    return RatedRace(tuple(row[3] for row in rated), tuple(ids), tuple(row[4] for row in rated), outcome)
+    return PlacedRace(tuple(row[3] for row in rated), tuple(ids), tuple(row[4] for row in rated), outcome)
 
 
 def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:

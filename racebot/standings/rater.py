@@ -18,7 +18,7 @@ from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.rows import TEAM_RACE, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
-from racebot.races.outcome import RatedRace, TeamPolicy, outcome_of
+from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel, Stepwise
@@ -108,7 +108,7 @@ class Rater:
         return sorted(changes, key=attrgetter("player")), None
 
     def _changes(
-        self, race: RatedRace, earlier: Sequence[Standing | None]
+        self, race: PlacedRace, earlier: Sequence[Standing | None]
     ) -> tuple[list[Change], list[float]]:
         """Return each entrant's change and new rating, given their standings before the race."""
         states = list(map(self._state, race.players, earlier))

@@ -33,7 +33,7 @@ _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RatedRace:
     """A race's effect on one leaderboard. `note` says why no rating changed, if none did."""
 
     leaderboard: Leaderboard
@@ -66,10 +66,10 @@ class Preview:
     def __hash__(self) -> int:
         return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
 
-    def rate(self) -> Rated:
+    def rate(self) -> RatedRace:
         """Rate the result. Call it only once."""
         row = self.rater.rate(self.result)
-        return Rated(self.leaderboard, self.result, row.changes, row.note)
+        return RatedRace(self.leaderboard, self.result, row.changes, row.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Settler:
         self.refresh_plans()
         self.updater = RatingUpdater(ledger)
 
-    def preview(self, result: RaceResult) -> list[Rated]:
+    def preview(self, result: RaceResult) -> list[RatedRace]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing."""
         return [each.rate() for each in self.previews(result)]
 
@@ -119,9 +119,9 @@ class Settler:
     def settle(
         self,
         result: RaceResult,
-        messages: Callable[[list[Rated]], Iterable[Message]],
+        messages: Callable[[list[RatedRace]], Iterable[Message]],
         now: datetime,
-    ) -> list[Rated] | None:
+    ) -> list[RatedRace] | None:
         """Rate a recorded result and queue the messages about it, in one transaction.
 
         A result that is already stored changes nothing. If a different result of the race is stored, ratings
@@ -149,7 +149,7 @@ class Settler:
             self.ledger.save_race(result, counted_at=position.counted_at, source="live", now=now)
             self.updater.update(dict.fromkeys(touched, position))
             rated = [
-                Rated(board, result, row.changes, row.note)
+                RatedRace(board, result, row.changes, row.note)
                 for board in map(self.current, boards)
                 if (row := self.ledger.rated_race(board, result.name)) is not None
             ]

@@ -21,7 +21,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import AT_ONCE, Preparer
 from racebot.standings.rerating import RerateTask
-from racebot.standings.settle import Rated, Settler
+from racebot.standings.settle import RatedRace, Settler
 
 NOW = NOON + timedelta(days=30)
 RACES = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(AT_ONCE + 10)]
@@ -35,7 +35,7 @@ class Bot:
     calls: LedgerCalls
     settler: Settler
 
-    async def settle(self, race: RaceResult) -> list[Rated] | None:
+    async def settle(self, race: RaceResult) -> list[RatedRace] | None:
         return await self.calls.run(self.settler.settle, race, lambda _: (), NOW)
 
     def board(self) -> Leaderboard:

@@ -14,7 +14,7 @@ from racebot.chat.wording import LONGEST_LABEL, Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.races.change import Change
 from racebot.settings.sources import load
-from racebot.standings.settle import Rated
+from racebot.standings.settle import RatedRace
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("texts.*.toml"))
 LANGUAGE_NEUTRAL = {
@@ -96,7 +96,7 @@ def test_translated_rating_messages_are_as_few(path: Path, entrants: int, most: 
         Change(f"id-{name}", n + 1, (1.5,), (1.4,), 1500, 1400, 9) for n, name in enumerate(names)
     )
     board = Leaderboard("orb", GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
-    rated = Rated(board, result("r", " ".join(names)), changes)
+    rated = RatedRace(board, result("r", " ".join(names)), changes)
     marks = {GOAL: Marks({changes[0].player: 5})}
     messages = announcement([rated], texts, marks=marks)
     assert len(messages) <= most

@@ -35,7 +35,7 @@ from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
-from racebot.standings.settle import Rated
+from racebot.standings.settle import RatedRace
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
@@ -57,8 +57,8 @@ BOARD = Leaderboard(CATEGORY, GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
 
 def rated(
     race: RaceResult = RACE, changes: Sequence[Change] = CHANGES, board: str = GOAL, note: str | None = None
-) -> Rated:
-    return Rated(replace(BOARD, name=board), race, tuple(changes), note)
+) -> RatedRace:
+    return RatedRace(replace(BOARD, name=board), race, tuple(changes), note)
 
 
 def announced(

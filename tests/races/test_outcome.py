@@ -9,17 +9,17 @@ from builders import HOUR, SECOND, entrant, result
 from hypothesis import given, strategies as st
 
 from racebot.errors import PayloadError
-from racebot.races.outcome import Outcome, RatedRace, TeamPolicy, outcome_of, places
+from racebot.races.outcome import Outcome, PlacedRace, TeamPolicy, outcome_of, places
 from racebot.races.result import Entrant, RaceResult
 
 TEAM, INDIVIDUAL, IGNORE = TeamPolicy.TEAM, TeamPolicy.INDIVIDUAL, TeamPolicy.IGNORE
 
 
-def groups(race: RatedRace) -> dict[str, int]:
+def groups(race: PlacedRace) -> dict[str, int]:
     return {e.name: int(g) for e, g in zip(race.entrants, race.outcome.group, strict=True)}
 
 
-def unfinished(race: RatedRace) -> set[str]:
+def unfinished(race: PlacedRace) -> set[str]:
     return {e.name for e, u in zip(race.entrants, race.outcome.unfinished, strict=True) if u}
 
 

@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.plans import Plans
-from racebot.standings.settle import Rated, Settler
+from racebot.standings.settle import RatedRace, Settler
 
 NOW = NOON + timedelta(days=30)
 PLAYERS = ("ann", "bo", "cy", "di", "ed")
@@ -29,7 +29,7 @@ def fresh(plans: Plans) -> Iterator[Settler]:
         yield Settler(ledger, plans)
 
 
-def settle(settler: Settler, race: RaceResult) -> list[Rated] | None:
+def settle(settler: Settler, race: RaceResult) -> list[RatedRace] | None:
     return settler.settle(race, lambda _: (), NOW)
 
 

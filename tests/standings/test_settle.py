@@ -22,7 +22,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.reconcile import apply_plans, follow_renames
-from racebot.standings.settle import MergeReport, Rated, Settler
+from racebot.standings.settle import MergeReport, RatedRace, Settler
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -38,13 +38,13 @@ def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
     return {s.name: s.points for s in settler.ledger.standings(board_of(settler, name))}
 
 
-def rate(settler: Settler, race: RaceResult) -> Rated:
+def rate(settler: Settler, race: RaceResult) -> RatedRace:
     """Settle a race that counts on one leaderboard."""
     (rated,) = settle(settler, race) or []
     return rated
 
 
-def changes(rated: Rated) -> dict[str, tuple[int | None, int, int]]:
+def changes(rated: RatedRace) -> dict[str, tuple[int | None, int, int]]:
     return {c.player: (c.place, c.points_before, c.points_after) for c in rated.changes}
 
 
@@ -180,9 +180,9 @@ def test_settling_twice_changes_nothing(settler: Settler) -> None:
     race = result("r", "ann bo", dnf="cy")
     settle(settler, race)
     before = dump(settler)
-    asked: list[list[Rated]] = []
+    asked: list[list[RatedRace]] = []
 
-    def ask(rated: list[Rated]) -> tuple[()]:
+    def ask(rated: list[RatedRace]) -> tuple[()]:
         asked.append(rated)
         return ()
 
@@ -199,7 +199,7 @@ def test_renamed_racer_does_not_change_a_result(settler: Settler) -> None:
 
 
 def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
-    def messages(rated: list[Rated]) -> Iterable[Message]:
+    def messages(rated: list[RatedRace]) -> Iterable[Message]:
         assert settler.ledger.race("orb/r") is not None, "what was rated can be read already"
         yield Message("orb/r", CATEGORY, "g", ChatBody(f"{len(rated[0].changes)} changes"))
 
@@ -212,7 +212,7 @@ def test_failed_settling_leaves_nothing(settler: Settler) -> None:
     settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
     before = dump(settler)
 
-    def messages(_: list[Rated]) -> Iterable[Message]:
+    def messages(_: list[RatedRace]) -> Iterable[Message]:
         yield Message("orb/r", CATEGORY, "g", ChatBody("hi"))
         raise RuntimeError("power cut")
 

@@ -19,7 +19,7 @@ from racebot.racetime.payload import Race
 from racebot.standings import queries
 from racebot.standings.explain import Explanation
 from racebot.standings.queries import Listing
-from racebot.standings.settle import Preview, Rated, Settler
+from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
 
 Draft = Callable[[], str]
@@ -62,7 +62,7 @@ class Context:
     texts: Texts
     names: CommandNames
     links: Links
-    preview: Callable[[Preview], Rated]
+    preview: Callable[[Preview], RatedRace]
     explain: Explain
 
     @property
@@ -133,7 +133,7 @@ def finished(text: str) -> Draft:
     return lambda: text
 
 
-def change_of(rated: Rated, person: Person) -> Change | None:
+def change_of(rated: RatedRace, person: Person) -> Change | None:
     """Return what a race did to one player."""
     return next((change for change in rated.changes if change.player == person.id), None)
 

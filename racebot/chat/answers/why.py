@@ -19,7 +19,7 @@ from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged, explain_race
-from racebot.standings.settle import Rated
+from racebot.standings.settle import RatedRace
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
@@ -64,7 +64,7 @@ def explain(
     return explain_race(cast(RatingModel, model), teams, result, changes)
 
 
-def _last_race(context: Context, person: Person) -> Rated | None:
+def _last_race(context: Context, person: Person) -> RatedRace | None:
     """Return the last race that changed a player's rating."""
     ledger, board = context.ledger, context.board
     if board.id is None:
@@ -75,7 +75,7 @@ def _last_race(context: Context, person: Person) -> Rated | None:
             raise LedgerError(
                 f"race {stored.result.name}: has changes but is not rated: run `racebot rebuild`"
             )
-        return Rated(board, stored.result, row.changes)
+        return RatedRace(board, stored.result, row.changes)
     return None
 
 
