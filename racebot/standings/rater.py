@@ -102,12 +102,12 @@ class Rater:
         if not race.outcome.rateable:
             return [], TOO_FEW if any(e.finished for e in result.entrants) else NOBODY_FINISHED
         earlier = [self._standings.get(player) for player in race.players]
-        changes, ratings = self._changes(race, earlier)
+        changes, ratings = self._apply_model(race, earlier)
         for change, rating, standing in zip(changes, ratings, earlier, strict=True):
             self._standings[change.player] = _moved(standing, change, rating, result.ended_at)
         return sorted(changes, key=attrgetter("player")), None
 
-    def _changes(
+    def _apply_model(
         self, race: PlacedRace, earlier: Sequence[Standing | None]
     ) -> tuple[list[Change], list[float]]:
         """Return each entrant's change and new rating, given their standings before the race."""
