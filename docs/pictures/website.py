@@ -59,8 +59,9 @@ def player(browser: Browser, address: str) -> Image.Image:
 
 def comparison(browser: Browser, address: str) -> Image.Image:
     page = opened(browser, DESKTOP, "light")
-    page.goto(player_of(page, address, 0))
-    page.locator("table a.button").nth(1).click()
+    rival = player_of(page, address, 2).split("/players/")[1].split("/")[0]
+    page.goto(player_of(page, address, 1))
+    page.locator(f"table a.button[href*='{rival}']").click()
     page.get_by_role("slider").wait_for()
     return shot(page)
 
