@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as ET
 
+from racebot.ledger.history import PlayedRace, RaceRow, RatingChange, Winner
 from racebot.text.format import integer, signed
 from racebot.web import addresses
 from racebot.web.addresses import Route, link
 from racebot.web.asked import Asked
 from racebot.web.document import ATOM, Content, Document
-from racebot.web.formats import plain_name, race_title, slug, standing as standing_of
+from racebot.web.formats import day, plain_name, race_title, slug, standing as standing_of, timer
 from racebot.web.view import Board
 
 ENTRIES = 30
+RESULTS = 10
+"""Most racers named in the summary of a race."""
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """When a leaderboard without races was updated: a feed must say."""
@@ -28,6 +32,7 @@ class FeedEntry:
 
     race: str
     title: str
+    summary: str
     sequence: int
     ended_at: datetime
 
@@ -35,7 +40,20 @@ class FeedEntry:
 def board_feed(asked: Asked, board: Board) -> Content:
     """Return the feed of a leaderboard's last races."""
     races = asked.view.ledger.pages.races(board.key, ENTRIES)
-    entries = [FeedEntry(race.race, race_title(race), race.sequence, race.ended_at) for race in races]
+    first = min((race.sequence for race in races), default=1)
+    changes: dict[int, list[RatingChange]] = defaultdict(list)
+    for change in asked.view.ledger.pages.changes(board.key, first - 1):
+        changes[change.sequence].append(change)
+    entries = [
+        FeedEntry(
+            race.race,
+            race_title(race),
+            _summary(race, _results(changes[race.sequence])),
+            race.sequence,
+            race.ended_at,
+        )
+        for race in races
+    ]
     return _feed(asked, board, plain_name(board.name), board.address.page(), entries)
 
 
@@ -45,18 +63,50 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
     if standing is None:
         return None
     name = plain_name(standing.name)
+    history = asked.view.history(board, player)[: -ENTRIES - 1 : -1]
+    winners = asked.view.ledger.pages.winners(board.key, [race.sequence for race in history])
     entries = [
         FeedEntry(
             race.race,
             f"{name}: {integer(race.before)} → {integer(race.after)} ({signed(race.change)}), "
             f"{standing_of(race)} in {slug(race.race)}",
+            _summary(race, _outcome(race, winners.get(race.sequence, ()))),
             race.sequence,
             race.ended_at,
         )
-        for race in asked.view.history(board, player)[: -ENTRIES - 1 : -1]
+        for race in history
     ]
     title = f"{name} on {plain_name(board.name)}"
     return _feed(asked, board, title, board.address.player(player), entries)
+
+
+def _summary(race: RaceRow | PlayedRace, about: str) -> str:
+    """Return the goal and day of a race, and more about it."""
+    return ". ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
+
+
+def _results(changes: Sequence[RatingChange]) -> str:
+    """List the changes of a race, as in "1 Ann 1190 (+90), 2 Bo 950 (−50); did not finish: Cy 960 (−40)"."""
+    placed, others = [], []
+    for each in changes[:RESULTS]:
+        change = f"{plain_name(each.name, 40)} {integer(each.after)} ({signed(each.change)})"
+        if each.place is None:
+            others.append(change)
+        else:
+            placed.append(f"{each.place} {change}")
+    parts = [", ".join(placed)] if placed else []
+    if others:
+        parts.append(f"did not finish: {', '.join(others)}")
+    if len(changes) > RESULTS:
+        parts.append(f"and {len(changes) - RESULTS} more")
+    return "; ".join(parts)
+
+
+def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
+    """Return a player's time and the winners, as in "1:02:03, won by Ann"."""
+    time = timer(race.finish_time) if race.finish_time is not None else ""
+    names = ", ".join(plain_name(winner.name, 40) for winner in winners)
+    return ", ".join(filter(None, [time, f"won by {names}" if names and race.place != 1 else ""]))
 
 
 def _feed(asked: Asked, board: Board, title: str, page: str, entries: Sequence[FeedEntry]) -> Document:
@@ -74,6 +124,7 @@ def _feed(asked: Asked, board: Board, title: str, page: str, entries: Sequence[F
         about = addresses.RACE.path(race=entry.race)
         element = ET.SubElement(feed, "entry")
         _add(element, "title", entry.title)
+        _add(element, "summary", entry.summary)
         _add(element, "id", _id(asked, f"{asked.path} {about}"))
         _add(element, "published", _time(entry.ended_at))
         _add(element, "updated", _time(updated[entry.sequence]))
