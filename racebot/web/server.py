@@ -79,16 +79,23 @@ class Desk:
         self._library = library
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
         self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
-        self._under_way: dict[Key, asyncio.Future[Found]] = {}
+        self._under_way: dict[tuple[Key, str], asyncio.Future[Found]] = {}
 
-    async def document(self, path: str, query: Mapping[str, str]) -> Found:
+    async def document(self, path: str, query: Mapping[str, str], stamp: str = "") -> Found:
         """Return the content at a path.
+
+        Args:
+            path: the path.
+            query: the query string's parameters.
+            stamp: the change that the content must show. A rendering is shared by those who ask for the
+                same one, since a rendering for another stamp may have begun before the change.
 
         Raises:
             LedgerError: the ledger cannot be read.
             BadQueryError: the query string is invalid.
         """
-        key = cache_key(path, query)
+        known = cache_key(path, query)
+        key = None if known is None else (known, stamp)
         if key in self._under_way:
             return await asyncio.shield(self._under_way[key])
         threads = self._card_thread if path.startswith(CARDS) else self._threads

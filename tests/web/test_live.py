@@ -555,7 +555,7 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
 async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     states = ["before", "after"]
 
-    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
         shown = states[0]
         states[:] = states[-1:]  # changes as soon as it is read
         return Rendered(Document(shown.encode()), None, shown)
@@ -579,7 +579,7 @@ def stream_request() -> Request:
 async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "STREAMS", 2)
 
-    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
         await asyncio.sleep(0)
         return Rendered(Document(b""), None, "")
 
@@ -594,7 +594,7 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
 
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
-    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:
@@ -616,7 +616,7 @@ async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> 
 
 
 async def test_failed_requests_for_streams_take_no_place() -> None:
-    async def find(path: str, query: Mapping[str, str]) -> None:
+    async def find(path: str, query: Mapping[str, str], stamp: str) -> None:
         if query:
             raise BadQueryError("rows: is wrong")
 
@@ -637,7 +637,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
 ) -> None:
     looks = 0
 
-    async def find(path: str, query: Mapping[str, str]) -> Rendered:
+    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:
@@ -687,6 +687,8 @@ async def test_streams_are_bounded_and_end_with_their_readers(
             if answer.status_code == 200:
                 held.append(answer.aiter_lines())
                 await next_event(held[-1])
+            else:
+                await answer.aclose()
             return answer
 
         first, second, third = [await opened() for _ in range(3)]
@@ -696,7 +698,7 @@ async def test_streams_are_bounded_and_end_with_their_readers(
         await first.aclose()
         while (again := await opened()).status_code == 503:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-        for each in (second, third, again):
+        for each in (second, again):
             await each.aclose()
 
 
