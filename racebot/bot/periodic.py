@@ -1,7 +1,7 @@
 """Periodic jobs, run by APScheduler.
 
-APScheduler uses the wall clock, so a clock that is set back by an hour would stop it for an hour. We detect
-steps of the clock with the monotonic clock, and reschedule all jobs.
+APScheduler uses the wall clock, so a clock that is set back by an hour would stop it for an hour. Every few
+seconds, we bring forward the runs that lie further ahead than they should by the clock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Job = Callable[[], Awaitable[bool | None]]
 CHECK_CLOCK_EVERY = 5.0
 """Seconds."""
 STEP = 2.0
-"""Smallest change of the wall clock, in seconds, that counts as a step."""
+"""Smallest change of the wall clock, in seconds, that is logged."""
 
 
 class EveryFewSeconds(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
@@ -123,15 +123,17 @@ class Jobs:
             await asyncio.sleep(CHECK_CLOCK_EVERY)
             step = time.time() - time.monotonic() - ahead
             if abs(step) > STEP:
-                log.warning("the computer's clock was set by %+.0f s; rescheduling all jobs", step)
+                log.warning("the computer's clock was set by %+.0f s", step)
                 ahead += step
-                self._reschedule_all()
+            # Not only after a step: the clock may have been set, and set back, since the last check.
+            self._follow_clock()
 
-    def _reschedule_all(self) -> None:
+    def _follow_clock(self) -> None:
+        """Bring every job's next run in line with the clock."""
+        now = datetime.now(UTC)
         for job in self._scheduler.get_jobs():
-            # A nightly run may have been missed, for example while the computer slept.
-            now = datetime.now(UTC)
-            if isinstance(job.trigger, EveryFewSeconds) or job.next_run_time <= now:
+            latest = job.trigger.get_next_fire_time(now, now)
+            if job.next_run_time > latest:
+                job.modify(next_run_time=now if isinstance(job.trigger, EveryFewSeconds) else latest)
+            elif job.next_run_time <= now:  # a run that was missed, for example while the computer slept
                 job.modify(next_run_time=now)
-            else:
-                job.reschedule(job.trigger)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -100,18 +99,42 @@ async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
     assert job.runs == 1
 
 
-@pytest.mark.parametrize("step", [-3600.0, 3600.0])
-async def test_a_clock_step_delays_no_job(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the clock check, the next run would be an hour away."""
+def set_clock(monkeypatch: pytest.MonkeyPatch, step: timedelta) -> None:
+    """Set the wall clock ahead, or back if the step is negative."""
+    right = datetime.now
+
+    class Stepped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return right(tz) + step
+
+    monkeypatch.setattr(jobs, "datetime", Stepped)
+    monkeypatch.setattr("apscheduler.schedulers.base.datetime", Stepped)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_clock_step_delays_no_job(hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the clock check, the next run would be half an hour away or more."""
     monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
     work, job = jobs_of(), Counted()
     work.every(1800, job, "seldom")
     async with started(work):
         await job.until(1)
-        await asyncio.sleep(0.1)
+        await until(lambda: not job.at_once)
         assert job.runs == 1
-        right = time.time
-        monkeypatch.setattr(time, "time", lambda: right() + step)
+        set_clock(monkeypatch, timedelta(hours=hours))
+        await job.until(2)
+
+
+async def test_a_clock_that_was_wrong_for_a_moment_delays_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
+    work, job = jobs_of(), Counted()
+    work.every(1800, job, "seldom")
+    async with started(work):
+        await job.until(1)
+        await until(lambda: not job.at_once)
+        # The next run after one while the clock was a day ahead.
+        work._scheduler.modify_job("seldom", next_run_time=datetime.now(UTC) + timedelta(days=1))
         await job.until(2)
 
 
@@ -120,16 +143,9 @@ async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.Monk
     work, job = jobs_of(), Counted()
     work.every(0.5, job, "often")
     work.nightly(4, Counted(), "nightly")
-    right, step = datetime.now, timedelta(days=3650)
-
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return right(tz) + step
-
     async with started(work):
         await job.until(1)
-        monkeypatch.setattr("apscheduler.schedulers.base.datetime", Later)
+        set_clock(monkeypatch, timedelta(days=3650))
         await job.until(3)
     assert job.runs < 10
 
@@ -140,7 +156,7 @@ async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
     async with started(work):
         # The scheduler's state when the jump is noticed.
         work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
-        work._reschedule_all()
+        work._follow_clock()
         await job.until(1)
 
 
