@@ -149,6 +149,12 @@ UNFOCUSED = """() => [...document.querySelectorAll(
 """Controls that the keyboard cannot reach, or that do not show their focus. Press a key before."""
 
 
+UNNAMED = """() => [...document.querySelectorAll(
+  "table:not(:has(caption)), :is(span, i, b, p, div)[aria-label]:not([role])"
+)].map(each => each.outerHTML.slice(0, 200))"""
+"""Tables without a caption, and names of elements that screen readers ignore because these have no role."""
+
+
 NOT_ON_STREAMS = {rule: {"enabled": False} for rule in ("color-contrast", "page-has-heading-one")}
 """Rules of axe that do not apply to overlays: they have no colors behind them, and no readers."""
 
@@ -188,6 +194,7 @@ def check(page: Page, root: str, path: str) -> None:
             page.set_viewport_size({"width": narrow, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= narrow
             assert page.evaluate(MISPLACED) == [], narrow
+        assert page.evaluate(UNNAMED) == []
         page.evaluate(Axe().axe_script)
         for scheme in (first, second):
             page.emulate_media(color_scheme=scheme)

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from builders import NOON, SECOND, entrant, result
+from PIL import Image
 from playwright.sync_api import Locator, Page, Route, expect
 from worker_support import PATIENCE
 
@@ -658,6 +660,27 @@ def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> No
         page.goto(f"{served}{PLAYER}")
         shown[scheme] = colors(page)
     assert all(light != dark for light, dark in zip(shown["light"], shown["dark"], strict=True))
+
+
+def test_meaning_of_colors_survives_the_colors_of_the_system(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.emulate_media(forced_colors="active")
+
+    def colors(each: Locator) -> list[object]:
+        """Return the colors of an element, the most common first."""
+        picture = Image.open(BytesIO(each.screenshot())).convert("RGB")
+        return [color for _, color in sorted(picture.getcolors(2**16) or (), reverse=True)]
+
+    page.goto(f"{served}{BOARD}.html")
+    for kind in ("won", "gain", "loss", "out"):
+        assert len(colors(page.locator(f".dots .{kind}").first)) > 1, kind
+    lines = page.locator(".tabs a").evaluate_all(
+        "tabs => tabs.map(tab => getComputedStyle(tab).borderBottomColor)"
+    )
+    assert lines.count(lines[0]) == 1
+    page.goto(f"{served}{PLAYER}")
+    ranges = page.locator(".ranges button:enabled")
+    assert colors(ranges.first)[0] != colors(ranges.nth(1))[0]
 
 
 def test_first_tab_skips_the_navigation(opened: Open, served: str) -> None:
