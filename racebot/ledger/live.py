@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from racebot.errors import LedgerUnavailable
+from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.rows import moment_of
 from racebot.races.result import EntrantStatus
 from racebot.text.format import exact_time, to_json
@@ -144,7 +144,7 @@ def read_live(path: Path) -> LiveReport | None:
         return LiveReport(
             moment_of(seen_at), rooms, frozenset(race for race, _, unlisted in rows if unlisted)
         )
-    except (sqlite3.Error, OSError, TypeError, ValidationError):
+    except (sqlite3.Error, OSError, TypeError, ValidationError, LedgerError):
         return None
 
 

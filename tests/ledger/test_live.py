@@ -109,10 +109,13 @@ def test_folder_that_cannot_be_written_makes_the_ledger_unavailable(tmp_path: Pa
         write_live(tmp_path / "missing" / "live.db", LiveReport(NOON, ()))
 
 
-def test_unreadable_room_is_no_report(path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", ["rooms SET room = '{}'", "worker SET seen_at = 'soon'", "worker SET seen_at = 5"]
+)
+def test_unreadable_row_is_no_report(path: Path, damage: str) -> None:
     write_live(path, LiveReport(NOON, (ROOM,)))
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE rooms SET room = '{}'")
+        connection.execute(f"UPDATE {damage}")
     assert read_live(path) is None
 
 
