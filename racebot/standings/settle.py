@@ -23,7 +23,6 @@ from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.rerating import Progress, RatingsDeferred
 from racebot.standings.updater import RatingUpdater
-from racebot.standings.verify import Problem, verify
 
 log = logging.getLogger(__name__)
 
@@ -244,10 +243,6 @@ class Settler:
             return work()
         finally:
             sweep(self.ledger.path)
-
-    def verify(self, board: Leaderboard) -> list[Problem]:
-        """Compare a leaderboard's stored ratings with a replay of its stored results. See `verify.verify`."""
-        return verify(self.ledger, board)
 
     def refresh_plans(self) -> None:
         """Give the plans the current names of goals."""

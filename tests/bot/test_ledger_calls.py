@@ -22,6 +22,7 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.prepare import AT_ONCE, Preparer
 from racebot.standings.rerating import RerateTask
 from racebot.standings.settle import RatedRace, Settler
+from racebot.standings.verify import verify
 
 NOW = NOON + timedelta(days=30)
 RACES = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(AT_ONCE + 10)]
@@ -44,7 +45,7 @@ class Bot:
         return board
 
     async def assert_right(self) -> None:
-        assert await self.thread.run(lambda: self.settler.verify(self.board())) == []
+        assert await self.thread.run(lambda: verify(self.settler.ledger, self.board())) == []
 
 
 @pytest.fixture

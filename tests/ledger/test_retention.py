@@ -11,6 +11,7 @@ from racebot.ledger.retention import Cleared, clear_away
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 
 KEEP = timedelta(days=30)
 LATER = NOON + timedelta(days=31)
@@ -71,6 +72,6 @@ def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> No
     (board,) = ledger.leaderboards()
     before = ledger.standings(board)
     assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(1, 0)
-    assert settler.verify(board) == []
+    assert verify(settler.ledger, board) == []
     assert settler.rebuild(board) == 1
     assert ledger.standings(board) == before

@@ -27,8 +27,7 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, as_json
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 
 
 def schema(path: Path) -> set[tuple[str, str]]:
@@ -105,7 +104,7 @@ def read_m001(ledger: Ledger) -> None:
     board = ledger.leaderboard("orb", "Any Orb")
     assert board is not None
     assert board.key == 7
-    assert Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).verify(board) == []
+    assert verify(ledger, board) == []
     assert [(s.name, s.races) for s in ledger.standings(board)] == [("Ann", 1), ("Bo", 1)]
 
 

@@ -24,6 +24,7 @@ from racebot.standings import orders, queries
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 
 LATER = NOON + timedelta(days=9)
 PLANS = Plans(LeaderboardPlan("thurstone-hurdle"))
@@ -99,7 +100,7 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     assert "Ann" not in ask(settler, Command.LEADERBOARD)
     best = next(s for s in settler.ledger.standings(board_of(settler)) if not s.hidden)
     assert queries.placing_of(settler.ledger, board_of(settler), best, Listing()) == queries.Placing(1, 3)
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
     orders.unhide(settler, player(settler, "ann"), "", LATER)
     assert "Ann" in listed(settler)
 
@@ -141,7 +142,7 @@ def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     assert ask(settler, Command.RATING, NO_NAME).startswith("No player has that name")
     assert "Cy" not in ask(settler, Command.WHY, by="ann")
     assert (ratings(settler), settler.ledger.rated_rows(board_of(settler))) == (before, changes)
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
     settler.rebuild(board_of(settler))
     assert ratings(settler) == before
 
@@ -161,7 +162,7 @@ def test_a_changed_result_does_not_bring_a_forgotten_name_back(settler: Settler)
     orders.forget(settler, player(settler, "cy"), "", LATER)
     settle(settler, result("a", "bo ann cy"))
     assert "Cy" not in names_in(settler.ledger)
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
 
 
 # Exclude
@@ -175,7 +176,7 @@ def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settle
     assert row is not None
     assert (row.changes, row.note) == ((), EXCLUDED)
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
     settler.rebuild(board_of(settler))
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
     orders.include(settler, stored, "", LATER)
@@ -216,7 +217,7 @@ def test_merged_accounts_are_rated_as_one_person(settler: Settler, other: Ledger
     assert ratings(settler) == alone([with_accounts(race, {"id-old": "id-cy"}) for race in RACES], other)
     assert sorted(listed(settler)) == ["Ann", "Bo", "Cy"]
     assert settler.ledger.players.get("id-old") is None
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
     assert settler.ledger.check() == []
 
 
@@ -286,7 +287,7 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
     merged(settler)
     settle(settler, result("e", "old cy ann", after=9))
     assert {s.player for s in settler.ledger.standings(board_of(settler))} >= {"id-old", "id-cy", "id-ann"}
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
 
 
 def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
@@ -317,12 +318,12 @@ def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: st
         merged(settler)
     else:
         orders.forget(settler, player(settler, "old"), "", LATER)
-    assert settler.verify(board) == []
+    assert verify(settler.ledger, board) == []
     with settler.ledger.transaction():
         settler.ledger.db.execute(
             "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?", [*before, name]
         )
-    assert any("ignores an operator's order" in str(problem) for problem in settler.verify(board))
+    assert any("ignores an operator's order" in str(problem) for problem in verify(settler.ledger, board))
 
 
 def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> None:
@@ -341,7 +342,7 @@ def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
     settler.merge([result("s", "ann bo", after=99, goal="Season 2")], "import")
     merged(settler)
     for board in ledger.leaderboards():
-        assert settler.verify(board) == []
+        assert verify(settler.ledger, board) == []
     assert ledger.check() == []
 
 

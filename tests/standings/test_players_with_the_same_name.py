@@ -12,6 +12,7 @@ from racebot.standings import queries
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 from racebot.web import api
 from racebot.web.view import Publication, View
 
@@ -71,4 +72,4 @@ def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger)
     after = ledger.standings(board)
     assert {standing.name for standing in after} == {*BOTH, "Bo"}
     assert [s.rating for s in after] == [s.rating for s in before]
-    assert settler.verify(board) == []
+    assert verify(settler.ledger, board) == []

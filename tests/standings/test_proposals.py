@@ -11,6 +11,7 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 
 OLD = LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})
 NOW = Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=False))
@@ -59,7 +60,7 @@ def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: 
     points = {s.name: s.points for s in began.ledger.standings(proposal.stored)}
     assert {move.name: move.points_after for move in found.after} == points
     assert [move.place_after for move in found.after] == sorted(move.place_after for move in found.after)
-    assert began.verify(proposal.proposed) == []
+    assert verify(began.ledger, proposal.proposed) == []
 
 
 def test_the_largest_moves_come_first(began: Settler) -> None:

@@ -23,6 +23,7 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import MergeReport, RatedRace, Settler
+from racebot.standings.verify import verify
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -54,7 +55,7 @@ def dump(settler: Settler) -> list[str]:
 
 def assert_sound(settler: Settler) -> None:
     for board in settler.ledger.leaderboards():
-        assert settler.verify(board) == []
+        assert verify(settler.ledger, board) == []
     assert settler.ledger.check() == []
 
 
@@ -575,7 +576,7 @@ def test_a_leaderboard_added_later_starts_with_the_races_that_are_stored(ledger:
     assert points(after, "Season") == {"Ann": 1100, "Bo": 900}
     settle(after, result("b", "ann bo", after=1))
     assert points(after, "Season") == {"Ann": 1190, "Bo": 810}
-    assert after.verify(board_of(after, "Season")) == []
+    assert verify(after.ledger, board_of(after, "Season")) == []
 
 
 def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
@@ -795,19 +796,19 @@ def test_verify_finds_tampering_and_rebuild_repairs_it(settler: Settler, kind: s
     settle(settler, result("b", "bo ann", dnf="cy", after=1))
     settle(settler, result("c", "di", after=2))
     board = board_of(settler)
-    assert settler.verify(board) == []
+    assert verify(settler.ledger, board) == []
     statement, problem = TAMPERING[kind]
     db = settler.ledger.db
     db.execute("PRAGMA foreign_keys = OFF")
     db.execute(statement)
-    problems = list(map(str, settler.verify(board_of(settler))))
+    problems = list(map(str, verify(settler.ledger, board_of(settler))))
     assert problem in problems
     assert all("\n" not in line for line in problems)
     if "result" in statement:
         return  # a changed result cannot be repaired without the site
     db.execute("PRAGMA foreign_keys = ON")
     settler.rebuild(board_of(settler))
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
 
 
 def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) -> None:
@@ -819,9 +820,9 @@ def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) ->
     assert sum(parts.values()) == change.points_change == 0
     folded = f'[["finish", {parts["finish"]}], ["place", {-parts["finish"]}]]'
     write_parts(settler, "id-bo", folded)
-    assert settler.verify(board_of(settler)) == []
+    assert verify(settler.ledger, board_of(settler)) == []
     write_parts(settler, "id-bo", '[["finish", 7], ["place", 7]]')
-    (problem,) = settler.verify(board_of(settler))
+    (problem,) = verify(settler.ledger, board_of(settler))
     assert str(problem) == "race orb/a: the stored changes differ from a replay"
 
 
@@ -839,7 +840,7 @@ def test_verify_writes_nothing(settler: Settler) -> None:
     settle(settler, result("a", "ann bo"))
     settler.ledger.db.execute("UPDATE standings SET rating = 5")
     before = dump(settler)
-    settler.verify(board_of(settler))
+    verify(settler.ledger, board_of(settler))
     assert dump(settler) == before
 
 
@@ -875,7 +876,7 @@ def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) ->
     both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
     boards = {board.name: settler.ledger.rated_count(board) for board in settler.ledger.leaderboards()}
     assert boards == {"Another": 1, "Another (goal)": 1}
-    assert all(both.verify(board) == [] for board in settler.ledger.leaderboards())
+    assert all(verify(both.ledger, board) == [] for board in settler.ledger.leaderboards())
 
 
 def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
@@ -894,9 +895,9 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
     assert set(points(both, "S2")) == {"Ann", "Cy"}
     # A late record in the old season changes no carried-over rating until a rebuild.
     both.merge([result("t", "bo ann", after=0.5)], "import")
-    assert both.verify(board_of(both, "S2")) == []
+    assert verify(both.ledger, board_of(both, "S2")) == []
     both.rebuild(board_of(both, "S2"))
-    assert both.verify(board_of(both, "S2")) == []
+    assert verify(both.ledger, board_of(both, "S2")) == []
     brought = both.ledger.carried(board_of(both, "S2"))
     assert set(brought) == {"id-ann", "id-bo"}
 

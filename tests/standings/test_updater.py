@@ -21,6 +21,7 @@ from racebot.ratings.model import Carries
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
 
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]
 SEASONS = ("S1", "S2", "S3")
@@ -81,7 +82,7 @@ def assert_right(settler: Settler) -> None:
         name: repr(sorted(states.items())) for name, states in expected.items() if states
     }
     for board in settler.ledger.leaderboards():
-        assert settler.verify(board) == []
+        assert verify(settler.ledger, board) == []
     assert settler.ledger.check() == []
 
 
@@ -174,7 +175,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     carried = seasons.ledger.carried(board)
     wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
     seasons.ledger.replace_carried(board, wrong)
-    assert any("carried-over ratings" in problem.text for problem in seasons.verify(board))
+    assert any("carried-over ratings" in problem.text for problem in verify(seasons.ledger, board))
     apply_plans(seasons)
     assert seasons.ledger.carried(board) == carried
     assert_right(seasons)
@@ -211,7 +212,7 @@ def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
     with pytest.raises(DamagedRaceError, match="orb/a"):
         seasons.rebuild(board_of(seasons, "S1"))
     assert list(seasons.ledger.db.conn.iterdump()) == before
-    problems = seasons.verify(board_of(seasons, "S1"))
+    problems = verify(seasons.ledger, board_of(seasons, "S1"))
     assert [problem.remedy for problem in problems] == ["run `racebot backfill`, or restore a backup"]
     assert "orb/a" in problems[0].text
 
@@ -256,7 +257,7 @@ def nudge(settler: Settler, by: float) -> None:
 def test_rounding_of_another_platform_is_not_damage(seasons: Settler) -> None:
     seasons.ledger.db.execute("UPDATE rated_on SET platform = 'another computer'")
     nudge(seasons, 1e-12)
-    (problem,) = seasons.verify(board_of(seasons, "S2"))
+    (problem,) = verify(seasons.ledger, board_of(seasons, "S2"))
     assert problem.remedy is None
     assert "another computer" in problem.text
     assert "e-13" in problem.text, "relative to a state of about 2"
@@ -267,5 +268,5 @@ def test_a_larger_difference_is_damage_on_any_platform(seasons: Settler, platfor
     if platform is not None:
         seasons.ledger.db.execute("UPDATE rated_on SET platform = ?", (platform,))
     nudge(seasons, 1e-12 if platform is None else 1e-3)
-    problems = seasons.verify(board_of(seasons, "S2"))
+    problems = verify(seasons.ledger, board_of(seasons, "S2"))
     assert [problem.remedy for problem in problems] == ["run `racebot rebuild`"] * 2
