@@ -49,9 +49,12 @@ def create_account(account: str, home: Path) -> None:
         raise SettingsError(f"cannot create the account {account}: name an existing one with --account")
 
 
-def give(folder: Path, account: str) -> None:
-    """Create a folder, and give it and all files in it to an account; an empty name changes no owner."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+def give(folder: Path, account: str, *, public: bool = False) -> None:
+    """Create a folder, and give it and all files in it to an account; an empty name changes no owner.
+
+    A new folder is private, unless it is public: then a web server can read it.
+    """
+    folder.mkdir(mode=0o755 if public else 0o700, parents=True, exist_ok=True)
     if account:
         import pwd  # noqa: PLC0415 - not on Windows
 

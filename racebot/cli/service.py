@@ -98,7 +98,7 @@ def install(
     for path in place.writable:
         do(
             f"create {path}" + (f" for {account}" if account else ""),
-            partial(accounts.give, path, account),
+            partial(accounts.give, path, account, public=path != folder / settings.database.parent),
         )
     if account:
         read = [path for path in (folder / ".env", settings.config.absolute()) if path.exists()]

@@ -59,6 +59,14 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def test_web_server_can_read_the_pages_but_not_the_database(racebot: Racebot, folder: Path) -> None:
+    with (folder / ".env").open("a") as file:
+        file.write("RACEBOT_PAGES_DIR=public\n")
+    assert racebot("service", "install", "--user").code == 0
+    assert mode(folder / "public") == 0o755
+    assert mode(folder / "state") == 0o700
+
+
 def test_user_service_is_written_and_started(racebot: Racebot, folder: Path) -> None:
     done = racebot("service", "install", "--user")
     assert done.code == 0, done.err
@@ -131,7 +139,7 @@ def test_new_account_is_created(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(accounts, "exists", lambda account: False)
     given: list[str] = []
     for name in ("give", "let_read"):
-        monkeypatch.setattr(accounts, name, lambda path, account: given.append(path.name))
+        monkeypatch.setattr(accounts, name, lambda path, account, **_: given.append(path.name))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(service, "SYSTEM_UNITS", folder.parent / "system")
     service.install(folder, user=False, account="racebot-test")
