@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forks import fork
 
@@ -27,6 +27,8 @@ from racebot.sandbox.site import CATEGORY, FakeSite
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
+
+T = TypeVar("T")
 
 QUIET = 0.05
 PATIENCE = 300.0
@@ -222,8 +224,9 @@ def reserved_port() -> Iterator[int]:
         yield port
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait until a condition is true."""
+async def until(condition: Callable[[], T]) -> T:
+    """Wait until a condition is true, and return what made it true."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - it is other programs that make it true
+        while not (found := condition()):  # noqa: ASYNC110 - it is other programs that make it true
             await asyncio.sleep(0.02)
+    return found

@@ -135,7 +135,8 @@ def write_live(path: Path, report: LiveReport) -> None:
 def read_live(path: Path) -> LiveReport | None:
     """Read the live file. Return None if it is missing or cannot be read."""
     try:
-        with closing(_opened(path, "ro", READ_TIMEOUT)) as connection, connection:
+        # A worker that was killed while it wrote may have left a journal, which takes writing to restore.
+        with closing(_opened(path, READ_TIMEOUT)) as connection, connection:
             if _identity(connection) != (APPLICATION_ID, SCHEMA_VERSION):
                 return None
             (seen_at,) = connection.execute("SELECT seen_at FROM worker").fetchone()
@@ -150,7 +151,7 @@ def read_live(path: Path) -> LiveReport | None:
 
 def _write(path: Path, report: LiveReport) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    with closing(_opened(path, "rw", WRITE_TIMEOUT)) as connection:
+    with closing(_opened(path, WRITE_TIMEOUT)) as connection:
         # After a power cut the worker writes the file again, so nothing has to wait for the disk.
         connection.execute("PRAGMA synchronous = OFF")
         identity = _identity(connection)
@@ -170,8 +171,8 @@ def _write(path: Path, report: LiveReport) -> None:
             connection.executemany("INSERT INTO rooms VALUES (?, ?, ?)", rows)
 
 
-def _opened(path: Path, mode: str, timeout: float) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=timeout)
+def _opened(path: Path, timeout: float) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=timeout)
 
 
 def _identity(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 from worker_support import Bench, finish, settled, until
 
-from racebot.ledger.live import LiveRoom, live_path, read_live
+from racebot.ledger.live import LiveEntrant, LiveRoom, live_path, read_live
 
 
-def live(sandbox: Bench) -> dict[str, LiveRoom]:
+def rooms(sandbox: Bench) -> list[LiveRoom] | None:
+    """Return the live rooms, or None while the worker writes them."""
     report = read_live(live_path(sandbox.database))
-    return {room.race: room for room in report.rooms} if report else {}
+    return list(report.rooms) if report else None
 
 
-def status(sandbox: Bench, race: str) -> str:
-    room = live(sandbox).get(race)
-    return room.status if room else "absent"
+def live(sandbox: Bench, race: str, status: str) -> LiveRoom | None:
+    """Return a race's room if it has this status."""
+    return next((room for room in rooms(sandbox) or () if (room.race, room.status) == (race, status)), None)
 
 
 async def test_room_is_live_from_its_opening_until_its_record(sandbox: Bench) -> None:
@@ -23,37 +24,33 @@ async def test_room_is_live_from_its_opening_until_its_record(sandbox: Bench) ->
         room = sandbox.site.open_race()
         for user in [sandbox.site.add_user(f"Racer {number}") for number in range(3)]:
             room.enter(user)
-        await until(lambda: status(sandbox, room.name) == "open" and entrants(sandbox, room.name) == 3)
+        await until(lambda: len(entrants(live(sandbox, room.name, "open"))) == 3)
         for entrant in list(room.entrants):
             room.ready(entrant.user)
         room.count_down()
         room.start()
-        await until(lambda: status(sandbox, room.name) == "in_progress")
-        (board,) = live(sandbox)[room.name].leaderboards
-        assert [entrant.win_chance for entrant in board.entrants] == pytest.approx([1 / 3] * 3, abs=0.1)
+        shown = await until(lambda: live(sandbox, room.name, "in_progress"))
+        assert [entrant.win_chance for entrant in entrants(shown)] == pytest.approx([1 / 3] * 3, abs=0.1)
         finish(room, 60, 61)
-        await until(lambda: status(sandbox, room.name) == "finished")
-        await until(lambda: changes(sandbox, room.name)[0] is not None)
-        winner, second, unfinished = changes(sandbox, room.name)
-        assert winner is not None and second is not None and unfinished is not None
+        winner, _, unfinished = await until(lambda: changes(live(sandbox, room.name, "finished")))
         assert winner > 0 > unfinished
         room.record()
-        await until(lambda: settled(sandbox, room) and status(sandbox, room.name) == "absent")
+        await until(lambda: settled(sandbox, room) and rooms(sandbox) == [])
         assert await worker.terminate() == 0
 
 
 async def test_deleted_live_file_comes_back_and_a_killed_worker_leaves_it(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     async with sandbox.worker() as worker:
-        await until(lambda: status(sandbox, room.name) == "in_progress")
+        await until(lambda: live(sandbox, room.name, "in_progress"))
         live_path(sandbox.database).unlink()
         finish(room, 60, 61, 62)
-        await until(lambda: status(sandbox, room.name) == "finished")
+        await until(lambda: live(sandbox, room.name, "finished"))
         await worker.kill()
-    assert status(sandbox, room.name) == "finished"
+    assert live(sandbox, room.name, "finished")
     room.record()
     async with sandbox.worker():
-        await until(lambda: settled(sandbox, room) and status(sandbox, room.name) == "absent")
+        await until(lambda: settled(sandbox, room) and rooms(sandbox) == [])
 
 
 async def test_worker_runs_without_its_live_file(sandbox: Bench) -> None:
@@ -69,11 +66,10 @@ async def test_worker_runs_without_its_live_file(sandbox: Bench) -> None:
         assert await worker.terminate() == 0
 
 
-def entrants(sandbox: Bench, race: str) -> int:
-    (board,) = live(sandbox)[race].leaderboards
-    return len(board.entrants)
+def entrants(room: LiveRoom | None) -> tuple[LiveEntrant, ...]:
+    return room.leaderboards[0].entrants if room else ()
 
 
-def changes(sandbox: Bench, race: str) -> list[int | None]:
-    (board,) = live(sandbox)[race].leaderboards
-    return [entrant.change for entrant in board.entrants]
+def changes(room: LiveRoom | None) -> list[int]:
+    """Return the changes that a finished race will bring, once they are known."""
+    return [entrant.change for entrant in entrants(room) if entrant.change is not None]

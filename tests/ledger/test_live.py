@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -58,6 +60,21 @@ def test_written_rooms_are_read_back(path: Path) -> None:
     for report in (LiveReport(NOON, (ROOM,), frozenset({ROOM.race})), LiveReport(LATER, ())):
         write_live(path, report)
         assert read_live(path) == report
+
+
+def test_rooms_of_a_worker_killed_while_it_wrote_are_read(path: Path, tmp_path: Path) -> None:
+    """It leaves a journal, from which the reader restores the file."""
+    report = LiveReport(NOON, tuple(replace(ROOM, race=f"orb/{number}") for number in range(100, 200)))
+    write_live(path, report)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with closing(sqlite3.connect(path)) as worker:
+        worker.execute("PRAGMA synchronous = OFF")
+        worker.execute("PRAGMA cache_size = 1")  # what is written goes to the file at once
+        worker.execute("DELETE FROM rooms")
+        for file in (path, path.with_name(f"{path.name}-journal")):
+            shutil.copy(file, killed)
+    assert read_live(killed / path.name) == report
 
 
 def test_missing_file_is_no_report(path: Path) -> None:
