@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import NOON
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Response, Route, expect
 from worker_support import PATIENCE
 
 from racebot.web import events
@@ -79,6 +79,16 @@ def run_clock_until(page: Page, condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         page.clock.run_for(1000)
+
+
+def test_live_page_connects_again_after_a_long_silence(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.clock.install()
+    streams: list[Response] = []
+    page.on("response", lambda response: streams.append(response) if "/events/" in response.url else None)
+    page.goto(f"{served}live")
+    run_clock_until(page, lambda: len(streams) > 1)
+    expect(page.get_by_text("Live updates have stopped")).to_be_hidden()
 
 
 def test_live_page_in_the_background_gives_up_its_stream(opened: Open, served: str) -> None:

@@ -5,10 +5,12 @@
   const notice = document.getElementById("live-lost"); // only on the live page
   const again = 15000;
   const patience = 3000;
+  const silence = 120000;
   let source = null;
   let last = null;
   let retry = 0;
   let lost = 0;
+  let heard = 0;
 
   // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
   const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";
@@ -65,6 +67,9 @@
   const tell = () => {
     if (notice) notice.hidden = false;
   };
+  const miss = () => {
+    lost = lost || setTimeout(tell, patience);
+  };
   const found = () => {
     clearTimeout(lost);
     lost = 0;
@@ -76,8 +81,10 @@
   };
   const follow = () => {
     stop();
+    heard = Date.now();
     source = new EventSource(shown.dataset.events);
     source.onmessage = message => {
+      heard = Date.now();
       found();
       if (message.data === last) return;
       last = message.data;
@@ -88,7 +95,7 @@
       }
     };
     source.onerror = () => {
-      lost = lost || setTimeout(tell, patience);
+      miss();
       // The browser connects again by itself, unless the server refused.
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(follow, again);
     };
@@ -97,8 +104,12 @@
   const followIfSeen = () => (notice && document.hidden ? stop() : follow());
   if (notice) document.addEventListener("visibilitychange", followIfSeen);
   followIfSeen();
-  if (notice) {
-    tick();
-    setInterval(tick, 1000);
-  }
+  if (notice) tick();
+  setInterval(() => {
+    if (notice) tick();
+    // A connection can end without a word, for instance while the computer sleeps.
+    if (source?.readyState !== EventSource.OPEN || Date.now() - heard < silence) return;
+    miss();
+    follow();
+  }, 1000);
 })();
