@@ -63,6 +63,8 @@ def test_web_server_can_read_the_pages_but_not_the_database(racebot: Racebot, fo
     with (folder / ".env").open("a") as file:
         file.write("RACEBOT_PAGES_DIR=public\n")
     assert racebot("service", "install", "--user").code == 0
+    done = racebot("service", "install", "--user")  # again, after a change of the settings
+    assert done.code == 0, done.err
     assert mode(folder / "public") == 0o755
     assert mode(folder / "state") == 0o700
 
