@@ -82,7 +82,7 @@ def player_feed(asked: Asked, board: Board, player: str) -> Content:
 
 def _summary(race: RaceRow | PlayedRace, about: str) -> str:
     """Return the goal and day of a race, and more about it."""
-    return ". ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
+    return " · ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
 
 
 def _results(changes: Sequence[RatingChange]) -> str:

@@ -65,13 +65,13 @@ def test_feed_of_a_player_has_the_changes(view: View) -> None:
 
 def test_entries_of_a_feed_sum_up_the_race(view: View) -> None:
     assert texts(feed(view, BOARD_FEED), "summary") == [
-        "Any Orb, 11 Mar 2026. 1 Ann 1190 (+90), 2 Bo 810 (−90)",
-        "Any Orb, 2 Mar 2026. 1 Cy 1200 (+200), 2 Di 1000 (±0); did not finish: Ed 800 (−200)",
-        "Any Orb, 1 Mar 2026. 1 Ann 1100 (+100), 2 Bo 900 (−100)",
+        "Any Orb, 11 Mar 2026 · 1 Ann 1190 (+90), 2 Bo 810 (−90)",
+        "Any Orb, 2 Mar 2026 · 1 Cy 1200 (+200), 2 Di 1000 (±0); did not finish: Ed 800 (−200)",
+        "Any Orb, 1 Mar 2026 · 1 Ann 1100 (+100), 2 Bo 900 (−100)",
     ]
     of_bo = texts(feed(view, "players/id-bo/orb/any-orb/feed.xml"), "summary")
-    assert of_bo == ["Any Orb, 11 Mar 2026. 1:01:00, won by Ann", "Any Orb, 1 Mar 2026. 1:01:00, won by Ann"]
-    assert texts(feed(view, PLAYER_FEED), "summary")[0].endswith(". 1:00:00")
+    assert of_bo == ["Any Orb, 11 Mar 2026 · 1:01:00, won by Ann", "Any Orb, 1 Mar 2026 · 1:01:00, won by Ann"]
+    assert texts(feed(view, PLAYER_FEED), "summary")[0].endswith(" · 1:00:00")
 
 
 def test_summary_of_a_large_race_names_the_first_racers(merge: Merge) -> None:
