@@ -59,15 +59,18 @@ async def test_folder_that_cannot_be_written_is_named(tmp_path: Path, status: in
         await fetched(Host(picture(), status=status), Pictures(tmp_path / "avatars"), AVATAR)
 
 
-async def test_picture_is_fetched_once_and_resized(pictures: Pictures) -> None:
-    host = Host(picture())
+@pytest.mark.parametrize(("shape", "side"), [((300, 200), SIZE), ((100, 100), 100), ((64, 500), 64)])
+async def test_picture_is_fetched_once_and_made_square_but_not_larger(
+    pictures: Pictures, shape: tuple[int, int], side: int
+) -> None:
+    host = Host(picture(*shape))
     for _ in range(2):
         await fetched(host, pictures, AVATAR, "/media/bo.png")
     assert host.asked == [AVATAR, f"{SITE}/media/bo.png"]
     content = pictures.read(name_of(AVATAR))
     assert content is not None
     with Image.open(io.BytesIO(content)) as small:
-        assert (small.size, small.format) == ((SIZE, SIZE), "WEBP")
+        assert (small.size, small.format) == ((side, side), "WEBP")
 
 
 @pytest.mark.parametrize(

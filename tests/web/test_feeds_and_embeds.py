@@ -70,7 +70,10 @@ def test_entries_of_a_feed_sum_up_the_race(view: View) -> None:
         "Any Orb, 1 Mar 2026 · 1 Ann 1100 (+100), 2 Bo 900 (−100)",
     ]
     of_bo = texts(feed(view, "players/id-bo/orb/any-orb/feed.xml"), "summary")
-    assert of_bo == ["Any Orb, 11 Mar 2026 · 1:01:00, won by Ann", "Any Orb, 1 Mar 2026 · 1:01:00, won by Ann"]
+    assert of_bo == [
+        "Any Orb, 11 Mar 2026 · 1:01:00, won by Ann",
+        "Any Orb, 1 Mar 2026 · 1:01:00, won by Ann",
+    ]
     assert texts(feed(view, PLAYER_FEED), "summary")[0].endswith(" · 1:00:00")
 
 
