@@ -48,7 +48,7 @@ ANSWER_EXPIRES = 60.0
 INFO_WITHIN = 3.0
 """Seconds in which the site may still carry out a `setinfo` that was sent on a lost connection."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
-"""Attempts to send a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
+"""How often to send a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,6 @@ class OutboxProtocol:
         """Receive whether the message may still be sent, in reply to `Take`."""
         self._taken = taken
 
-    def on_disk_failure(self) -> None:
-        """Do not count the current attempt: it failed on the disk, not at the site."""
-        if rows := self._open_rows():
-            self._tries[rows[0].id] -= 1
-
     def next_command(self, now: float) -> Command | None:
         """Return the next command, or None once everything is delivered.
 
@@ -169,8 +164,7 @@ class OutboxProtocol:
 
     def _deliver_row(self, row: OutboxRow) -> Generator[Command]:
         kind, body = row.message.kind, row.message.body
-        self._tries[row.id] += 1
-        if self._tries[row.id] > MOST_TRIES[kind]:
+        if self._tries[row.id] >= MOST_TRIES[kind]:
             yield Warn(f"gave up on a {kind} message that the site never showed")
             yield Mark(row, Delivery.REFUSED, "never confirmed by the site")
             return
@@ -207,7 +201,7 @@ class OutboxProtocol:
             return
         pinned = body.pin and (yield from self._may_pin())
         message = actions.message(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
-        event = yield from self._exchange(message, confirmed=echo_of(body.text))
+        event = yield from self._exchange(message, confirmed=echo_of(body.text), row=row)
         if not isinstance(event, Refusal):
             yield from self._unpin_replaced(row, body)
         yield from self._conclude(row, event)
@@ -252,7 +246,7 @@ class OutboxProtocol:
         if all(race.bot_meta.get(key) == value for key, value in keys.items()):
             yield Mark(row, Delivery.DELIVERED)
         elif (yield from self._take(row)):
-            event = yield from self._exchange_unconfirmed(actions.set_meta(keys))
+            event = yield from self._exchange_unconfirmed(actions.set_meta(keys), row=row)
             yield from self._conclude(row, event)
 
     def _send_info(self, row: OutboxRow, body: InfoBody) -> Generator[Command]:
@@ -268,7 +262,7 @@ class OutboxProtocol:
         elif text is None:
             yield Mark(row, Delivery.DROPPED, f"info box left alone ({self._info.value})")
         elif (yield from self._take(row)):
-            event = yield from self._exchange(actions.set_info(text), confirmed=shows_info(text))
+            event = yield from self._exchange(actions.set_info(text), confirmed=shows_info(text), row=row)
             yield from self._conclude(row, event)
 
     def _give_answer(self) -> Generator[Command]:
@@ -311,20 +305,29 @@ class OutboxProtocol:
         return event.messages if isinstance(event, ChatHistory) else ()
 
     def _exchange_unconfirmed(
-        self, action: Action, within: float | None = None
+        self, action: Action, within: float | None = None, row: OutboxRow | None = None
     ) -> Generator[Command, None, Event]:
         """Send an action, and return the site's refusal, or a pong once the site has carried it out."""
         # The site answers in order, so a refusal comes before the pong.
-        return (yield from self._exchange(action, actions.PING, confirmed=is_pong, within=within))
+        return (yield from self._exchange(action, actions.PING, confirmed=is_pong, within=within, row=row))
 
     def _exchange(
-        self, *sent: Action, confirmed: Callable[[Event], bool], within: float | None = None
+        self,
+        *sent: Action,
+        confirmed: Callable[[Event], bool],
+        within: float | None = None,
+        row: OutboxRow | None = None,
     ) -> Generator[Command, None, Event]:
-        """Send actions, and return the event that confirms or refuses them."""
+        """Send actions, and return the event that confirms or refuses them.
+
+        If they are for a message of the outbox, that counts as a try, unless the site refuses the token.
+        """
         within = self._confirm_within if within is None else within
         self._expected = confirmed
         try:
             yield from sent
+            if row is not None:
+                self._tries[row.id] += 1
             deadline = self._now + within
             while self._confirmation is None:
                 if self._now >= deadline:
@@ -334,6 +337,8 @@ class OutboxProtocol:
         finally:
             self._expected = self._confirmation = None
         if isinstance(event, Refusal) and event.token_refused:
+            if row is not None:
+                self._tries[row.id] -= 1
             raise TokenRefused("the site refuses the token")
         return event
 

@@ -18,7 +18,6 @@ from racebot.bot.outbox_commands import (
     Warn,
 )
 from racebot.bot.outbox_protocol import OutboxProtocol
-from racebot.errors import LedgerUnavailable
 from racebot.ledger.outbox import Delivery, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
@@ -85,9 +84,6 @@ class OutboxSender:
         try:
             while (command := self._protocol.next_command(time.monotonic())) is not None:
                 await self._carry_out(command, socket)
-        except LedgerUnavailable:
-            self._protocol.on_disk_failure()
-            raise
         finally:
             self._protocol.stop()
 

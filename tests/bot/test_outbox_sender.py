@@ -723,6 +723,32 @@ async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
 
 
+@pytest.mark.parametrize("trouble", ["token", "connection"])
+async def test_an_info_box_that_was_not_set_is_tried_again_however_often(
+    ledger: Ledger,
+    sender: OutboxSender,
+    room: FakeRoom,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+) -> None:
+    """The site refuses the token, or the connection is lost before the message is sent."""
+    put(ledger, "g1", InfoBody((BLOCK,)))
+    room.race = RECORDED
+    with monkeypatch.context() as patch:
+
+        async def refused(action: Action) -> None:
+            if trouble == "connection":
+                raise ConnectionLost("the socket closed")
+            sender.on_event(BAD_TOKEN)
+
+        patch.setattr(room, "send", refused)
+        for _ in range(MOST_TRIES["info"] + 1):
+            with pytest.raises((ConnectionLost, TokenRefused)):
+                await deliver(sender, room)
+    await deliver(sender, room)
+    assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
+
+
 async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> None:
     full = True
 
