@@ -30,7 +30,8 @@ from racebot.standings.settle import MergeReport, Settler
 
 RACERS = 24
 PAST_RACES = 200
-SETTLE_WITHIN = 10.0
+SETTLE_WITHIN = 60.0
+"""Most seconds to wait for the bot after the last race."""
 WIDEST = 100
 """Columns that chat fills at most."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
-from worker_support import Bench, finish, said, until
+from worker_support import PATIENCE, Bench, finish, said, until
 
 from racebot.chat.wording import Texts
 from racebot.sandbox.people import User
@@ -23,8 +23,9 @@ async def answered(room: FakeRoom, user: User, line: str) -> str:
 async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
     room = sandbox.open_race(3)
     ann, bo = room.entrants[0].user, room.entrants[1].user
-    room.say(ann, "!rating")  # just before the bot joins
     async with sandbox.worker():
+        await until(lambda: sandbox.site.requests)
+        room.say(ann, "!rating")  # just before the bot joins
         await until(lambda: said(room))
         assert "is new and starts at" in said(room)[0]
         assert await answered(room, ann, "!odds") == Texts().odds_started
@@ -111,7 +112,7 @@ async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Be
         await until(lambda: said(first))
         first.record()
         await until(lambda: first.bot_meta)
-        with sqlite3.connect(sandbox.database) as damage:
+        with sqlite3.connect(sandbox.database, timeout=PATIENCE) as damage:
             damage.execute("UPDATE races SET result = '?'")
         room = sandbox.open_race(2)
         await until(lambda: room.listeners)

@@ -277,7 +277,7 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
 
 
 async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
-    sandbox.misbehaviour.fail_http(50, 500, path="/races/data")
+    sandbox.misbehaviour.fail_http(50, 503, retry_after="3600", path="/races/data")
 
     def interrupt() -> str:
         terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")

@@ -135,11 +135,11 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
         for number in range(kills):
             live = ratings(sandbox.database)
             sandbox.extra["RACEBOT_MODEL"] = "elo-ffa" if live == old else "thurstone-hurdle"
-            process = await sandbox.start("run" if number % 2 else "rebuild")
             known, model = shadows(watching), live_model(watching)
+            process = await sandbox.start("run" if number % 2 else "rebuild")
             async with asyncio.timeout(PATIENCE):
                 # It is another process, which may be done before this one looks.
-                while not shadows(watching) - known and live_model(watching) == model:  # noqa: ASYNC110
+                while shadows(watching) == known and live_model(watching) == model:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             await asyncio.sleep(rng.uniform(0.0, 0.2))
             await process.kill()
