@@ -74,8 +74,12 @@ class Plans:
         named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
         if named:
             return named
+        return [replace(self.default, name=self.default_name(category, goal))]
+
+    def default_name(self, category: str, goal: str) -> str:
+        """Return the name of a goal's own leaderboard: the goal's, unless a named leaderboard has it."""
         taken = any(p.name == goal and p.category in {"", category} for p in self.named)
-        return [replace(self.default, name=f"{goal} (goal)" if taken else goal)]
+        return f"{goal} (goal)" if taken else goal
 
     def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
         """Return the leaderboards, with today's defaults, for a race of this category and goal."""

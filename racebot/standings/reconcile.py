@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from racebot.ledger.rows import START, Leaderboard, Position
+from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.carry_over import (
     carried_states,
@@ -39,34 +40,42 @@ def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collec
 
 
 def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
-    ledger = settler.ledger
     log.warning("goal %s is now called %s; its leaderboard keeps its races", earlier, goal)
+    ledger = settler.ledger
     with ledger.transaction():
-        named = {plan.name for plan in settler.plans.named}
-        since: dict[int, Position] = {}
-        first = {
-            board.key: ledger.first_position(board)
-            for board in ledger.leaderboards()
-            if board.category == category
-        }
+        boards = [board for board in ledger.leaderboards() if board.category == category]
+        since = _joined_since(ledger, boards, {earlier, goal})
+        own, renamed = (settler.plans.default_name(category, each) for each in (earlier, goal))
         ledger.rename_goal(category, earlier, goal)
-        for board in ledger.leaderboards():
-            if board.category != category or earlier not in board.goals:
-                continue
-            name = goal if board.name == earlier and earlier not in named else board.name
-            other = ledger.leaderboard(category, name)
-            if other is not None and other.key != board.key:
-                # Races were rated under the new name before the rename was detected.
-                since[board.key] = first[other.key] or START
-                ledger.remove_leaderboard(other)
-            goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
-            ledger.rename_leaderboard(board, name, list(goals))
+        for board in boards:
+            if earlier in board.goals:
+                name = renamed if board.name == own else board.name
+                other = ledger.leaderboard(category, name)
+                if other is not None and other.key != board.key:
+                    ledger.remove_leaderboard(other)
+                goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
+                ledger.rename_leaderboard(board, name, list(goals))
+        named = {plan.name for plan in settler.plans.named}
         for board in ledger.leaderboards():
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
                 ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
-        settler.updater.update(since, at_once=True)
         settler.refresh_plans()
+        changed = [*_changed_boards(settler), *_missing_boards(settler)]
+        settler.updater.update(since | {board.key: START for board in changed}, at_once=True)
+
+
+def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]) -> dict[int, Position]:
+    """Return the first race that joins each leaderboard once both names are one goal, by the board's key.
+
+    Races may be stored under the new name before the rename is detected, or under the earlier one after it.
+    """
+    joined = {}
+    for board in boards:
+        missing = names.difference(board.goals)
+        if len(missing) == 1 and (first := ledger.first_position(replace(board, goals=tuple(missing)))):
+            joined[board.key] = first
+    return joined
 
 
 def apply_plans(settler: Settler) -> list[Leaderboard]:

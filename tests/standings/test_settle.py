@@ -1012,6 +1012,32 @@ def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> 
     assert_sound(settler)
 
 
+def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
+    season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
+    season.merge(SEASON, "import")
+    settle(season, renamed(result("c", "cy ann", after=2)))  # before the bot sees the rename
+    follow_renames(season, map(renamed, SEASON), ["New Orb"])
+    (board,) = ledger.leaderboards()
+    assert (board.name, ledger.rated_count(board)) == ("Season", 3)
+    assert_sound(season)
+    settle(season, result("d", "cy ann", after=3))  # the earlier name, which returns for a while
+    follow_renames(season, [renamed(result("d", "cy ann", after=3))], ["New Orb"])
+    (board,) = ledger.leaderboards()
+    assert (board.name, ledger.rated_count(board)) == ("Season", 4)
+    assert_sound(season)
+
+
+def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledger: Ledger) -> None:
+    other = replace(SIMPLE, name="New Orb", goals=("Another",))
+    both = Settler(ledger, Plans(SIMPLE, (other,)))
+    both.merge([*SEASON, result("c", "cy di", after=2, goal="Another")], "import")
+    before = points(both, "New Orb")
+    follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
+    assert {board.name for board in ledger.leaderboards()} == {"New Orb", "New Orb (goal)"}
+    assert points(both, "New Orb") == before
+    assert_sound(both)
+
+
 def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) -> None:
     carry = Carry(GOAL, 0.5)
     season = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
