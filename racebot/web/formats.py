@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from racebot.ledger.history import PlayedRace, RaceRow
 from racebot.text.format import ordinal_ending, percentage
+from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
 _RANKED = 10
@@ -22,6 +23,12 @@ def shown_name(name: str, limit: int = 60) -> str:
 def plain_name(name: str, limit: int = 60) -> str:
     """Return a name as `shown_name` does, for text without markup: titles, descriptions, feeds and badges."""
     return isolated(shown_name(name, limit))
+
+
+@lru_cache(maxsize=2**13)
+def latin(name: str) -> str:
+    """Return a name with other letters as a search folds it, which scripts cannot do: `soren` for Søren."""
+    return "" if name.isascii() else fold_name(name)
 
 
 @lru_cache(maxsize=2**13)

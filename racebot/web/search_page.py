@@ -13,7 +13,7 @@ from racebot.ledger.history import NamedPlayer
 from racebot.text.parse import fold_name
 from racebot.web.asked import Asked
 from racebot.web.document import Content, Document
-from racebot.web.formats import shown_name
+from racebot.web.formats import latin, shown_name
 from racebot.web.templating import SCRIPT_TYPE
 from racebot.web.view import Board
 
@@ -39,7 +39,8 @@ def index(asked: Asked) -> Content:
 
     Each player has the address of an avatar, or initials after the number of their color. Then come the
     points on the leaderboard that they raced on last, and that leaderboard's index. Each leaderboard has
-    the name of its category, empty if all have the same.
+    the name of its category, empty if all have the same. The last entry has names with other letters than
+    A to Z in Latin letters, by name.
     """
     if asked.served:
         return None
@@ -56,8 +57,10 @@ def index(asked: Asked) -> Content:
     boards = [
         [board.address.page(), shown_name(board.name), _category(asked, board)] for board in asked.view.boards
     ]
-    content = json.dumps({"players": players, "boards": boards}, ensure_ascii=False, separators=(",", ":"))
-    return Document(f"window.racebotIndex={content};\n".encode(errors="replace"), SCRIPT_TYPE)
+    names = {row[1]: folded for row in (*players, *boards) if (folded := latin(row[1]))}
+    content = {"players": players, "boards": boards, "latin": names}
+    script = f"window.racebotIndex={json.dumps(content, ensure_ascii=False, separators=(',', ':'))};\n"
+    return Document(script.encode(errors="replace"), SCRIPT_TYPE)
 
 
 def _players(asked: Asked, text: str) -> list[NamedPlayer]:

@@ -116,6 +116,7 @@ def _environment() -> Environment:
     filters: Mapping[str, Any] = {
         "name": formats.shown_name,
         "plain_name": formats.plain_name,
+        "latin": formats.latin,
         "race_title": formats.race_title,
         "standing": formats.standing,
         "signed": signed,

@@ -1,7 +1,7 @@
 // Searches the players and leaderboards of exported pages. Accents and a typo are forgiven.
 "use strict";
 (() => {
-  const index = window.racebotIndex, {players, boards} = index ?? {players: [], boards: []};
+  const index = window.racebotIndex, {players, boards, latin} = index ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
   const {choose, fill, number, plain, segment} = window.racebot;
@@ -15,13 +15,14 @@
     return row[b.length];
   };
   const matches = (entries, wanted, byBeginning = false) => {
-    const named = entries.map(([address, name, ...about]) => [address, name, plain(name), ...about]);
-    const exact = named.filter(([, , name]) => name.includes(wanted));
-    if (exact.length) return exact.sort((a, b) => a[2].length - b[2].length);
+    const spellings = name => Object.hasOwn(latin, name) ? [plain(name), latin[name]] : [plain(name)];
+    const named = entries.map(([address, name, ...about]) => [address, name, spellings(name), ...about]);
+    const exact = named.filter(([, , names]) => names.some(name => name.includes(wanted)));
+    if (exact.length) return exact.sort((a, b) => a[1].length - b[1].length);
     const most = wanted.length > 7 ? 2 : wanted.length > 3 ? 1 : 0;
     const near = name => Math.abs(name.length - wanted.length) <= most && distance(name, wanted) <= most;
     const beginnings = name => byBeginning ? [name.slice(0, wanted.length), name.slice(0, wanted.length + 1)] : [];
-    return named.filter(([, , name]) => [name, ...beginnings(name)].some(near));
+    return named.filter(([, , names]) => names.flatMap(name => [name, ...beginnings(name)]).some(near));
   };
   const make = (tag, kind, ...inside) => {
     const element = document.createElement(tag);

@@ -21,7 +21,7 @@
     const wanted = plain((choice.get("q") ?? "").trim());
     const least = Number(choice.get("min")) || 0, days = Number(choice.get("active")) || 0;
     const newest = days ? Math.max(...[...body.rows].map(row => new Date(key(row.cells[last])))) : 0;
-    return row => plain(row.querySelector(".player").textContent).includes(wanted)
+    return row => [plain(row.querySelector(".player").textContent), row.dataset.latin ?? ""].some(name => name.includes(wanted))
       && (!least || key(row.cells[races]) >= least)
       && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
   };
