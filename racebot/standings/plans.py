@@ -61,17 +61,25 @@ class Plans:
 
     `named` leaderboards rate the goals they list; every other goal gets its own leaderboard from `default`.
     `goals` limits the rated goals by category; without an entry, all of a category's goals are rated.
+    `renamed` has the current names of goals by category and earlier name.
     """
 
     default: LeaderboardPlan
     named: tuple[LeaderboardPlan, ...] = ()
     goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def plans_for(self, category: str, goal: str) -> list[LeaderboardPlan]:
         """Return the plans, each with its name, for a race of this category and goal."""
         if category in self.goals and goal not in self.goals[category]:
             return []
-        named = [p for p in self.named if goal in p.goals and p.category in {"", category}]
+        current = self.renamed.get(category, {})
+        named = [
+            replace(plan, goals=goals)
+            for plan in self.named
+            if plan.category in {"", category}
+            and goal in (goals := tuple(dict.fromkeys(current.get(each, each) for each in plan.goals)))
+        ]
         if named:
             return named
         return [replace(self.default, name=self.default_name(category, goal))]
@@ -103,19 +111,13 @@ class Plans:
 
         own = {plan.name for plan in self.named}
         named = tuple(
-            replace(
-                plan,
-                goals=tuple(dict.fromkeys(present(plan.category, goal) for goal in plan.goals)),
-                carry=None
-                if plan.carry is None
-                else plan.carry
-                if plan.carry.source in own
-                else replace(plan.carry, source=present(plan.category, plan.carry.source)),
-            )
+            plan
+            if plan.carry is None or plan.carry.source in own
+            else replace(plan, carry=replace(plan.carry, source=present(plan.category, plan.carry.source)))
             for plan in self.named
         )
         goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
-        return replace(self, named=named, goals=goals)
+        return replace(self, named=named, goals=goals, renamed=renamed)
 
     def counts(self, result: RaceResult) -> bool:
         """Return whether this result can be rated once it is recorded."""

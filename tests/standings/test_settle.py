@@ -1027,6 +1027,19 @@ def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledg
     assert_sound(season)
 
 
+def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger) -> None:
+    season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
+    elsewhere = [replace(race, name=race.name.replace("orb/", "alttp/"), category="alttp") for race in SEASON]
+    season.merge([*SEASON, *elsewhere], "import")
+    follow_renames(season, map(renamed, SEASON), ["New Orb"])
+    settle(season, replace(elsewhere[0], name="alttp/c", ended_at=NOON + timedelta(hours=9)))
+    assert {(b.category, b.name, b.goals, ledger.rated_count(b)) for b in ledger.leaderboards()} == {
+        ("orb", "Season", ("New Orb",), 2),
+        ("alttp", "Season", (GOAL,), 3),
+    }
+    assert_sound(season)
+
+
 def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledger: Ledger) -> None:
     other = replace(SIMPLE, name="New Orb", goals=("Another",))
     both = Settler(ledger, Plans(SIMPLE, (other,)))
