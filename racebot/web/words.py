@@ -4,15 +4,15 @@ from __future__ import annotations
 
 _HURDLE = """
 The model rates a race in two steps. First: did you finish? Better racers finish more often. Finishing gains
-points, many for a newcomer and few for a racer who nearly always finishes. Not finishing costs some.
+points, many for a newcomer and few for a racer who nearly always finishes. Not finishing costs some,
+most in a first race.
 
 Then: where did you place among the finishers? Your place is compared with the place that the ratings
 predict. Beating a racer rated above you gains a lot, beating one far below you almost nothing. Finishers are
 never compared with racers who did not finish.
 """
 _BY_RACES = """
-How much a race moves your rating depends only on the number of races you have run: a lot at first, then less
-and less.
+Your first races move your rating a lot. The more races you have run, the less each one moves it.
 """
 _BY_RATING = """
 How much a race moves your rating depends on the rating: a low one moves a lot, a high one a little.

@@ -10,12 +10,15 @@ from collections import Counter
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dotenv import dotenv_values
 
 from racebot import __version__
 from racebot.cli.commands import COMMANDS, load_command
 from racebot.observe.metrics import REGISTRY
+from racebot.races.outcome import Outcome
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
@@ -129,6 +132,24 @@ def test_documented_api_addresses_match_openapi() -> None:
     listed = re.findall(r"^\| `/api(/\S*?)(?:\?[^`]*)?` \|", PAGES, re.MULTILINE)
     named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
     assert named - {"/openapi.json"} == set(description(served=True)["paths"])
+
+
+def test_documented_costs_of_a_forfeit_are_those_of_the_default_model() -> None:
+    page = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    found = re.search(
+        r"In a first race it costs (\d+)\s+points.*it costs (\d+) after twenty races and (\d+) after a",
+        page,
+        re.DOTALL,
+    )
+    assert found is not None
+    model = ThurstoneHurdle()
+    assert model.key == Settings().model
+    forfeit = Outcome.of([1], unfinished=1)
+    for points, races, cost in zip((1000, 1600, 1600), (0, 20, 100), found.groups(), strict=True):
+        states = np.array([model.initial()] * 2)
+        states[1] = [states[1, 0] + (points - 1000) / model.points_scale, races]
+        assert model.points(states)[1] == points
+        assert model.points(states)[1] - model.points(model.rate(states, forfeit))[1] == int(cost)
 
 
 def test_commands_on_the_upgrading_page_exist() -> None:

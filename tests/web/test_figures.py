@@ -125,7 +125,7 @@ def test_every_model_is_explained_in_plain_words() -> None:
 def test_words_about_a_model_are_those_of_its_kind(key: str) -> None:
     text, model = " ".join(WORDS[key]), create(key)
     assert ("in two steps" in text) == isinstance(model, PredictsFinish)
-    assert ("only on the number of races" in text) == ("races" in model.columns)
+    assert ("The more races you have run" in text) == ("races" in model.columns)
     assert ("uncertainty" in text) == (not {"sigma", "deviation", "variance"}.isdisjoint(model.columns))
     assert ("depends on the rating" in text) == (len(getattr(model, "rates", ())) > 1)
     assert ("did not finish" in text) == (key != "previous-rank")
