@@ -136,7 +136,9 @@ class CommandHandler:
         now = self._clock()
         self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
         key = (race, reply.to, text)
-        return self._given.setdefault(key, now) != now
+        known = key in self._given
+        self._given.setdefault(key, now)
+        return known
 
     def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:
         """Add a note to the first answer in a race that does not count."""

@@ -271,6 +271,7 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
         repeats.append(talk.commands.is_repeat(NAME, to_room, "Ann: 1200"))
     assert repeats == [False, True, True, False]
     assert not talk.commands.is_repeat(NAME, to_room, "Bo: 1000")
+    assert talk.commands.is_repeat(NAME, to_room, "Bo: 1000"), "within one tick of the clock, too"
     assert not talk.commands.is_repeat("orb/other", to_room, "Ann: 1200")
     assert not talk.commands.is_repeat(NAME, replace(to_room, to="id-bo"), "Ann: 1200")
     assert not talk.commands.is_repeat(NAME, replace(to_room, confirms=True), "Ann: 1200")
