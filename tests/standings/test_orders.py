@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result, seen
-from standings.seasons import board_of
+from hypothesis import given, settings, strategies as st
+from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -436,3 +438,42 @@ def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
         )
         == []
     )
+
+
+WORK = ["exclude", "include", "forget", "merge", "settle", "withdraw"]
+
+
+@given(history([GOAL, "Season 2"]), st.data())
+@settings(max_examples=10)
+def test_ratings_follow_from_the_stored_races_after_any_orders(
+    races: list[RaceResult], data: st.DataObject
+) -> None:
+    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL))
+    with fresh(Plans(LeaderboardPlan("thurstone-hurdle"), (season,))) as settler:
+        settler.merge(races, "import")
+        for _ in range(data.draw(st.integers(2, 6))):
+            stored = settler.ledger.race(data.draw(st.sampled_from(races)).name)
+            known = list(filter(None, (settler.ledger.players.get(f"id-{name}") for name in PLAYERS)))
+            one, other = (data.draw(st.sampled_from(known)) for _ in range(2))
+            with suppress(OrderError):
+                match data.draw(
+                    st.sampled_from(["exclude", "include", "forget", "merge", "settle", "withdraw"])
+                ):
+                    case "exclude" if stored:
+                        orders.exclude(settler, stored, "wrong seed", LATER)
+                    case "include" if stored:
+                        orders.include(settler, stored, "", LATER)
+                    case "forget":
+                        orders.forget(settler, one, "", LATER)
+                    case "merge":
+                        orders.merge(settler, one, other, "", LATER)
+                    case "settle":
+                        settler.settle(data.draw(st.sampled_from(races)), lambda _: (), LATER)
+                    case "withdraw":
+                        settler.withdraw(data.draw(st.sampled_from(races)).name)
+        before = contents(settler)
+        for board in reversed(settler.ledger.leaderboards()):
+            assert verify(settler.ledger, board) == []
+            settler.rebuild(board)
+        assert contents(settler) == before
+        assert settler.ledger.check() == []
