@@ -202,6 +202,7 @@ class Room:
         if race.result is None or not race.result.final:
             had_finished = self._candidate is not None
             self._forget_result()
+            self._stood = None  # the next result is no edit of this one
             return [ResultTakenBack()] if had_finished else []
         if self._candidate is None or race.result.fingerprint() != self._candidate.fingerprint():
             self._stands_at = now + self.quiet
