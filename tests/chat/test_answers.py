@@ -572,8 +572,8 @@ def test_comparison_needs_another_player(ledger: Ledger) -> None:
 def test_help_lists_the_commands(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert ask(Command.HELP) == (
-        f"racebot {__version__}: !rating [name], !why [name], !leaderboard, !vs name, !odds."
-        " Ratings count once a race is recorded."
+        f"racebot {__version__}: !rating [name], !why [name], !leaderboard, !vs name, !odds,"
+        " !ratings hide me. Ratings count once a race is recorded."
     )
     assert ask(Command.HELP, moderator=True).endswith(
         " · Moderators: !ratings off, !ratings on, !ratings redo"

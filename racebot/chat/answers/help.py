@@ -23,10 +23,11 @@ def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool) -> list[
         Command.VERSUS: f" {player}",
     }
     order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
+    line = names.line(Command.HELP)
     listed = [names.line(c) + (arguments.get(c, "") if player else "") for c in order if names.line(c)]
-    phrases = [texts.help.format(version=__version__, commands=", ".join(listed))]
+    commands = ", ".join([*listed, f"{line} hide me"])
+    phrases = [texts.help.format(version=__version__, commands=commands)]
     if moderator:
-        line = names.line(Command.HELP)
         own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
         phrases.append(texts.help_moderators.format(commands=own))
     return phrases
