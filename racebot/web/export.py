@@ -86,9 +86,13 @@ def export(
         pool: processes that help with a large export; by default, it starts one for each other core.
 
     Raises:
-        ExportError: the folder cannot be written.
+        ExportError: the folder cannot be written, or holds the ledger.
         LedgerError: the ledger cannot be read.
     """
+    if folder.resolve() in ledger.path.resolve().parents:
+        raise ExportError(
+            f"{folder} holds the database {ledger.path}, which must stay private: choose another folder"
+        )
     try:
         _make(folder)
         with _alone(folder), uncollected():

@@ -57,6 +57,17 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
     return {p.relative_to(folder).as_posix(): (p.stat().st_ino, p.stat().st_mtime_ns) for p in found}
 
 
+@pytest.mark.parametrize("place", [".", "..", "link"])
+def test_a_folder_that_holds_the_database_is_refused(filled: Ledger, tmp_path: Path, place: str) -> None:
+    """Published with the pages, it would show hidden players and all messages."""
+    (tmp_path / "link").symlink_to(filled.path.parent)
+    before = sorted(filled.path.parent.iterdir())
+    target = tmp_path / "link" if place == "link" else filled.path.parent / place
+    with pytest.raises(ExportError, match="private"):
+        run(filled, target)
+    assert sorted(filled.path.parent.iterdir()) == before
+
+
 def test_second_export_writes_nothing(filled: Ledger, folder: Path) -> None:
     first = run(filled, folder)
     before = files(folder)
