@@ -6,6 +6,7 @@ Invariant: an expected error prints a single line and sets the exit code.
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -54,6 +55,12 @@ def main() -> None:
         # Usually the code was updated without its packages.
         typer.echo(f"racebot: the package {error.name} is missing: {_install('web')}", err=True)
         sys.exit(2)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        typer.echo(f"racebot: {error.filename or 'the output'}: {error.strerror}: free space there", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest at its end
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -80,6 +80,7 @@ def print_json(document: Any) -> None:
     text = to_json(document, indent=2)
     seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     sys.stdout.write("".join(seen) + "\n")
+    sys.stdout.flush()  # an error is reported here, not when Python ends
 
 
 def utc(moment: datetime | None) -> datetime | None:

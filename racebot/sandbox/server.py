@@ -119,6 +119,7 @@ async def _run(site: FakeSite, host: str, port: int, list_cache: float, tell: Ca
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    slug = site.category.slug
     async with serve(site, host=host, port=port, list_cache=list_cache) as address:
-        tell(f"{address}/{site.category.slug} - client id {CLIENT_ID}, secret {CLIENT_SECRET}")
+        tell(f"{address}/{slug} - category {slug}, client id {CLIENT_ID}, secret {CLIENT_SECRET}")
         await stop.wait()

@@ -89,6 +89,16 @@ def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("words", ["leaderboard", "leaderboard --json"])
+def test_a_full_disk_under_the_output_is_one_line(filled: Racebot, words: str) -> None:
+    command = f"{sys.executable} -m racebot {words} > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("racebot: ")
+
+
 def test_package_missing_after_an_update_is_one_line_with_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
