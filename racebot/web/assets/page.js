@@ -113,7 +113,7 @@
   });
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
-  const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
+  const words = new Intl.RelativeTimeFormat("en");
   const refresh = () => {
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const seconds = (Date.now() - new Date(time.dateTime)) / 1000;
