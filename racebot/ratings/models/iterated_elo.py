@@ -99,12 +99,12 @@ class IteratedElo:
         for number in range(1, round(self.passes) + 1):
             pot = self.pot / number**self.decay
             for match, pairs in history:
-                who = match.players.tolist()
-                what = None if match.factors is None else match.factors.tolist()
+                entrants = match.players.tolist()
+                chosen = None if match.factors is None else match.factors.tolist()
                 for pair in pairs:
-                    self._settle(pair, who, what, pot, games, rating, strength)
+                    self._rate_pair(pair, entrants, chosen, pot, games, rating, strength)
                 if number == 1:
-                    for player in who:
+                    for player in entrants:
                         games[player] += 1
         return FinalRatings(np.array(rating), np.array(strength))
 
@@ -119,32 +119,32 @@ class IteratedElo:
                 elif group[a] == group[b] and self.unfinished == "tie":
                     yield _Pair(a, b, 0.5, out)
 
-    def _settle(
+    def _rate_pair(
         self,
         pair: _Pair,
-        who: list[int],
-        what: list[int] | None,
+        entrants: list[int],
+        chosen: list[int] | None,
         pot: float,
         games: list[int],
         rating: list[float],
         strength: list[float],
     ) -> None:
-        """Update the ratings and strengths by one pair, in place."""
-        a, b = who[pair.a], who[pair.b]
-        weight = 0.0 if pair.dropped or what is None else self.factor_weight
+        """Update the players' ratings and the strengths of their factors by one pair, in place."""
+        a, b = entrants[pair.a], entrants[pair.b]
+        weight = 0.0 if pair.dropped or chosen is None else self.factor_weight
         lead = rating[a] - rating[b]
-        if what is not None and weight:
-            lead += weight * (strength[what[pair.a]] - strength[what[pair.b]])
+        if chosen is not None and weight:
+            lead += weight * (strength[chosen[pair.a]] - strength[chosen[pair.b]])
         change = pot * (pair.won - 1 / (1 + 10 ** (-lead / self.spread)))
         known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
         if known_b or not known_a:
             rating[a] += change
         if known_a or not known_b:
             rating[b] -= change
-        if what is not None and weight and known_a and known_b:
+        if chosen is not None and weight and known_a and known_b:
             step = weight * change * (pot if self.factor_pot == "squared" else 1.0)
-            strength[what[pair.a]] += step
-            strength[what[pair.b]] -= step
+            strength[chosen[pair.a]] += step
+            strength[chosen[pair.b]] -= step
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that `a` is placed before `b`.
