@@ -92,6 +92,8 @@ def main() -> None:
     parser.add_argument("--browser", action="store_true", help="measure first visits in Chromium instead")
     parser.add_argument("--export", action="store_true", help="time the export as well")
     given = parser.parse_args()
+    if given.players < BUSY_RACES or given.races < BUSY_RACES:
+        parser.error(f"--players and --races: give at least {BUSY_RACES}")
     with tempfile.TemporaryDirectory() as folder:
         database = given.database or Path(folder) / "pages.db"
         if not database.exists():
