@@ -109,6 +109,10 @@ class CommandHandler:
             return asked
         return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
 
+    def is_order(self, asked: ParsedCommand) -> bool:
+        """Return whether a command changes something, so that it must not be carried out twice."""
+        return _order(asked) is not None or _is_about_self(asked)
+
     def reply(self, asked: ParsedCommand, message: ChatMessage, race: Race) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
 

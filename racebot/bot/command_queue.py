@@ -55,6 +55,7 @@ class CommandQueue:
         self._commands: asyncio.Queue[tuple[float, ParsedCommand, ChatMessage]] = asyncio.Queue()
         self._current: tuple[float, ParsedCommand, ChatMessage] | None = None
         """The command that is being answered."""
+        self._saw_history = False
 
     @property
     def empty(self) -> bool:
@@ -65,7 +66,8 @@ class CommandQueue:
         """Queue a command that the room shows, or those of the last minute that the chat history shows.
 
         After a restart, the history also shows commands that were answered before. Their answers have the
-        same guid again, so the site ignores them.
+        same guid again, so the site ignores them. Orders are left out, since an earlier one, or one of
+        another room, would undo a later one.
         """
         match event:
             case ChatMessage():
@@ -73,7 +75,8 @@ class CommandQueue:
             case ChatHistory(messages, sent_at):
                 for line in messages:
                     if sent_at - line.posted_at < EXPIRES:
-                        self._add(line)
+                        self._add(line, orders=self._saw_history)
+                self._saw_history = True
 
     async def run(self) -> None:
         """Answer commands until cancelled. After an error, run it again to go on with the same command.
@@ -95,11 +98,12 @@ class CommandQueue:
             self._current = None
             self._answered()
 
-    def _add(self, message: ChatMessage) -> None:
-        """Queue a chat line if it is a command to answer."""
+    def _add(self, message: ChatMessage, *, orders: bool = True) -> None:
+        """Queue a chat line if it is a command to answer; an order only if `orders` is true."""
         if self._room.race is None or self._room.closed:
             return
-        if (asked := self._handler.parse(message, self._room.race)) is not None:
+        asked = self._handler.parse(message, self._room.race)
+        if asked is not None and (orders or not self._handler.is_order(asked)):
             self._commands.put_nowait((time.monotonic() + EXPIRES, asked, message))
 
     async def _answer(self, asked: ParsedCommand, message: ChatMessage, expires: float) -> bool:

@@ -491,6 +491,9 @@ class _Questions:
         self.seen.add(message.id)
         return CommandNames().parse(message.text)
 
+    def is_order(self, _: ParsedCommand) -> bool:
+        return False
+
     def reply(self, asked: ParsedCommand, *_: object) -> None:
         self.answered.append(asked.command)
 
