@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,9 +22,6 @@ from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.text.format import to_json
 from racebot.text.safe import printable
-
-if TYPE_CHECKING:
-    pass
 
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
