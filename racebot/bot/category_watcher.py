@@ -19,15 +19,15 @@ from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.thread import RunOnLedger
-from racebot.observe import metrics
-from racebot.observe.logs import about
-from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.reconcile import follow_renames
+from racebot.telemetry import metrics
+from racebot.telemetry.logs import about
+from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
 

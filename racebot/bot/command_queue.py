@@ -12,9 +12,9 @@ from racebot.bot.outbox_sender import OutboxSender
 from racebot.chat.commands import Command, ParsedCommand
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.thread import RunOnLedger
-from racebot.observe import metrics
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event
 from racebot.racetime.room import Room
+from racebot.telemetry import metrics
 
 log = logging.getLogger(__name__)
 

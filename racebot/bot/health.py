@@ -10,8 +10,8 @@ from pathlib import Path
 
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
-from racebot.observe import metrics
-from racebot.observe.troubles import Troubles
+from racebot.telemetry import metrics
+from racebot.telemetry.troubles import Troubles
 
 REFUSED_FOR_LONG = 600.0
 """Seconds of refused credentials after which the process ends, if they were accepted at the start."""

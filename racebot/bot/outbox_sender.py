@@ -21,10 +21,10 @@ from racebot.bot.outbox_protocol import OutboxProtocol
 from racebot.ledger.outbox import Delivery, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import RunOnLedger
-from racebot.observe import metrics
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import Event
 from racebot.racetime.socket import RoomSocket
+from racebot.telemetry import metrics
 
 log = logging.getLogger(__name__)
 

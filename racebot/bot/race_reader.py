@@ -7,10 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 
 from racebot.errors import NotFoundError, PayloadError, SiteError
-from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
 from racebot.racetime.room import Room
+from racebot.telemetry.troubles import Troubles
 
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race."""

@@ -27,9 +27,6 @@ from racebot.errors import (
     TokenRefused,
 )
 from racebot.ledger.thread import RunOnLedger
-from racebot.observe import metrics
-from racebot.observe.logs import about
-from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.client import Site
 from racebot.racetime.frames import ChatMessage, RaceUpdate, Refusal, Unreadable
@@ -37,6 +34,9 @@ from racebot.racetime.payload import Race
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
 from racebot.racetime.socket import RoomSocket, bot_path, join
 from racebot.racetime.tokens import TokenSource
+from racebot.telemetry import metrics
+from racebot.telemetry.logs import about
+from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
 

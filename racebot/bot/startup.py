@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.observe.troubles import Troubles
+from racebot.telemetry.troubles import Troubles
 
 BELIEVED_AFTER = 3
 """How many times the site must deny that the category exists before the worker gives up."""

@@ -28,14 +28,14 @@ from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
-from racebot.observe.monitor import Monitor
-from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.reconcile import apply_checked_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
+from racebot.telemetry.monitor import Monitor
+from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
 

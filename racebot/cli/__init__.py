@@ -23,7 +23,7 @@ from racebot.errors import (
     SettingsError,
     SiteError,
 )
-from racebot.observe import logs
+from racebot.telemetry import logs
 from racebot.text.safe import printable
 
 __all__ = ["app", "main"]
@@ -74,6 +74,6 @@ def _lines(error: RacebotError) -> tuple[str, ...]:
 
 
 def _install(extra: str) -> str:
-    from racebot.observe.installation import install_command  # noqa: PLC0415 - only needed here
+    from racebot.telemetry.installation import install_command  # noqa: PLC0415 - only needed here
 
     return f"install it with: {install_command(extra)}"

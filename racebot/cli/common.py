@@ -17,9 +17,9 @@ from rich.console import Console
 from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.observe import logs
 from racebot.settings import sources
 from racebot.settings.model import Settings
+from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.safe import printable
 

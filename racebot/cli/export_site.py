@@ -13,7 +13,7 @@ import typer
 
 from racebot.cli.commands import app
 from racebot.cli.options import Database, need_web
-from racebot.observe.collector import uncollected
+from racebot.telemetry.collector import uncollected
 from racebot.web.processes import started_early
 
 

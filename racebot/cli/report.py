@@ -27,11 +27,11 @@ from racebot.cli.commands import app
 from racebot.cli.common import tell
 from racebot.errors import RacebotError, SettingsError
 from racebot.ledger.store import Ledger
-from racebot.observe import logs
-from racebot.observe.installation import NAME, origin
-from racebot.observe.redact import Redactor
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import load
+from racebot.telemetry import logs
+from racebot.telemetry.installation import NAME, origin
+from racebot.telemetry.redact import Redactor
 from racebot.text.format import to_json
 from racebot.text.safe import printable
 

@@ -18,10 +18,10 @@ from racebot.cli.common import cannot_listen, console, tell
 from racebot.cli.options import need_web
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
-from racebot.observe import logs
 from racebot.settings import model
 from racebot.settings.model import Settings
 from racebot.standings import queries
+from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
 SHOWN_PLAYERS = 12

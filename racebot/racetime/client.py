@@ -24,9 +24,9 @@ from pydantic import SecretStr
 
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.observe.troubles import Troubles
 from racebot.racetime.gate import Gate
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
+from racebot.telemetry.troubles import Troubles
 from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)

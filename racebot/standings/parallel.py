@@ -16,12 +16,12 @@ import numpy as np
 
 from racebot.ledger.rows import START, Leaderboard, Position, Standing, StoredRace
 from racebot.ledger.store import Ledger
-from racebot.observe.collector import uncollected
 from racebot.races.change import Change
 from racebot.ratings.model import FloatArray
 from racebot.standings.carry_over import carried_states, states_to_carry_now
 from racebot.standings.rater import Rater
 from racebot.standings.rerating import BATCH, Progress
+from racebot.telemetry.collector import uncollected
 
 RANGE = 2500
 """Number of races to replay in one process."""

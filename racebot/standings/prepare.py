@@ -19,9 +19,9 @@ from racebot.ledger.rewriting import Difference
 from racebot.ledger.rows import RatedRow
 from racebot.ledger.shadows import STANDINGS_PIECE, Pause
 from racebot.ledger.store import Ledger
-from racebot.observe.collector import uncollected
 from racebot.standings.platforms import this_platform
 from racebot.standings.rerating import PreparedRatings, Progress, RerateTask, Rerating
+from racebot.telemetry.collector import uncollected
 
 log = logging.getLogger(__name__)
 

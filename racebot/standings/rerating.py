@@ -17,9 +17,9 @@ from racebot.ledger.rewriting import Difference
 from racebot.ledger.rows import Leaderboard, Position, RatedRow, Standing, StoredRace
 from racebot.ledger.shadows import Pause
 from racebot.ledger.store import Ledger
-from racebot.observe.collector import uncollected
 from racebot.races.change import State
 from racebot.standings.rater import Rater
+from racebot.telemetry.collector import uncollected
 
 BATCH = 500
 """Number of races read and written at a time, which limits memory."""

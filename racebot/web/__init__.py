@@ -17,6 +17,6 @@ def missing() -> str | None:
     """Return how to install the `web` extra, or None if it is installed."""
     if all(find_spec(name) for name in _NEEDED):
         return None
-    from racebot.observe.installation import install_command  # noqa: PLC0415 - slow to import, and only needed here
+    from racebot.telemetry.installation import install_command  # noqa: PLC0415 - slow to import, and only needed here
 
     return f"the pages are not installed: install them with: {install_command('web')}"

@@ -19,8 +19,8 @@ from typing import NamedTuple
 from racebot.errors import ExportError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.observe.collector import uncollected
 from racebot.standings.queries import Listing
+from racebot.telemetry.collector import uncollected
 from racebot.web import sheets
 from racebot.web.document import Document
 from racebot.web.inventory import Group, groups

@@ -16,7 +16,6 @@ from racebot.bot.periodic import Nightly
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
-from racebot.observe.troubles import Troubles
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import RacePage
@@ -25,6 +24,7 @@ from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
+from racebot.telemetry.troubles import Troubles
 
 
 def standings(sandbox: Bench) -> dict[str, Standing]:

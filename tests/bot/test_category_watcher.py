@@ -19,12 +19,12 @@ from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
-from racebot.observe.troubles import Troubles
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
+from racebot.telemetry.troubles import Troubles
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),

@@ -18,12 +18,12 @@ from racebot.bot.live_writer import LiveWriter
 from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, T
-from racebot.observe.troubles import Troubles
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
+from racebot.telemetry.troubles import Troubles
 
 HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))
 

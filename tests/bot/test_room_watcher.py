@@ -32,7 +32,6 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
-from racebot.observe.troubles import Troubles
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
@@ -43,6 +42,7 @@ from racebot.standings import explain
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
+from racebot.telemetry.troubles import Troubles
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
 

@@ -20,8 +20,8 @@ from racebot import __version__
 from racebot.bot.heartbeat import utc_now, write_heartbeat
 from racebot.cli import main
 from racebot.cli.common import print_json, tell
-from racebot.observe import logs
-from racebot.observe.installation import install_command
+from racebot.telemetry import logs
+from racebot.telemetry.installation import install_command
 
 from .conftest import Racebot
 

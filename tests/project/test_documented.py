@@ -16,13 +16,13 @@ from dotenv import dotenv_values
 
 from racebot import __version__
 from racebot.cli.commands import COMMANDS, load_command
-from racebot.observe.metrics import REGISTRY
 from racebot.races.outcome import Outcome
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import ENV_HEADING
+from racebot.telemetry.metrics import REGISTRY
 from racebot.web.openapi import description
 
 ROOT = Path(__file__).parents[2]

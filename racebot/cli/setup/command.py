@@ -16,12 +16,12 @@ from racebot.cli.setup.changes import Choices
 from racebot.cli.setup.questions import agree, ask, confirmed, heading, listed, pick, say
 from racebot.cli.setup.site import check_bot, find_category
 from racebot.errors import RacebotError, SettingsError
-from racebot.observe import logs
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Category
 from racebot.ratings import registry
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
+from racebot.telemetry import logs
 from racebot.text.format import counted
 
 STEPS = 5

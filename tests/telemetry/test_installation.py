@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from racebot import __version__
-from racebot.observe import installation
-from racebot.observe.installation import install_command, origin
+from racebot.telemetry import installation
+from racebot.telemetry.installation import install_command, origin
 
 GIT = "https://git.example/racebot.git"
 

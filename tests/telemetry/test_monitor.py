@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from worker_support import PATIENCE
 
 from racebot.errors import SettingsError
-from racebot.observe.monitor import Monitor
+from racebot.telemetry.monitor import Monitor
 
 
 def test_bot_is_healthy_while_every_category_was_seen_recently() -> None:

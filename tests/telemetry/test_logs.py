@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from racebot.observe import logs
+from racebot.telemetry import logs
 
 log = logging.getLogger("racebot.somewhere")
 

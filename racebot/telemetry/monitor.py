@@ -14,7 +14,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import make_wsgi_app
 
 from racebot.errors import SettingsError
-from racebot.observe.metrics import REGISTRY
+from racebot.telemetry.metrics import REGISTRY
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from racebot.observe.troubles import FIRST_PAUSE, LONGEST_PAUSE, MOST, Troubles
+from racebot.telemetry.troubles import FIRST_PAUSE, LONGEST_PAUSE, MOST, Troubles
 
 
 class Night:
