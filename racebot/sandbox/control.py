@@ -48,6 +48,7 @@ _ROOM_COMMANDS: dict[str, Callable[..., object]] = {
         FakeRoom.undisqualify,
         FakeRoom.undone,
         FakeRoom.unforfeit,
+        FakeRoom.unrecord,
     )
 }
 """Commands about one race. Their arguments are those of the methods, and `race`."""
@@ -64,6 +65,7 @@ class Control:
             "add_user": lambda **about: render.user(site.add_user(**about), site.category),
             "rename_user": site.rename_user,
             "delete_user": site.delete_user,
+            "rename_goal": site.rename_goal,
             "add_bot": self._add_bot,
             "pin": lambda race, message: site.room(race).set_pin(message, pinned=True),
             "unpin": lambda race, message: site.room(race).set_pin(message, pinned=False),

@@ -239,6 +239,17 @@ class FakeRoom(ChatRoom):
         self._say(f"Race result recorded by {moderator.full_name}")
         self._publish()
 
+    def unrecord(self) -> None:
+        """Undo `record`, as the site's administrators can. Chat is open again."""
+        self._require(self.recorded, "the race is not recorded")
+        for entrant in self.counted:
+            self.site.scores[self.goal, entrant.user.id] = entrant.score or 0
+            entrant.score_change = None
+        self.recorded = False
+        self.recorded_by = None
+        self._say("Race result unrecorded")
+        self._publish()
+
     def do_not_record(self, by: User | str | None = None) -> None:
         moderator = self._moderator(by)
         self._require_recordable()

@@ -100,8 +100,22 @@ class FakeSite:
         self.user(user).name = name
 
     def delete_user(self, user: User | str) -> None:
-        """Delete an account. Its entrants stay in their races, without a user."""
+        """Delete an account. Its entrants stay in their races, without a user.
+
+        No race's version goes up and nothing is broadcast, so open connections keep their old copy.
+        """
         self.user(user).deleted = True
+
+    def rename_goal(self, goal: str, name: str) -> None:
+        """Rename a goal in the category and in all its races, as silently as `delete_user`."""
+        goals = self.category.goals
+        if goal not in goals:
+            raise UnknownError(f"no goal {goal!r}")
+        goals[goals.index(goal)] = name
+        for room in self.rooms.values():
+            if room.goal == goal and not room.custom_goal:
+                room.goal = name
+        self.scores = {(name if of == goal else of, user): score for (of, user), score in self.scores.items()}
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
         """Add a second bot to the category."""
@@ -146,11 +160,14 @@ class FakeSite:
         return self.rooms[slug]
 
     def past_races(self) -> list[FakeRoom]:
-        """Return the listed past races, most recently ended first. Unlisted races appear once recorded."""
+        """Return the listed past races, most recently ended first.
+
+        Unlisted races appear once they are recorded, or at their end if their goal is custom.
+        """
         past = [
             room
             for room in self.rooms.values()
-            if room.status is RaceStatus.FINISHED and (room.recorded or not room.unlisted)
+            if room.status is RaceStatus.FINISHED and (room.recorded or room.custom_goal or not room.unlisted)
         ]
         past.sort(key=lambda room: room.ended_at or room.opened_at, reverse=True)
         return past

@@ -12,12 +12,13 @@ import pytest
 from builders import Clock
 from worker_support import PATIENCE
 
+from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
 from racebot.sandbox.site import FakeSite
 
-from .conftest import places
+from .conftest import Make, places
 
 
 class Control:
@@ -86,6 +87,36 @@ async def test_commands_manage_people_and_bots(control: Control, site: FakeSite)
     assert site.room(race).info == "Seed 2"
     await control("say", race=race, user="Ann", text="!rating")
     await control("do_not_record", race=await control_finished(control))
+
+
+async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite, finished: Make) -> None:
+    room = finished()
+    shown: list[Frame] = []
+    connected = BotSession(site, room, site.issue_token("sandbox", "sandbox-secret"), shown.append)
+    before, version = shown[0]["race"], room.version
+    shown.clear()
+    await control("delete_user", user="Bo")
+    await control("rename_goal", goal=site.category.goals[0], name="Season 2")
+    assert shown == [], "nothing is broadcast"
+    connected.receive('{"action": "getrace"}')
+    assert shown[0]["race"] == before, "a connection answers from its own copy"
+    served = (await control.client.get(f"/{room.name}/data")).json()
+    assert served["version"] == version
+    assert [entrant["user"] is None for entrant in served["entrants"]] == [False, True, False]
+    assert (served["goal"], site.category.goals) == ({"name": "Season 2", "custom": False}, ["Season 2"])
+    await control("say", race=room.slug, user="Ann", text="hello")
+    assert [frame["type"] for frame in shown[2:]] == ["chat.message"], "a user's line shows nothing new"
+    await control("hold", race=room.slug)
+    assert shown[-2]["race"]["entrants"][1]["user"] is None, "the next change does"
+
+
+async def test_an_administrator_unrecords_a_race(control: Control, site: FakeSite) -> None:
+    race = await control_finished(control)
+    await control("record", race=race)
+    assert (await control.refused("say", race=race, user="Ann", text="too late"))[0] == 409
+    await control("unrecord", race=race)
+    await control("say", race=race, user="Ann", text="again")
+    assert not site.room(race).recorded
 
 
 async def control_finished(control: Control) -> str:

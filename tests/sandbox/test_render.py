@@ -333,6 +333,11 @@ def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
     assert [race["name"] for race in render_lists.race_list(site)["races"]] == [later.name, hidden.name]
 
 
+def test_an_unlisted_race_with_a_custom_goal_is_listed_when_it_ends(finished: Make, site: FakeSite) -> None:
+    room = finished(unlisted=True, custom_goal=True)
+    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [room.name]
+
+
 def test_cancelled_races_are_not_listed(site: FakeSite) -> None:
     site.open_race().cancel()
     assert render_lists.race_list(site)["count"] == 0
