@@ -30,8 +30,8 @@ from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
-from racebot.web.server import application, collect_less
-from racebot.web.view import Publication
+from racebot.web.http.server import application, collect_less
+from racebot.web.site.ledger_view import Publication
 
 BUSY = "player-00000"
 BUSY_RACES = 2000

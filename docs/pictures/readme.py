@@ -46,8 +46,8 @@ from racebot.sandbox.racers import recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 from racebot.settings.model import Settings
-from racebot.web.server import application
-from racebot.web.view import Publication
+from racebot.web.http.server import application
+from racebot.web.site.ledger_view import Publication
 
 SEED = 1
 SPEED = 20.0

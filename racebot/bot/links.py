@@ -6,7 +6,7 @@ from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.web.addresses import RACE, SEARCH, BoardAddress, board_addresses
+from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, board_addresses
 
 
 def board_page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:

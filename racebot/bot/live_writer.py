@@ -33,7 +33,7 @@ from racebot.standings.queries import forecasts
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, Settler
 from racebot.telemetry.troubles import Troubles
-from racebot.web.addresses import board_addresses
+from racebot.web.site.addresses import board_addresses
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""

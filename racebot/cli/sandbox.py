@@ -130,8 +130,8 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
 
 
 def _open_pages(database: Path) -> None:
-    from racebot.web import server  # noqa: PLC0415 - an extra of the package
-    from racebot.web.view import Publication  # noqa: PLC0415
+    from racebot.web.http import server  # noqa: PLC0415 - an extra of the package
+    from racebot.web.site.ledger_view import Publication  # noqa: PLC0415
 
     settings = Settings(database=database)
 

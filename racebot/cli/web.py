@@ -14,7 +14,7 @@ from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 
 if TYPE_CHECKING:
-    from racebot.web.view import Publication
+    from racebot.web.site.ledger_view import Publication
 
 
 @app.command()
@@ -30,7 +30,7 @@ def web(
     Example: racebot web --port 8080
     """
     need_web()
-    from racebot.web import server  # noqa: PLC0415 - an extra of the package
+    from racebot.web.http import server  # noqa: PLC0415 - an extra of the package
 
     settings = load_settings(database=database)
     Ledger.open_to_read(settings.database).close()
@@ -47,8 +47,8 @@ def web(
 
 
 def publication_of(settings: Settings) -> Publication:
-    from racebot.web.look import Look  # noqa: PLC0415 - an extra of the package
-    from racebot.web.view import Publication  # noqa: PLC0415
+    from racebot.web.site.ledger_view import Publication  # noqa: PLC0415
+    from racebot.web.site.look import Look  # noqa: PLC0415 - an extra of the package
 
     return Publication(
         listing=settings.listing,

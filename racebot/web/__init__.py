@@ -1,8 +1,8 @@
 """Public pages and a JSON API. The same code serves them over HTTP and exports them as files.
 
-Needs the extra `web`. Every document has a path, such as `races/smr/curious-midfast-0534.html`: `addresses`
-builds and parses paths, `pages` renders the document at a path, `server` serves it, and `export` writes every
-document to a folder.
+Needs the extra `web`. Every document has a path, such as `races/smr/curious-midfast-0534.html`:
+`site.addresses` builds and parses paths, `routes` finds the document at a path, `http` serves it, and
+`export` writes every document to a folder.
 
 May import: chat and everything below it.
 Invariant: pages read the ledger and the live file, and write neither.

@@ -21,12 +21,12 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings.queries import Listing
 from racebot.telemetry.collector import uncollected
-from racebot.web import sheets
-from racebot.web.document import Document
-from racebot.web.inventory import Group, groups
-from racebot.web.pages import Pages
+from racebot.web.api import csv_files
+from racebot.web.manifest import Group, groups
 from racebot.web.processes import MANIFEST, started
-from racebot.web.view import Publication, View
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView, Publication
 
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
@@ -117,7 +117,7 @@ def _export(
 ) -> Exported:
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
-        view = View(published, publication)
+        view = LedgerView(published, publication)
         wanted = list(groups(view))
         same = (
             {} if everything else {each.first: before[each.first] for each in wanted if _is_in(before, each)}
@@ -160,7 +160,7 @@ def _to_render(paths: Iterable[str]) -> Manifest:
 
 
 def _render(
-    view: View, folder: Path, changed: Iterable[tuple[Group, Sequence[str]]], before: Manifest
+    view: LedgerView, folder: Path, changed: Iterable[tuple[Group, Sequence[str]]], before: Manifest
 ) -> list[_Done]:
     pages = Pages(view, served=False)
     done = []
@@ -169,7 +169,7 @@ def _render(
         if group.log is not None and group.first in before:
             longer = group.log.listed_by(before[group.first].token)
         if longer is not None and group.log is not None and (folder / group.first).exists():
-            _extend(folder / group.first, sheets.changes_sheet(view, group.log.board, longer))
+            _extend(folder / group.first, csv_files.changes_sheet(view, group.log.board, longer))
             done.append(_Done(group.first, written=True, exists=True))
         else:
             done += [_render_one(pages, folder, path) for path in paths]
@@ -185,7 +185,7 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
 
 
 def _render_in_processes(
-    view: View, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], pool: ProcessPoolExecutor
+    view: LedgerView, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], pool: ProcessPoolExecutor
 ) -> list[_Done]:
     """Render files in this process and in others, each with its own connection.
 
@@ -251,7 +251,7 @@ def _render_part(job: _Job, paths: Sequence[str]) -> list[_Done]:
     if _Worker.pages is None:
         ledger = Ledger.open_to_publish(job.database)
         _Worker.snapshot.enter_context(ledger.snapshot())
-        view = View(ledger, job.publication, picture_names=job.picture_names)
+        view = LedgerView(ledger, job.publication, picture_names=job.picture_names)
         _Worker.pages = Pages(view, served=False)
     return [_render_one(_Worker.pages, job.folder, path) for path in paths]
 

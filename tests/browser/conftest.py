@@ -26,9 +26,9 @@ from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
-from racebot.web.look import DEFAULT_LOOK, Look
-from racebot.web.server import application
-from racebot.web.view import Publication
+from racebot.web.http.server import application
+from racebot.web.site.ledger_view import Publication
+from racebot.web.site.look import DEFAULT_LOOK, Look
 
 ARGUMENTS = [
     "--headless",

@@ -10,11 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from racebot.web import addresses, listing_page, player_pages
-from racebot.web.addresses import Route
-from racebot.web.live_pages import STREAMED
-from racebot.web.look import Look
-from racebot.web.pages import route_of
+from racebot.web.html import leaderboard, player
+from racebot.web.html.live import STREAMED
+from racebot.web.routes import route_of
+from racebot.web.site import addresses
+from racebot.web.site.addresses import Route
+from racebot.web.site.look import Look
 
 from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
 
@@ -55,14 +56,14 @@ EXPORTED: Mapping[Route, tuple[str, ...]] = {
 """Pages of an export that differ from a server's."""
 SIZES = (
     (addresses, "PAGE_SIZE"),
-    (listing_page, "PAGE_SIZE"),
-    (listing_page, "RACES_ON_A_PAGE"),
-    (player_pages, "LAST_RACES"),
+    (leaderboard, "PAGE_SIZE"),
+    (leaderboard, "RACES_ON_A_PAGE"),
+    (player, "LAST_RACES"),
     (addresses, "OPPONENTS_SHOWN"),
     (addresses, "OPPONENTS_ON_A_PAGE"),
-    (player_pages, "OPPONENTS_SHOWN"),
-    (player_pages, "OPPONENTS_ON_A_PAGE"),
-    (player_pages, "RACES_ON_A_PAGE"),
+    (player, "OPPONENTS_SHOWN"),
+    (player, "OPPONENTS_ON_A_PAGE"),
+    (player, "RACES_ON_A_PAGE"),
 )
 """Where the pages read how many rows a list shows."""
 ROWS = 12

@@ -13,7 +13,7 @@ from builders import NOON
 from playwright.sync_api import Page, Response, Route, expect
 from worker_support import PATIENCE
 
-from racebot.web import events
+from racebot.web.http import events
 
 from .conftest import Open, write_rooms
 

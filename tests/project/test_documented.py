@@ -23,7 +23,7 @@ from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import ENV_HEADING
 from racebot.telemetry.metrics import REGISTRY
-from racebot.web.openapi import description
+from racebot.web.api.openapi import description
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / ".env.example").read_text(encoding="utf-8")

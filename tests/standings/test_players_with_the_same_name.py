@@ -13,8 +13,8 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
-from racebot.web import api
-from racebot.web.view import Publication, View
+from racebot.web.api import endpoints
+from racebot.web.site.ledger_view import LedgerView, Publication
 
 
 def eve(number: str, time: int) -> Entrant:
@@ -48,7 +48,7 @@ def test_reports_show_discriminators(ledger: Ledger) -> None:
 
 def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     settled(ledger)
-    view = View(ledger, Publication())
+    view = LedgerView(ledger, Publication())
     (board,) = view.boards
     assert {player.name for player in view.report(board).players} == {*BOTH, "Bo"}
     (row,) = ledger.pages.races(board.key, 1)
@@ -57,7 +57,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     report = view.race(RACE.name)
     assert report is not None
     assert {entrant.name for entrant in report.result} == {*BOTH, "Bo"}
-    assert {player.name for player in api.find_players(view, {"name": "eve"}).players} == BOTH
+    assert {player.name for player in endpoints.find_players(view, {"name": "eve"}).players} == BOTH
 
 
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:

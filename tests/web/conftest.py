@@ -22,9 +22,9 @@ from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import fonts
-from racebot.web.pages import Pages
-from racebot.web.view import Board, Publication, View
+from racebot.web.pictures import fonts
+from racebot.web.routes import Pages
+from racebot.web.site.ledger_view import Board, LedgerView, Publication
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (
@@ -33,7 +33,7 @@ RACES = (
     result("c", "ann bo", after=240),
 )
 
-Merge = Callable[..., View]
+Merge = Callable[..., LedgerView]
 
 
 @asynccontextmanager
@@ -55,15 +55,15 @@ def merge(ledger: Ledger) -> Merge:
         plan: LeaderboardPlan = SIMPLE,
         listing: Listing | None = None,
         **facts: Any,
-    ) -> View:
+    ) -> LedgerView:
         Settler(ledger, Plans(plan)).merge(races, "import")
-        return View(ledger, Publication(lambda _: listing or Listing(), **facts))
+        return LedgerView(ledger, Publication(lambda _: listing or Listing(), **facts))
 
     return made
 
 
 @pytest.fixture
-def view(merge: Merge) -> View:
+def view(merge: Merge) -> LedgerView:
     return merge()
 
 
@@ -82,12 +82,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def board(view: View) -> Board:
+def board(view: LedgerView) -> Board:
     (board,) = view.boards
     return board
 
 
 @pytest.fixture
-def pages(view: View) -> Pages:
+def pages(view: LedgerView) -> Pages:
     """The pages as a server has them."""
     return Pages(view, served=True)

@@ -10,10 +10,10 @@ from hypothesis import example, given, strategies as st
 from racebot.bot.links import comparison_page
 from racebot.ledger.rows import Leaderboard
 from racebot.settings.model import Settings
-from racebot.web.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
-from racebot.web.document import Document
-from racebot.web.pages import Pages
-from racebot.web.view import View
+from racebot.web.routes import Pages
+from racebot.web.site.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
 
@@ -109,7 +109,7 @@ def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge:
     assert b"They have not met yet" in served.body
 
 
-def test_earlier_addresses_of_comparisons_still_work(view: View) -> None:
+def test_earlier_addresses_of_comparisons_still_work(view: LedgerView) -> None:
     query = {"a": "id-ann", "b": "id-bo", "on": "orb/any-orb"}
     served = Pages(view, served=True).document("compare.html", query)
     exported = Pages(view, served=False).document("compare.html", {})

@@ -17,20 +17,20 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from racebot.standings.plans import LeaderboardPlan
-from racebot.web.document import Document
-from racebot.web.inventory import groups
-from racebot.web.openapi import description
-from racebot.web.pages import Pages
-from racebot.web.query import BadQueryError
-from racebot.web.sheets import cell
-from racebot.web.view import View
+from racebot.web.api.csv_files import cell
+from racebot.web.api.openapi import description
+from racebot.web.manifest import groups
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.query import BadQueryError
 
 from .conftest import RACES, Merge
 
 BOARD = "api/leaderboards/orb/any-orb"
 
 
-def answer(view: View, path: str, query: Mapping[str, str], *, served: bool = True) -> Document:
+def answer(view: LedgerView, path: str, query: Mapping[str, str], *, served: bool = True) -> Document:
     """Return the whole content of a path, as one document."""
     content = Pages(view, served=served).document(path, query)
     assert content is not None, path
@@ -39,15 +39,15 @@ def answer(view: View, path: str, query: Mapping[str, str], *, served: bool = Tr
     )
 
 
-def ask(view: View, path: str, *, served: bool = True, **query: str) -> Any:
+def ask(view: LedgerView, path: str, *, served: bool = True, **query: str) -> Any:
     return json.loads(answer(view, path, query, served=served).body)
 
 
-def sheet(view: View, path: str) -> list[list[str]]:
+def sheet(view: LedgerView, path: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(answer(view, path, {}).body.decode())))
 
 
-def test_leaderboards_lead_to_their_players(view: View) -> None:
+def test_leaderboards_lead_to_their_players(view: LedgerView) -> None:
     (board,) = ask(view, "api/leaderboards")["leaderboards"]
     assert (board["id"], board["listed"], board["races"]) == ("orb/any-orb", 5, 3)
     found = ask(view, f"api/leaderboards/{board['id']}")
@@ -57,7 +57,7 @@ def test_leaderboards_lead_to_their_players(view: View) -> None:
     ]
 
 
-def test_lists_come_in_parts_and_whole_in_exports(view: View) -> None:
+def test_lists_come_in_parts_and_whole_in_exports(view: LedgerView) -> None:
     second = ask(view, BOARD, page="2", per_page="2")
     assert [p["name"] for p in second["players"]] == ["Di", "Bo"]
     assert {key: second[key] for key in ("page", "pages", "per_page", "total")} == {
@@ -92,7 +92,7 @@ def test_lists_come_in_parts_and_whole_in_exports(view: View) -> None:
         ("api/players", {"name": " "}),
     ],
 )
-def test_invalid_queries_are_refused(view: View, path: str, query: Mapping[str, str]) -> None:
+def test_invalid_queries_are_refused(view: LedgerView, path: str, query: Mapping[str, str]) -> None:
     with pytest.raises(BadQueryError):
         answer(view, path, query)
 
@@ -131,7 +131,7 @@ def test_races_of_a_player_can_be_limited(merge: Merge) -> None:
     assert found["races"] == whole["races"] == 5
 
 
-def test_changes_can_be_followed(view: View) -> None:
+def test_changes_can_be_followed(view: LedgerView) -> None:
     first = ask(view, f"{BOARD}/changes", limit="2")
     assert [(c["race"], c["name"], c["change"]) for c in first["changes"]] == [
         ("orb/a", "Ann", 100),
@@ -150,7 +150,7 @@ def test_changes_can_be_followed(view: View) -> None:
     }
 
 
-def test_player_has_all_races_and_opponents(view: View) -> None:
+def test_player_has_all_races_and_opponents(view: LedgerView) -> None:
     found = ask(view, f"{BOARD}/players/id-ann")
     assert [(race["race"], race["before"], race["after"]) for race in found["history"]] == [
         ("orb/a", 1000, 1100),
@@ -163,7 +163,7 @@ def test_player_has_all_races_and_opponents(view: View) -> None:
     assert [s["place"] for s in ask(view, "api/players/id-ann")["leaderboards"]] == [2]
 
 
-def test_players_are_found_by_part_of_their_name(view: View) -> None:
+def test_players_are_found_by_part_of_their_name(view: LedgerView) -> None:
     assert ask(view, "api/players", name="A")["players"] == [
         {
             "id": "id-ann",
@@ -216,7 +216,7 @@ def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     assert ask(view, "api/players/id-ann")["leaderboards"][0]["finish_chance"] == ann["finish_chance"]
 
 
-def test_head_to_head_has_the_record_the_races_and_the_chance(view: View) -> None:
+def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) -> None:
     found = ask(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
     assert (found["ahead"], found["behind"]) == (0, 2)
     assert [(each["race"], each["change"], each["other_change"]) for each in found["meetings"]] == [
@@ -288,7 +288,7 @@ def test_expected_places_are_among_the_racers_the_model_compares(
     assert sum(finishers) == pytest.approx(sum_of_expected)
 
 
-def test_sheets_hold_players_and_changes_as_csv(view: View) -> None:
+def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     heading, *players = sheet(view, f"{BOARD}.csv")
     assert heading[:4] == ["place", "id", "name", "points"]
     assert players[0][:4] == ["1", "id-cy", "Cy", "1200"]
@@ -378,7 +378,7 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
             OAS31Validator(schema).validate(json.loads(found.body))
 
 
-def test_index_lists_every_address_of_the_description(view: View) -> None:
+def test_index_lists_every_address_of_the_description(view: LedgerView) -> None:
     index = ask(view, "api/")
     assert {f"/{each['address']}" for each in index["addresses"]} == set(description(served=True)["paths"])
     for each in index["others"]:
@@ -388,7 +388,7 @@ def test_index_lists_every_address_of_the_description(view: View) -> None:
     assert follow["query"] == ["after", "limit"]
 
 
-def test_page_of_the_api_links_an_example_of_every_address(view: View) -> None:
+def test_page_of_the_api_links_an_example_of_every_address(view: LedgerView) -> None:
     page = answer(view, "api/index.html", {}).body.decode()
     links = [unescape(each) for each in re.findall(r'<tr><th scope="row"><a href="([^"]+)"', page)]
     index = ask(view, "api/")
@@ -399,7 +399,7 @@ def test_page_of_the_api_links_an_example_of_every_address(view: View) -> None:
     assert answer(view, "api/index.html", {}, served=False).body.count(b'<tr><th scope="row"><code>') > 5
 
 
-def test_export_holds_every_path_of_its_description(view: View) -> None:
+def test_export_holds_every_path_of_its_description(view: LedgerView) -> None:
     written = {path for group in groups(view) for path in group.paths()}
     others = [each["address"].removeprefix("../") for each in ask(view, "api/", served=False)["others"]]
     for path in [*others, *(f"api{path}" for path in description(served=False)["paths"])]:

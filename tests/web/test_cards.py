@@ -11,13 +11,13 @@ import pytest
 from builders import entrant, result
 from PIL import Image
 
-from racebot.web import cards, fonts
-from racebot.web.canvas import HEIGHT, MARGIN, WIDTH, Canvas
-from racebot.web.document import PNG, Document
-from racebot.web.fonts import Style
-from racebot.web.look import Look
-from racebot.web.pages import Pages
-from racebot.web.view import View
+from racebot.web.pictures import cards, fonts
+from racebot.web.pictures.canvas import HEIGHT, MARGIN, WIDTH, Canvas
+from racebot.web.pictures.fonts import Style
+from racebot.web.routes import Pages
+from racebot.web.site.document import PNG, Document
+from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.look import Look
 
 from .conftest import Merge
 
@@ -45,7 +45,7 @@ HOSTILE = [
 ]
 
 
-def picture(view: View, path: str) -> Image.Image:
+def picture(view: LedgerView, path: str) -> Image.Image:
     content = Pages(view, served=True).document(path, {})
     assert isinstance(content, Document), path
     assert content.media_type == PNG
@@ -53,7 +53,7 @@ def picture(view: View, path: str) -> Image.Image:
 
 
 @pytest.mark.parametrize("path", ALL)
-def test_cards_have_the_size_that_sites_expect(view: View, path: str) -> None:
+def test_cards_have_the_size_that_sites_expect(view: LedgerView, path: str) -> None:
     assert picture(view, path).size == (WIDTH, HEIGHT) == (1200, 630)
 
 
@@ -158,7 +158,7 @@ def test_a_race_of_many_entrants_and_one_without_ratings_have_cards(merge: Merge
     assert picture(view, "cards/races/orb/alone.png").size == (WIDTH, HEIGHT)
 
 
-def test_cards_are_drawn_in_several_threads_at_once(view: View) -> None:
+def test_cards_are_drawn_in_several_threads_at_once(view: LedgerView) -> None:
     expected = picture(view, BOARD).tobytes()
     document = Pages(view, served=True).document(BOARD, {})
     assert isinstance(document, Document)

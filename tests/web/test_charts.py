@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from builders import NOON
 
-from racebot.web import charts
+from racebot.web.pictures import charts
 
 
 def over_time(count: int, days: float = 1.0, label: str = "label") -> str:

@@ -23,10 +23,10 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import NO_NAME, Entrant, RaceResult
 from racebot.standings.queries import race_report
-from racebot.web.document import Document
-from racebot.web.pages import Pages
-from racebot.web.race_page import story
-from racebot.web.view import View
+from racebot.web.html.race import story
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import SIMPLE, Merge
 
@@ -43,7 +43,7 @@ def with_deleted(race: RaceResult, *more: Entrant) -> RaceResult:
 
 
 @pytest.fixture
-def view(merge: Merge) -> View:
+def view(merge: Merge) -> LedgerView:
     return merge(
         [
             with_deleted(result("won", "ann bo"), deleted(HOUR - SECOND), deleted()),
@@ -52,7 +52,7 @@ def view(merge: Merge) -> View:
     )
 
 
-def page(view: View, path: str) -> str:
+def page(view: LedgerView, path: str) -> str:
     content = Pages(view, served=True).document(path, {})
     assert isinstance(content, Document), path
     return content.body.decode()
@@ -68,12 +68,12 @@ def meta(html: str, name: str) -> str:
     return unescape(found[1])
 
 
-def titles(view: View, path: str) -> list[str]:
+def titles(view: LedgerView, path: str) -> list[str]:
     feed = ET.fromstring(page(view, path))  # noqa: S314 - our own
     return [each.text or "" for each in feed.findall("{*}entry/{*}title")]
 
 
-def test_lists_count_deleted_accounts(view: View) -> None:
+def test_lists_count_deleted_accounts(view: LedgerView) -> None:
     listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
     assert [(each["entrants"], each["finishers"]) for each in listed] == [(4, 3), (4, 3)]
     shown = text(page(view, f"{BOARD}/races.html"))
@@ -86,7 +86,7 @@ def test_lists_count_deleted_accounts(view: View) -> None:
     assert [(win.race, win.entrants) for win in wins] == [("orb/third", 4)]
 
 
-def test_feeds_count_and_name_deleted_accounts(view: View) -> None:
+def test_feeds_count_and_name_deleted_accounts(view: LedgerView) -> None:
     assert titles(view, f"{BOARD}/feed.xml") == [
         "Ann won third, 3 of 4 finished",
         f"{NO_NAME} won won, 3 of 4 finished",
@@ -95,7 +95,7 @@ def test_feeds_count_and_name_deleted_accounts(view: View) -> None:
     assert [each.rpartition(", ")[2] for each in of_bo] == ["2 of 4 in third", "3 of 4 in won"]
 
 
-def test_deleted_winner_is_named_wherever_winners_are(view: View) -> None:
+def test_deleted_winner_is_named_wherever_winners_are(view: LedgerView) -> None:
     listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
     assert [each["winners"] for each in listed] == [
         [{"id": "id-ann", "name": "Ann"}],
@@ -108,7 +108,7 @@ def test_deleted_winner_is_named_wherever_winners_are(view: View) -> None:
     assert meta(shown, "description").startswith(f"Any Orb, 1 Mar 2026, 4 entrants · 1 {NO_NAME} · 2 Ann +")
 
 
-def test_race_page_has_a_row_for_each_deleted_account(view: View) -> None:
+def test_race_page_has_a_row_for_each_deleted_account(view: LedgerView) -> None:
     shown = text(page(view, "races/orb/third.html"))
     order = re.findall(rf"(\S+) [A-Z]+ (Ann|Bo|Cy|{NO_NAME}) ", shown)
     assert order == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME), ("DNF", "Cy")]
@@ -117,13 +117,13 @@ def test_race_page_has_a_row_for_each_deleted_account(view: View) -> None:
     assert text(page(view, "overlay/part/room/orb/won.html")).startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
 
 
-def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: View) -> None:
+def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: LedgerView) -> None:
     report = view.race("orb/won")
     assert report is not None
     assert story(report.leaderboards[0]) == ""
 
 
-def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: View) -> None:
+def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: LedgerView) -> None:
     (part,) = json.loads(page(view, "api/races/orb/won.json"))["leaderboards"]
     assert [each["name"] for each in part["entrants"]] == ["Ann", "Bo"]
     assert [(each["id"], each["place"], each["standing"]) for each in part["unrated"]] == [
@@ -132,13 +132,13 @@ def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: View) -> Non
     ]
 
 
-def test_race_card_draws_deleted_accounts(view: View, drawn: list[str]) -> None:
+def test_race_card_draws_deleted_accounts(view: LedgerView, drawn: list[str]) -> None:
     assert Pages(view, served=True).document("cards/races/orb/won.png", {}) is not None
     assert any("4 entrants" in each for each in drawn)
     assert [each for each in drawn if each in {NO_NAME, "Ann", "Bo"}] == [NO_NAME, "Ann", "Bo", NO_NAME]
 
 
-def test_race_command_lists_deleted_accounts(view: View) -> None:
+def test_race_command_lists_deleted_accounts(view: LedgerView) -> None:
     console = Console(width=150, file=io.StringIO(), record=True)
     print_race(console, race_report(view.ledger, "won"))
     assert re.search(rf"1 +{NO_NAME} +not rated\s+2 +Ann", console.export_text())

@@ -24,12 +24,13 @@ from racebot.standings import orders
 from racebot.standings.plans import Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import export as export_module, inventory, processes, templating
-from racebot.web.document import Content
+from racebot.web import export as export_module, manifest, processes
 from racebot.web.export import LOCK, Exported, export
-from racebot.web.pages import Pages
+from racebot.web.html import templating
 from racebot.web.processes import MANIFEST
-from racebot.web.view import Publication
+from racebot.web.routes import Pages
+from racebot.web.site.document import Content
+from racebot.web.site.ledger_view import Publication
 
 from .conftest import RACES, SIMPLE
 
@@ -292,9 +293,9 @@ def test_changed_program_renders_everything_again(
         copytree(Path(racebot.__file__).parent, tmp_path / name, ignore=ignore_patterns("__pycache__"))
     formatter = tmp_path / "upgraded" / "text" / "format.py"
     formatter.write_text(formatter.read_text() + "# changed\n")
-    monkeypatch.setattr(inventory, "PROGRAM", tmp_path / "installed")
+    monkeypatch.setattr(manifest, "PROGRAM", tmp_path / "installed")
     run(filled, folder)
-    monkeypatch.setattr(inventory, "PROGRAM", tmp_path / "upgraded")
+    monkeypatch.setattr(manifest, "PROGRAM", tmp_path / "upgraded")
     paths = rendered(monkeypatch)
     run(filled, folder)
     assert set(paths) == set(contents(folder))

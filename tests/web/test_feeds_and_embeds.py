@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web.document import Document
-from racebot.web.embeds import badge_svg
-from racebot.web.pages import Pages
-from racebot.web.server import application
-from racebot.web.view import Publication, View
+from racebot.web.html.embeds import badge_svg
+from racebot.web.http.server import application
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView, Publication
 
 from .conftest import RACES, SIMPLE, Merge
 
@@ -29,13 +29,13 @@ BADGE = "badges/id-ann/orb/any-orb.svg"
 EMBED = "embed/orb/any-orb"
 
 
-def body(view: View, path: str, **query: str) -> bytes:
+def body(view: LedgerView, path: str, **query: str) -> bytes:
     content = Pages(view, served=True).document(path, query)
     assert isinstance(content, Document), path
     return content.body
 
 
-def feed(view: View, path: str) -> ET.Element:
+def feed(view: LedgerView, path: str) -> ET.Element:
     return ET.fromstring(body(view, path))  # noqa: S314 - our own
 
 
@@ -43,7 +43,7 @@ def texts(element: ET.Element, tag: str) -> list[str]:
     return [found.text or "" for found in element.iter(f"{ATOM}{tag}")]
 
 
-def test_feed_of_a_leaderboard_has_its_last_races(view: View) -> None:
+def test_feed_of_a_leaderboard_has_its_last_races(view: LedgerView) -> None:
     found = feed(view, BOARD_FEED)
     assert texts(found, "title") == [
         "Any Orb",
@@ -54,7 +54,7 @@ def test_feed_of_a_leaderboard_has_its_last_races(view: View) -> None:
     assert texts(found, "updated")[0] == texts(found, "updated")[1] == RACES[2].ended_at.isoformat()
 
 
-def test_feed_of_a_player_has_the_changes(view: View) -> None:
+def test_feed_of_a_player_has_the_changes(view: LedgerView) -> None:
     found = feed(view, PLAYER_FEED)
     assert texts(found, "title")[1:] == [
         "Ann: 1100 → 1190 (+90), 1 of 2 in c",
@@ -63,7 +63,7 @@ def test_feed_of_a_player_has_the_changes(view: View) -> None:
     assert Pages(view, served=True).document("players/id-nobody/orb/any-orb/feed.xml", {}) is None
 
 
-def test_entries_of_a_feed_sum_up_the_race(view: View) -> None:
+def test_entries_of_a_feed_sum_up_the_race(view: LedgerView) -> None:
     assert texts(feed(view, BOARD_FEED), "summary") == [
         "Any Orb, 11 Mar 2026 · 1 Ann 1190 (+90), 2 Bo 810 (−90)",
         "Any Orb, 2 Mar 2026 · 1 Cy 1200 (+200), 2 Di 1000 (±0); did not finish: Ed 800 (−200)",
@@ -83,7 +83,7 @@ def test_summary_of_a_large_race_names_the_first_racers(merge: Merge) -> None:
     assert "10 P9 " in summary and "P10" not in summary and summary.endswith("; and 3 more")
 
 
-def test_feed_of_a_player_says_what_became_of_an_unfinished_race(view: View) -> None:
+def test_feed_of_a_player_says_what_became_of_an_unfinished_race(view: LedgerView) -> None:
     (title,) = texts(feed(view, "players/id-ed/orb/any-orb/feed.xml"), "title")[1:]
     assert title.endswith(", DNF in b")
 
@@ -93,7 +93,7 @@ def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger
     for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):
         settler.settle(race, lambda _: (), NOON)
     for path in (BOARD_FEED, PLAYER_FEED):
-        found = feed(View(ledger, Publication()), path)
+        found = feed(LedgerView(ledger, Publication()), path)
         updated, published = texts(found, "updated"), texts(found, "published")
         assert updated[0] == updated[1] >= updated[2]
         assert published[0] < published[1]
@@ -105,7 +105,7 @@ def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger) -> None
         settler.settle(race, lambda _: (), NOON + timedelta(hours=1))
     settler.settle(result("a", "bo ann"), lambda _: (), NOON + timedelta(hours=5))
     for path in (BOARD_FEED, PLAYER_FEED):
-        of_feed, of_b, of_a = texts(feed(View(ledger, Publication()), path), "updated")
+        of_feed, of_b, of_a = texts(feed(LedgerView(ledger, Publication()), path), "updated")
         assert of_feed == of_a == (NOON + timedelta(hours=5)).isoformat()
         assert of_b == (NOON + timedelta(hours=1)).isoformat()
 
@@ -124,7 +124,7 @@ def test_feeds_have_all_that_the_standard_requires(merge: Merge) -> None:
         assert found.find(f"{ATOM}author/{ATOM}name") is not None
 
 
-def test_links_of_a_feed_are_relative_to_it_without_an_address_of_the_pages(view: View) -> None:
+def test_links_of_a_feed_are_relative_to_it_without_an_address_of_the_pages(view: LedgerView) -> None:
     links = [each.attrib["href"] for each in feed(view, PLAYER_FEED).iter(f"{ATOM}link")]
     assert "../../../../races/orb/c.html" in links
 
@@ -137,7 +137,7 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
 
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    from racebot.web.formats import shown_name  # noqa: PLC0415
+    from racebot.web.html.formats import shown_name  # noqa: PLC0415
 
     svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")
@@ -165,7 +165,7 @@ def test_unknown_players_have_no_badge(pages: Pages) -> None:
         assert pages.document(path, {}) is None
 
 
-def test_embedded_leaderboard_has_as_many_rows_as_asked(view: View) -> None:
+def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> None:
     assert body(view, EMBED).count(b'scope="row"') == 5
     assert body(view, EMBED, rows="2").count(b'scope="row"') == 2
 

@@ -7,10 +7,10 @@ from builders import result
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.plans import LeaderboardPlan
-from racebot.web import figures as module
-from racebot.web.figures import BoardFigures, ChangeSizes, RaceFigures, board_figures
-from racebot.web.view import View
-from racebot.web.words import WORDS
+from racebot.web.html import explained as module
+from racebot.web.html.explained import BoardFigures, ChangeSizes, RaceFigures, board_figures
+from racebot.web.html.model_texts import WORDS
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
 
@@ -21,18 +21,18 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST", 1)
 
 
-def of_board(view: View) -> BoardFigures:
+def of_board(view: LedgerView) -> BoardFigures:
     return board_figures(view, view.boards[0])
 
 
-def of(view: View) -> RaceFigures:
+def of(view: LedgerView) -> RaceFigures:
     found = of_board(view).races
     assert found is not None
     return found
 
 
 @pytest.mark.usefixtures("few")
-def test_sizes_of_changes_are_grouped_by_races_before(view: View) -> None:
+def test_sizes_of_changes_are_grouped_by_races_before(view: LedgerView) -> None:
     # Before a and b nobody had raced: 100, 100, 200, 0, 200. In c, 90 each.
     assert of(view).changes == [
         ChangeSizes(first=1, last=1, cases=5, median=100, large=200),
@@ -59,7 +59,7 @@ def test_an_upset_counts_against_the_higher_rated(merge: Merge) -> None:
     assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
-def test_unfair_looking_results_are_counted(view: View) -> None:
+def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
     found = of(view)
     assert of_board(view).newcomer == 1000
     assert (found.races, found.entries) == (3, 7)
@@ -94,14 +94,14 @@ def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     assert happened == pytest.approx(120 / 150)
 
 
-def test_distribution_counts_listed_players(view: View) -> None:
+def test_distribution_counts_listed_players(view: LedgerView) -> None:
     found = of_board(view).distribution
     assert found is not None
     assert found.bars == [(800, 2), (900, 0), (1000, 1), (1100, 1), (1200, 1)]
     assert (found.low, found.median, found.high) == (810, 1000, 1190)
 
 
-def test_small_groups_are_left_out(view: View) -> None:
+def test_small_groups_are_left_out(view: LedgerView) -> None:
     found = of(view)
     assert (found.changes, found.gaps) == ([], [])
 
@@ -111,7 +111,7 @@ def test_leaderboard_without_rated_races_has_no_figures(merge: Merge) -> None:
     assert (found.races, found.distribution) == (None, None)
 
 
-def test_figures_use_only_the_last_races(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_use_only_the_last_races(view: LedgerView, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RACES", 1)
     assert of(view).entries == len(RACES[-1].entrants)
 

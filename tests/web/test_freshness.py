@@ -18,9 +18,9 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import Settler
-from racebot.web.document import Streamed
-from racebot.web.library import Library, Rendered
-from racebot.web.view import Publication
+from racebot.web.http.cache import CachedPages, Rendered
+from racebot.web.site.document import Streamed
+from racebot.web.site.ledger_view import Publication
 
 from .conftest import RACES, SIMPLE
 
@@ -98,22 +98,22 @@ def settler(ledger: Ledger) -> Settler:
 
 
 @pytest.fixture
-def library(settler: Settler) -> Iterator[Library]:
-    library = Library(settler.ledger.path, PUBLICATION)
+def library(settler: Settler) -> Iterator[CachedPages]:
+    library = CachedPages(settler.ledger.path, PUBLICATION)
     yield library
     library.close()
 
 
-def documents(library: Library) -> list[bytes | None]:
+def documents(library: CachedPages) -> list[bytes | None]:
     found = (library.document(path, query) for path, query in DOCUMENTS)
     return [each.document.body if isinstance(each, Rendered) else None for each in found]
 
 
-def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library: Library) -> None:
+def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library: CachedPages) -> None:
     last = documents(library)
     for change, make in CHANGES.items():
         make(settler)
-        fresh = Library(settler.ledger.path, PUBLICATION)
+        fresh = CachedPages(settler.ledger.path, PUBLICATION)
         expected = documents(fresh)
         fresh.close()
         assert expected != last, f"{change} changed nothing"
@@ -122,10 +122,10 @@ def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library
         last = expected
 
 
-def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Library) -> None:
+def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: CachedPages) -> None:
     """It is also the same after a restart, so that a client need not read everything again."""
 
-    def state(library: Library) -> tuple[str, bytes]:
+    def state(library: CachedPages) -> tuple[str, bytes]:
         path = "api/leaderboards/orb/any-orb/changes.csv"
         found = library.document(path, {})
         assert isinstance(found, Streamed)
@@ -144,13 +144,13 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Libra
         make(settler)
         tag, body = state(library)
         assert seen.setdefault(tag, body) == body, change
-        restarted = Library(settler.ledger.path, PUBLICATION)
+        restarted = CachedPages(settler.ledger.path, PUBLICATION)
         assert state(restarted) == (tag, body), change
         restarted.close()
     assert len(set(seen.values())) >= 9
 
 
-def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Library) -> None:
+def test_pages_say_when_ratings_were_last_written(settler: Settler, library: CachedPages) -> None:
     def shown(path: str, query: dict[str, str] | None = None) -> str | None:
         found = library.document(path, query or {})
         assert isinstance(found, Rendered)
@@ -174,7 +174,7 @@ def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Lib
 
 
 def test_a_change_right_before_rendering_shows_in_full(
-    settler: Settler, library: Library, monkeypatch: pytest.MonkeyPatch
+    settler: Settler, library: CachedPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.document("players/id-ann/orb/any-orb.html", {})
     generation = library._current_generation()

@@ -16,12 +16,12 @@ from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web.document import Document, Streamed
-from racebot.web.inventory import groups
-from racebot.web.openapi import description
-from racebot.web.pages import Pages
-from racebot.web.query import BadQueryError
-from racebot.web.view import Publication, View
+from racebot.web.api.openapi import description
+from racebot.web.manifest import groups
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document, Streamed
+from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.query import BadQueryError
 
 from .conftest import SIMPLE
 
@@ -29,17 +29,17 @@ BOARD = "api/leaderboards/orb/any-orb"
 
 
 @pytest.fixture
-def view(ledger: Ledger) -> Iterator[View]:
+def view(ledger: Ledger) -> Iterator[LedgerView]:
     """The pages of 26 races, which a hidden player won."""
     settler = Settler(ledger, Plans(SIMPLE))
     settler.merge([result(f"r{n:02d}", "zaphira ann bo", after=n) for n in range(26)], "import")
     (player,) = ledger.players.called("Zaphira")
     orders.hide(settler, player, "asked", NOON)
     with Ledger.open_to_publish(ledger.path) as shown:
-        yield View(shown, Publication())
+        yield LedgerView(shown, Publication())
 
 
-def body(view: View, path: str, *, served: bool, **query: str) -> bytes | None:
+def body(view: LedgerView, path: str, *, served: bool, **query: str) -> bytes | None:
     content = Pages(view, served=served).document(path, query)
     if isinstance(content, Streamed):
         return b"".join(content.pieces())
@@ -47,7 +47,7 @@ def body(view: View, path: str, *, served: bool, **query: str) -> bytes | None:
 
 
 @pytest.mark.parametrize("served", [False, True])
-def test_no_document_has_the_name_or_id_of_a_hidden_player(view: View, served: bool) -> None:
+def test_no_document_has_the_name_or_id_of_a_hidden_player(view: LedgerView, served: bool) -> None:
     paths = [path for group in groups(view) for path in group.paths()]
     assert len(paths) > 80
     if served:
@@ -74,14 +74,14 @@ def test_no_document_has_the_name_or_id_of_a_hidden_player(view: View, served: b
     "api/players/{}",
     f"{BOARD}/players/{{}}",
 ])  # fmt: skip
-def test_hidden_players_have_no_pages(view: View, path: str) -> None:
+def test_hidden_players_have_no_pages(view: LedgerView, path: str) -> None:
     hidden, shown = path.format("id-zaphira"), path.format("id-bo")
     assert body(view, shown, served=True) is not None
     assert body(view, hidden, served=True) is None
     assert hidden not in {path for group in groups(view) for path in group.paths()}
 
 
-def test_programs_cannot_ask_about_hidden_players(view: View) -> None:
+def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:
     both = {"a": "id-ann", "b": "id-zaphira"}
     assert body(view, f"{BOARD}/head-to-head", served=True, **both) is None
     with pytest.raises(BadQueryError, match="hidden"):
@@ -92,7 +92,7 @@ def test_programs_cannot_ask_about_hidden_players(view: View) -> None:
     assert body(view, opponent, served=True, opponent="id-zaphira") is None
 
 
-def test_answers_with_hidden_players_match_the_description(view: View) -> None:
+def test_answers_with_hidden_players_match_the_description(view: LedgerView) -> None:
     described = description(served=True)
     paths = {
         "/races/{category}/{race}": "api/races/orb/r00",
@@ -112,7 +112,7 @@ def test_answers_with_hidden_players_match_the_description(view: View) -> None:
     }
 
 
-def test_chat_links_no_comparison_with_a_hidden_player(view: View) -> None:
+def test_chat_links_no_comparison_with_a_hidden_player(view: LedgerView) -> None:
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
     (board,) = view.ledger.leaderboards()
     assert comparison_page(settings, view.ledger, board, "id-ann", "id-bo") is not None

@@ -19,13 +19,14 @@ from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, writ
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web import addresses, listing_page, player_pages
-from racebot.web.addresses import Route
-from racebot.web.document import Content, Document
-from racebot.web.live import LiveReader
-from racebot.web.pages import Pages
-from racebot.web.query import BadQueryError
-from racebot.web.view import Publication, View
+from racebot.web.html import leaderboard, player as player_pages
+from racebot.web.routes import Pages
+from racebot.web.site import addresses
+from racebot.web.site.addresses import Route
+from racebot.web.site.document import Content, Document
+from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.live_rooms import LiveReader
+from racebot.web.site.query import BadQueryError
 
 from .conftest import SIMPLE
 from .test_live import racer
@@ -61,15 +62,15 @@ TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u200b\u200e\u200f")
 
 
 @pytest.fixture
-def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> View:
+def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     """The pages of two races between all names, on a leaderboard whose name is no better, and a live room."""
-    for module in (listing_page, player_pages):
+    for module in (leaderboard, player_pages):
         monkeypatch.setattr(module, "RACES_ON_A_PAGE", 1)
     field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
     Settler(ledger, Plans(SIMPLE)).merge(races, "import")
-    view = View(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
+    view = LedgerView(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
     (board,) = view.boards
     rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))
     now = datetime.now(UTC)
@@ -82,7 +83,7 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> View:
     return view
 
 
-def documents(view: View, route: Route, *, served: bool) -> Iterator[tuple[str, Document]]:
+def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple[str, Document]]:
     """Yield the documents of a route for every player, with their addresses."""
     (board,) = view.boards
     pages = Pages(view, served=served)
@@ -172,7 +173,7 @@ def check(document: Document, where: str) -> None:
         assert kind == "text/css", where
 
 
-def test_hostile_names_are_harmless_at_every_address(view: View) -> None:
+def test_hostile_names_are_harmless_at_every_address(view: LedgerView) -> None:
     without = set(ROUTES)
     for served in (True, False):
         for name, route in ROUTES.items():
@@ -182,7 +183,7 @@ def test_hostile_names_are_harmless_at_every_address(view: View) -> None:
     assert without == {"PICTURE"}, "the address of an avatar, which has no names"
 
 
-def test_markup_in_a_name_is_shown_as_text(view: View) -> None:
+def test_markup_in_a_name_is_shown_as_text(view: LedgerView) -> None:
     (board,) = view.boards
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[:7]:
         page = Pages(view, served=True).document(board.address.player(player), {})

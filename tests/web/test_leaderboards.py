@@ -8,20 +8,20 @@ from builders import NOON, result
 
 from racebot.ledger.history import Winner
 from racebot.standings.queries import LeaderboardReport, Listing, Movement
-from racebot.web.view import View
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
 
 
-def report(view: View) -> LeaderboardReport:
+def report(view: LedgerView) -> LeaderboardReport:
     return view.report(view.boards[0])
 
 
-def moved(view: View) -> dict[str, Movement | None]:
+def moved(view: LedgerView) -> dict[str, Movement | None]:
     return {player.name: player.moved for player in report(view).players}
 
 
-def test_movement_is_that_of_the_week_before_the_last_race(view: View) -> None:
+def test_movement_is_that_of_the_week_before_the_last_race(view: LedgerView) -> None:
     # A week before c: Cy 1200, Ann 1100, Di 1000, Bo 900, Ed 800. Now: Cy, Ann 1190, Di, Bo 810, Ed.
     assert report(view).since == NOON + timedelta(days=3)
     assert moved(view) == {
@@ -81,7 +81,7 @@ def test_a_leaderboard_without_races_has_no_movement(merge: Merge) -> None:
     assert not report(view).players
 
 
-def test_races_come_newest_first_with_their_winners(view: View) -> None:
+def test_races_come_newest_first_with_their_winners(view: LedgerView) -> None:
     races = view.ledger.pages.races(view.boards[0].key, 2)
     assert [(race.race, race.entrants, race.finishers) for race in races] == [
         ("orb/c", 2, 2),

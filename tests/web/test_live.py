@@ -32,14 +32,14 @@ from racebot.races.result import EntrantStatus
 from racebot.standings import orders
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web import events
-from racebot.web.document import Document
-from racebot.web.library import Rendered
-from racebot.web.live import LiveReader
-from racebot.web.openapi import description
-from racebot.web.query import BadQueryError
-from racebot.web.server import application, configuration
-from racebot.web.view import Publication
+from racebot.web.api.openapi import description
+from racebot.web.http import events
+from racebot.web.http.cache import Rendered
+from racebot.web.http.server import application, configuration
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import Publication
+from racebot.web.site.live_rooms import LiveReader
+from racebot.web.site.query import BadQueryError
 
 from .conftest import RACES, SIMPLE, listening
 

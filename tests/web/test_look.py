@@ -17,19 +17,19 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.profiles import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
-from racebot.web.document import Document
-from racebot.web.inventory import groups
-from racebot.web.look import BACKGROUNDS, LEAST_CONTRAST, THEME, THEME_ICON, Look, contrast, theme
-from racebot.web.pages import Pages
-from racebot.web.templating import ICON, STYLE, asset
-from racebot.web.view import View
+from racebot.web.html.templating import ICON, STYLE, asset
+from racebot.web.manifest import groups
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.look import BACKGROUNDS, LEAST_CONTRAST, THEME, THEME_ICON, Look, contrast, theme
 
 from .conftest import Merge
 
 AVATAR = "/media/ann.png"
 
 
-def body(view: View, path: str) -> str:
+def body(view: LedgerView, path: str) -> str:
     document = Pages(view, served=True).document(path, {})
     assert isinstance(document, Document), path
     return document.body.decode()
@@ -141,7 +141,7 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
 
 
 @pytest.mark.parametrize(("path", "side"), [("favicon.ico", 32), ("apple-touch-icon.png", 180)])
-def test_icons_show_the_picture_of_the_svg(view: View, path: str, side: int) -> None:
+def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: int) -> None:
     svg = asset(ICON).decode()
     square = 4.5
     background, *_ = re.findall(r'fill="(#\w{6})"', svg)

@@ -11,9 +11,9 @@ import pytest
 from builders import result
 
 from racebot.standings.plans import LeaderboardPlan
-from racebot.web.document import Document
-from racebot.web.pages import Pages
-from racebot.web.view import View
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
 
@@ -23,14 +23,14 @@ HYPHEN = re.compile(r"(?<![\w-])-[0-9]")
 
 
 @pytest.fixture
-def view(merge: Merge) -> View:
+def view(merge: Merge) -> LedgerView:
     """Ann has 100 points after one race and Bo has -100; Cy and Di raced twice."""
     return merge(
         [result("a", "ann bo"), result("b", "cy di", after=1), result("c", "cy di", after=2)], FROM_ZERO
     )
 
 
-def body(view: View, path: str) -> str:
+def body(view: LedgerView, path: str) -> str:
     content = Pages(view, served=True).document(path, {})
     assert content is not None, path
     return (content.body if isinstance(content, Document) else b"".join(content.pieces())).decode()
@@ -56,7 +56,7 @@ def body(view: View, path: str) -> str:
         "overlay/part/player/id-di.html",
     ],
 )
-def test_people_read_a_minus_sign(view: View, path: str) -> None:
+def test_people_read_a_minus_sign(view: LedgerView, path: str) -> None:
     page = body(view, path)
     read = re.findall(r"(?:content|aria-label|title)=\"([^\"]*)\"", page)
     read += re.findall(r">([^<]+)<", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
@@ -73,14 +73,14 @@ def test_people_read_a_minus_sign(view: View, path: str) -> None:
         f"cards/leaderboards/{BOARD}.png",
     ],
 )
-def test_cards_draw_a_minus_sign(view: View, path: str, drawn: list[str]) -> None:
+def test_cards_draw_a_minus_sign(view: LedgerView, path: str, drawn: list[str]) -> None:
     content = Pages(view, served=True).document(path, {})
     assert content is not None
     assert [each for each in drawn if HYPHEN.search(each)] == []
     assert any(re.search(r"−\d{3}", each) for each in drawn)
 
 
-def test_programs_read_a_hyphen(view: View) -> None:
+def test_programs_read_a_hyphen(view: LedgerView) -> None:
     assert json.loads(body(view, f"api/leaderboards/{BOARD}/players/id-bo.json"))["points"] == -100
     rows = csv.DictReader(body(view, f"api/leaderboards/{BOARD}.csv").splitlines())
     assert {row["id"]: row["points"] for row in rows}["id-bo"] == "-100"

@@ -17,19 +17,19 @@ from racebot.races.outcome import TeamPolicy
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
-from racebot.web import figures
-from racebot.web.document import Document
-from racebot.web.formats import gap, percentile
-from racebot.web.pages import Pages
-from racebot.web.race_page import story
-from racebot.web.view import Publication, View
+from racebot.web.html import explained
+from racebot.web.html.formats import gap, percentile
+from racebot.web.html.race import story
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView, Publication
 
 from .conftest import SIMPLE, Merge
 
 BOARD = "leaderboards/orb/any-orb"
 
 
-def text(view: View, path: str, *, served: bool = True, **query: str) -> str:
+def text(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
     """Return a page's visible text, in one line."""
     document = Pages(view, served=served).document(path, query)
     assert isinstance(document, Document), path
@@ -100,7 +100,7 @@ def test_leaderboard_explains_unlisted_players(merge: Merge) -> None:
     )
 
 
-def test_exported_pages_link_to_no_search(view: View) -> None:
+def test_exported_pages_link_to_no_search(view: LedgerView) -> None:
     for served in (True, False):
         document = Pages(view, served=served).document(f"{BOARD}.html", {})
         assert isinstance(document, Document)
@@ -108,7 +108,7 @@ def test_exported_pages_link_to_no_search(view: View) -> None:
         assert ('class="filters narrow-filters scripted"' in document.body.decode()) is not served
 
 
-def test_player_page_shows_places_opponents_and_races(view: View) -> None:
+def test_player_page_shows_places_opponents_and_races(view: LedgerView) -> None:
     shown = text(view, "players/id-ann/orb/any-orb.html")
     assert "1190 points provisional" in shown
     assert "Place 2 of 5 Races 2 Won 2 100% Finished 100% 2 of 2 Highest 1190 11 Mar 2026" in shown
@@ -141,7 +141,7 @@ def test_percentile_is_the_share_of_players_ahead_or_behind(place: int, listed: 
     assert percentile(place, listed) == expected
 
 
-def test_tabs_of_a_player_lead_to_lists_that_exist(view: View) -> None:
+def test_tabs_of_a_player_lead_to_lists_that_exist(view: LedgerView) -> None:
     for served, there in ((True, "any-orb/races.html"), (False, "any-orb.html#races")):
         document = Pages(view, served=served).document("players/id-ann/orb/any-orb.html", {})
         assert isinstance(document, Document)
@@ -330,7 +330,7 @@ def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) 
 def test_explanation_shows_the_win_rate_of_a_100_point_lead(
     merge: Merge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "LEAST", 1)
+    monkeypatch.setattr(explained, "LEAST", 1)
     # Ann has 1,100 points when she meets Cy, who has 1,000.
     view = merge([result("a", "ann bo"), result("b", "ann cy", after=1)], provisional_races=0)
     shown = text(view, f"{BOARD}/explained.html")
@@ -349,7 +349,7 @@ def test_lists_of_races_name_the_goals_of_a_leaderboard_that_joins_several(ledge
     Settler(ledger, Plans(SIMPLE, (joined,))).merge(
         [*races, result("c", "ann bo", goal="Other Orb")], "import"
     )
-    view = View(ledger, Publication())
+    view = LedgerView(ledger, Publication())
     for path in (
         "leaderboards/orb/{}/races.html",
         "players/id-ann/orb/{}.html",

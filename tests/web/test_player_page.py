@@ -7,27 +7,27 @@ from builders import result
 
 from racebot.ledger.history import PlayedRace
 from racebot.standings.queries import Listing, PlayerStanding
-from racebot.web.player_page import PlayerFigures, RunLengths, player_figures
-from racebot.web.view import View
+from racebot.web.html.player_statistics import PlayerFigures, RunLengths, player_figures
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
 
 
-def standing(view: View, player: str) -> PlayerStanding:
+def standing(view: LedgerView, player: str) -> PlayerStanding:
     found = view.standing(view.boards[0], player)
     assert found is not None
     return found
 
 
-def history(view: View, player: str) -> list[PlayedRace]:
+def history(view: LedgerView, player: str) -> list[PlayedRace]:
     return list(view.history(view.boards[0], player))
 
 
-def figures(view: View, player: str) -> PlayerFigures:
+def figures(view: LedgerView, player: str) -> PlayerFigures:
     return player_figures(view, history(view, player))
 
 
-def test_player_has_every_race(view: View) -> None:
+def test_player_has_every_race(view: LedgerView) -> None:
     ann = standing(view, "id-ann")
     assert (ann.points, ann.place, ann.listed, ann.races) == (1190, 2, 5, 2)
     assert [(race.race, race.place, race.entrants, race.change) for race in history(view, "id-ann")] == [
@@ -93,7 +93,7 @@ def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> Non
     assert found.only_settled
 
 
-def test_best_races_of_a_newcomer_are_of_all_races(view: View) -> None:
+def test_best_races_of_a_newcomer_are_of_all_races(view: LedgerView) -> None:
     found = figures(view, "id-ann")
     assert [race.race for race in found.best] == ["orb/a", "orb/c"]
     assert not found.only_settled

@@ -12,18 +12,18 @@ import pytest
 from builders import HOUR, NOON, result
 
 from racebot.standings.queries import Listing, compared, hall_of_fame, leaderboard_report, rivals, upsets
-from racebot.web.document import Document
-from racebot.web.listing_page import Choice
-from racebot.web.pages import Pages
-from racebot.web.query import BadQueryError
-from racebot.web.view import View
+from racebot.web.html.leaderboard import Choice
+from racebot.web.routes import Pages
+from racebot.web.site.document import Document
+from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.query import BadQueryError
 
 from .conftest import Merge
 
 BOARD = "leaderboards/orb/any-orb"
 
 
-def shown(view: View, path: str, **query: str) -> str:
+def shown(view: LedgerView, path: str, **query: str) -> str:
     document = Pages(view, served=True).document(path, query)
     assert isinstance(document, Document), path
     return document.body.decode()

@@ -19,12 +19,14 @@ from worker_support import PATIENCE, until
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web import addresses, protocol, server as server_module, sheets
-from racebot.web.document import Content, Document, Streamed
-from racebot.web.library import Cache, Key, Library, Rendered, cache_key
-from racebot.web.pages import NO_RACE, Pages
-from racebot.web.server import Desk, Found, application, configuration
-from racebot.web.view import Publication
+from racebot.web.api import csv_files
+from racebot.web.http import protocol, server as server_module
+from racebot.web.http.cache import Cache, CachedPages, Key, Rendered, cache_key
+from racebot.web.http.server import Found, Renderer, application, configuration
+from racebot.web.routes import NO_RACE, Pages
+from racebot.web.site import addresses
+from racebot.web.site.document import Content, Document, Streamed
+from racebot.web.site.ledger_view import Publication
 
 from .conftest import RACES, SIMPLE, listening
 
@@ -325,7 +327,7 @@ def test_cache_key_has_known_parameters_only(path: str, query: dict[str, str], e
 def test_csv_files_are_streamed_and_not_cached(ledger: Ledger) -> None:
     races = [result(f"r{n:04d}", "ann bo", after=n) for n in range(1200)]
     Settler(ledger, Plans(SIMPLE)).merge(races, "import")
-    library = Library(ledger.path, Publication())
+    library = CachedPages(ledger.path, Publication())
     path = "api/leaderboards/orb/any-orb/changes.csv"
     assert isinstance(library.document(path, {}), Streamed)
     assert library.cache.size == 0
@@ -346,7 +348,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
 
 
 def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "changes_sheet", MagicMock(side_effect=AssertionError))
+    monkeypatch.setattr(csv_files, "changes_sheet", MagicMock(side_effect=AssertionError))
     answer = get("/api/leaderboards/orb/any-orb/changes.csv", method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
     assert "content-length" not in answer.headers  # of the file, which is unknown
@@ -370,7 +372,7 @@ def test_slow_page_and_many_cards_do_not_delay_other_pages(
     monkeypatch.setattr(Pages, "document", slow)
 
     async def ask() -> None:
-        desk = Desk(Library(ledger.path, Publication()))
+        desk = Renderer(CachedPages(ledger.path, Publication()))
         waiting = asyncio.gather(*(desk.document(path, {}) for path in slow_paths))
         async with asyncio.timeout(PATIENCE):
             assert await desk.document(BOARD[1:], {}) is not None
@@ -396,7 +398,7 @@ def test_readers_of_the_same_page_share_one_rendering(
     monkeypatch.setattr(Pages, "document", counted)
 
     async def ask() -> None:
-        desk = Desk(Library(ledger.path, Publication()))
+        desk = Renderer(CachedPages(ledger.path, Publication()))
         await asyncio.gather(*(desk.document(BOARD[1:], {}) for _ in range(50)))
         await desk.close()
 
@@ -422,7 +424,7 @@ def test_streams_share_no_rendering_that_began_before_the_change(
     monkeypatch.setattr(Pages, "document", slow)
 
     async def ask() -> Found:
-        desk = Desk(Library(ledger.path, Publication()))
+        desk = Renderer(CachedPages(ledger.path, Publication()))
         early = asyncio.create_task(desk.document(BOARD[1:], {}, await desk.stamp()))
         assert await asyncio.to_thread(rendered_early.wait, PATIENCE)
         settler.merge([result("d", "gus hal", after=250)], "import")

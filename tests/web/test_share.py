@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from builders import result
 
-from racebot.web.document import PNG, Document
-from racebot.web.pages import Pages
-from racebot.web.view import View
+from racebot.web.routes import Pages
+from racebot.web.site.document import PNG, Document
+from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
 
@@ -34,7 +34,7 @@ class Meta(HTMLParser):
                 self.found[name] = facts.get("content") or ""
 
 
-def meta(view: View, path: str, *, served: bool = True, **query: str) -> dict[str, str]:
+def meta(view: LedgerView, path: str, *, served: bool = True, **query: str) -> dict[str, str]:
     document = Pages(view, served=served).document(path, query)
     assert isinstance(document, Document), path
     return Meta(document.body).found
@@ -117,7 +117,7 @@ def test_comparison_names_the_card_of_both_players_on_its_leaderboard(merge: Mer
     assert image == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
 
 
-def test_pages_without_a_known_address_name_no_card(view: View) -> None:
+def test_pages_without_a_known_address_name_no_card(view: LedgerView) -> None:
     assert "og:image" not in meta(view, RACE)
     assert meta(view, RACE)["og:title"]
 

@@ -1,0 +1,1 @@
+"""What programs read: JSON with its description, CSV files and Atom feeds."""

@@ -1,0 +1,91 @@
+"""The data API's CSV files, written in pieces."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+from racebot import __version__
+from racebot.web.site.ledger_view import Board, LedgerView
+
+RACES_IN_A_PIECE = 500
+"""Number of races to read at once while writing a CSV file of changes."""
+ROWS_IN_A_PIECE = 1000
+
+
+def leaderboard_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
+    """Yield a leaderboard as CSV, with one row per listed player."""
+    columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
+    rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
+    return _sheet(columns, rows)
+
+
+def changes_sheet(view: LedgerView, board: Board, after: int | None = None) -> Iterator[bytes]:
+    """Yield the rating changes of a leaderboard as CSV, in race order.
+
+    Args:
+        view: the state of the ledger.
+        board: the leaderboard.
+        after: skip the heading row and all races up to this sequence number.
+    """
+    columns = (
+        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
+        "change", "finish_time",
+    )  # fmt: skip
+    values = attrgetter(*columns)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        last = after or 0
+        while found := list(view.ledger.pages.changes(board.key, last, RACES_IN_A_PIECE)):
+            shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
+            yield from map(values, shown)
+            last = found[-1].sequence
+
+    return _sheet(columns if after is None else (), rows())
+
+
+def changes_tag(view: LedgerView, board: Board) -> str:
+    """Return an entity tag of `changes_sheet`, without reading the changes themselves."""
+    ledger = view.ledger
+    depends_on = (
+        __version__,
+        ledger.revision_of(board.stored),
+        view.updated_at(board),
+        ledger.fingerprints(board.stored),
+        view.rated_players,
+        sorted(view.hidden),
+    )
+    return f'W/"{hashlib.sha256(repr(depends_on).encode()).hexdigest()[:20]}"'
+
+
+def cell(value: Any) -> Any:
+    """Format a value for a CSV file.
+
+    Text that a spreadsheet would run as a formula gets an apostrophe in front. Booleans become `true` and
+    `false`, as in JSON.
+    """
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _sheet(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
+    file = io.StringIO()
+    writer = csv.writer(file)
+    if columns:
+        writer.writerow(columns)
+    yield file.getvalue().encode()
+    while piece := list(islice(rows, ROWS_IN_A_PIECE)):
+        file.seek(0)
+        file.truncate()
+        writer.writerows([cell(value) for value in row] for row in piece)
+        yield file.getvalue().encode(errors="replace")

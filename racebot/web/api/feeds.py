@@ -1,0 +1,160 @@
+"""Atom feeds of leaderboards and players. Format: https://www.rfc-editor.org/rfc/rfc4287."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, uuid5
+from xml.etree import ElementTree as ET
+
+from racebot.ledger.history import PlayedRace, RaceRow, RatingChange, Winner
+from racebot.text.format import integer, signed
+from racebot.web.html.formats import day, plain_name, race_title, slug, standing as standing_of, timer
+from racebot.web.site import addresses
+from racebot.web.site.addresses import Route, link
+from racebot.web.site.document import ATOM, Content, Document
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.request import PageRequest
+
+ENTRIES = 30
+RESULTS = 10
+"""Most racers named in the summary of a race."""
+_NAMESPACE = "http://www.w3.org/2005/Atom"
+_NEVER = datetime(2000, 1, 1, tzinfo=UTC)
+"""When a leaderboard without races was updated: a feed must say."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """An entry of a feed: a race, its number in the leaderboard's sequence, and when it ended."""
+
+    race: str
+    title: str
+    summary: str
+    sequence: int
+    ended_at: datetime
+
+
+def board_feed(request: PageRequest, board: Board) -> Content:
+    """Return the feed of a leaderboard's last races."""
+    races = request.view.ledger.pages.races(board.key, ENTRIES)
+    first = min((race.sequence for race in races), default=1)
+    changes: dict[int, list[RatingChange]] = defaultdict(list)
+    for change in request.view.ledger.pages.changes(board.key, first - 1):
+        changes[change.sequence].append(change)
+    entries = [
+        FeedEntry(
+            race.race,
+            race_title(race),
+            _summary(race, _results(changes[race.sequence])),
+            race.sequence,
+            race.ended_at,
+        )
+        for race in races
+    ]
+    return _feed(request, board, plain_name(board.name), board.address.page(), entries)
+
+
+def player_feed(request: PageRequest, board: Board, player: str) -> Content:
+    """Return the feed of a player's last races on a leaderboard."""
+    standing = request.view.standing(board, player)
+    if standing is None:
+        return None
+    name = plain_name(standing.name)
+    history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
+    winners = request.view.ledger.pages.winners(board.key, [race.sequence for race in history])
+    entries = [
+        FeedEntry(
+            race.race,
+            f"{name}: {integer(race.before)} → {integer(race.after)} ({signed(race.change)}), "
+            f"{standing_of(race)} in {slug(race.race)}",
+            _summary(race, _outcome(race, winners.get(race.sequence, ()))),
+            race.sequence,
+            race.ended_at,
+        )
+        for race in history
+    ]
+    title = f"{name} on {plain_name(board.name)}"
+    return _feed(request, board, title, board.address.player(player), entries)
+
+
+def _summary(race: RaceRow | PlayedRace, about: str) -> str:
+    """Return the goal and day of a race, and more about it."""
+    return " · ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
+
+
+def _results(changes: Sequence[RatingChange]) -> str:
+    """List the changes of a race, as in "1 Ann 1190 (+90), 2 Bo 950 (−50); did not finish: Cy 960 (−40)"."""
+    placed, others = [], []
+    for each in changes[:RESULTS]:
+        change = f"{plain_name(each.name, 40)} {integer(each.after)} ({signed(each.change)})"
+        if each.place is None:
+            others.append(change)
+        else:
+            placed.append(f"{each.place} {change}")
+    parts = [", ".join(placed)] if placed else []
+    if others:
+        parts.append(f"did not finish: {', '.join(others)}")
+    if len(changes) > RESULTS:
+        parts.append(f"and {len(changes) - RESULTS} more")
+    return "; ".join(parts)
+
+
+def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
+    """Return a player's time and the winners, as in "1:02:03, won by Ann"."""
+    time = timer(race.finish_time) if race.finish_time is not None else ""
+    names = ", ".join(plain_name(winner.name, 40) for winner in winners)
+    return ", ".join(filter(None, [time, f"won by {names}" if names and race.place != 1 else ""]))
+
+
+def _feed(
+    request: PageRequest, board: Board, title: str, page: str, entries: Sequence[FeedEntry]
+) -> Document:
+    # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
+    updated = request.view.ledger.pages.updated(board.key, [entry.sequence for entry in entries])
+    feed = ET.Element("feed", xmlns=_NAMESPACE)
+    _add(feed, "title", title)
+    _add(feed, "id", _id(request, request.path))
+    _add(feed, "updated", _time(max(updated.values(), default=_NEVER)))
+    ET.SubElement(feed, "link", rel="self", type=ATOM.partition(";")[0], href=_address(request, request.path))
+    ET.SubElement(feed, "link", rel="alternate", type="text/html", href=_address(request, page))
+    author = ET.SubElement(feed, "author")
+    _add(author, "name", "racebot")
+    for entry in entries:
+        about = addresses.RACE.path(race=entry.race)
+        element = ET.SubElement(feed, "entry")
+        _add(element, "title", entry.title)
+        _add(element, "summary", entry.summary)
+        _add(element, "id", _id(request, f"{request.path} {about}"))
+        _add(element, "published", _time(entry.ended_at))
+        _add(element, "updated", _time(updated[entry.sequence]))
+        ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(request, about))
+    return Document(ET.tostring(feed, encoding="utf-8", xml_declaration=True), ATOM)
+
+
+def _add(parent: ET.Element, tag: str, text: str) -> None:
+    ET.SubElement(parent, tag).text = text
+
+
+def _address(request: PageRequest, target: str) -> str:
+    """Return the address of a page, relative to the feed if that of the pages is unknown."""
+    url = request.view.publication.url
+    return f"{url}/{link('', target)}" if url else link(request.path, target)
+
+
+def _id(request: PageRequest, what: str) -> str:
+    """Return an id that stays the same when the pages move to another host."""
+    return uuid5(NAMESPACE_URL, f"{request.view.publication.site} {what}").urn
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+FEEDS: Mapping[Route, Callable[..., Content]] = {
+    addresses.BOARD_FEED: board_feed,
+    addresses.PLAYER_FEED: player_feed,
+}
+"""Every feed with its function."""

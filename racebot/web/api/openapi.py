@@ -1,0 +1,258 @@
+"""Derive the OpenAPI 3.1 description of the data API from its types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from racebot import __version__
+from racebot.web.api import types
+from racebot.web.api.endpoints import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
+from racebot.web.api.errors import ProblemDetails
+from racebot.web.site import addresses
+from racebot.web.site.addresses import Route
+from racebot.web.site.query import MOST
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAddress:
+    """An address of the API, relative to `api/`, with its query parameters."""
+
+    address: str
+    summary: str
+    query: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiIndex:
+    """Every address of the API."""
+
+    openapi: Annotated[str, Field(description="Address of the OpenAPI description")]
+    addresses: Sequence[ApiAddress]
+    others: Annotated[
+        Sequence[ApiAddress], Field(description="Pictures, feeds, pieces for other sites, and overlays")
+    ]
+
+
+_ANSWERS: dict[Route, type] = {
+    addresses.API_DATA: ApiIndex,
+    addresses.ALL_DATA: types.LeaderboardsAnswer,
+    addresses.DATA: types.LeaderboardPart,
+    addresses.RACES_DATA: types.RacesPart,
+    addresses.CHANGES_DATA: types.Changes,
+    addresses.PLAYER_ON_BOARD_DATA: types.PlayerOnBoard,
+    addresses.PLAYER_DATA: types.PlayerAnswer,
+    addresses.FIND_PLAYERS: types.FoundPlayers,
+    addresses.RACE_DATA: types.RaceAnswer,
+    addresses.ODDS_DATA: types.OddsAnswer,
+    addresses.HEAD_TO_HEAD_DATA: types.HeadToHead,
+    addresses.LIVE_DATA: types.LiveAnswer,
+}
+_SHEETS = {
+    addresses.SHEET: "Listed players by place, as CSV",
+    addresses.CHANGES_SHEET: "All changes in order, as CSV",
+}
+_SERVED_ONLY = {
+    addresses.CHANGES_DATA,
+    addresses.FIND_PLAYERS,
+    addresses.ODDS_DATA,
+    addresses.HEAD_TO_HEAD_DATA,
+    addresses.LIVE_DATA,
+}
+
+_OTHERS = {
+    addresses.OVERLAY_ROOM: "A room's odds and changes for a stream; without `{race}`, of the current room",
+    addresses.OVERLAY_PLAYER: "A player's points, chance and change for a stream",
+    addresses.OVERLAY_PLAYER_ROOM: "The odds and changes of a player's room for a stream",
+    addresses.PAIR_CARD: "Picture of two players, 1200 × 630 pixels",
+    addresses.PLAYER_CARD: "Picture of a player",
+    addresses.RACE_CARD: "Picture of a race",
+    addresses.BOARD_CARD: "Picture of a leaderboard",
+    addresses.BADGE: "Badge with a player's name and points",
+    addresses.LATEST_BADGE: "Badge of the leaderboard that the player raced on last",
+    addresses.EMBED: "Small leaderboard to show in a frame on another site",
+    addresses.BOARD_FEED: "Atom feed of a leaderboard's races",
+    addresses.PLAYER_FEED: "Atom feed of a player's changes",
+}
+"""Summaries of addresses outside of `api/` that programs may want, by route."""
+_IN_EXPORTS = {
+    addresses.BOARD_CARD,
+    addresses.BADGE,
+    addresses.EMBED,
+    addresses.BOARD_FEED,
+    addresses.PLAYER_FEED,
+}
+"""Those of `_OTHERS` that every export has."""
+_EVENTS = ApiAddress(
+    "../events/api/live", "The live rooms again whenever they change, as server-sent events", []
+)
+
+_FIELDS = {
+    "board": ("category", "board"),
+    "player": ("player",),
+    "other": ("other",),
+    "race": ("category", "race"),
+}
+_FIELD_TEXTS = {
+    "category": "The category's slug: the part of a leaderboard's `id` before the slash",
+    "board": "The part of a leaderboard's `id` after the slash",
+    "race": "The race's slug: the part of its name after the slash",
+    "player": "The player's id on racetime.gg",
+}
+_TEXT = {"type": "string", "pattern": r"\S", "maxLength": addresses.LONGEST_VALUE}
+_QUERY: dict[str, Schema] = {
+    "page": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": 1},
+        "description": "Page number",
+    },
+    "per_page": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
+        "description": "Items per page",
+    },
+    "after": {
+        "schema": {"type": "integer", "minimum": 0, "maximum": MOST, "default": 0},
+        "description": "Return races after this sequence number",
+    },
+    "before": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST},
+        "description": "Return races before this sequence number",
+    },
+    "limit": {
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
+        "description": "Number of races to return",
+    },
+    "players": {
+        "schema": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^[^,\s]+$"},
+            "minItems": 2,
+            "maxItems": MOST_IN_A_RACE,
+            "uniqueItems": True,
+        },
+        "style": "form",
+        "explode": False,
+        "description": "Players' ids, separated by commas",
+        "required": True,
+    },
+    "a": {"schema": _TEXT, "description": "A player's id", "required": True},
+    "b": {
+        "schema": _TEXT,
+        "description": "Another player's id",
+        "required": True,
+    },
+    "name": {
+        "schema": _TEXT,
+        "description": "Part of the name, in any case, with or without accents",
+        "required": True,
+    },
+}
+_QUERY_OF: dict[Route, dict[str, Schema]] = {
+    addresses.PLAYER_ON_BOARD_DATA: {
+        "limit": {
+            "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE},
+            "description": "Most races, and most opponents, to return; without it, all",
+        },
+    },
+}
+"""Parameters that mean something else at one address, by route."""
+
+
+def description(url: str = "", *, served: bool) -> Schema:
+    """Return the OpenAPI description of the API.
+
+    Args:
+        url: public address of the pages; empty if unknown.
+        served: True for a server; False for an export, whose `.json` files hold complete lists.
+    """
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Ratings",
+            "version": __version__,
+            "description": "Leaderboards, players and races rated by racebot. Read-only. Dates are ISO 8601 "
+            "in UTC, finish times are in seconds, and chances are numbers from 0 to 1. Players' ids are "
+            "those of racetime.gg. Players choose their names: treat them as data.",
+        },
+        "servers": [{"url": f"{url}/api" if url else "../api"}],
+        **_paths_and_schemas(served=served),
+    }
+
+
+@cache
+def _paths_and_schemas(*, served: bool) -> Schema:
+    """Return the parts of the description that take long to derive from the types."""
+    kinds = (*_ANSWERS.values(), ProblemDetails)
+    adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
+    schemas, definitions = TypeAdapter.json_schemas(
+        [(kind, "serialization", adapter) for kind, adapter in adapters.items()],
+        ref_template="#/components/schemas/{model}",
+    )
+    problem = schemas[ProblemDetails, "serialization"]
+    paths: dict[str, Any] = {}
+    for route, kind in _ANSWERS.items():
+        if served or route not in _SERVED_ONLY:
+            answer = _answer(_summary(kind), "application/json", schemas[kind, "serialization"])
+            paths[_path(route, served)] = _operation(route, _summary(kind), answer, problem, served)
+    for route, summary in _SHEETS.items():
+        answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
+        paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
+    return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
+
+
+def api_index(*, served: bool) -> ApiIndex:
+    """List the addresses of the API. `served` is as for `description`."""
+    listed = [
+        ApiAddress(
+            path.removeprefix("/"),
+            operations["get"]["summary"],
+            [each["name"] for each in operations["get"]["parameters"] if each["in"] == "query"],
+        )
+        for path, operations in description(served=served)["paths"].items()
+    ]
+    others = [
+        ApiAddress(f"../{_path(route, served)}", summary, sorted(route.query) if served else [])
+        for route, summary in _OTHERS.items()
+        if served or route in _IN_EXPORTS
+    ]
+    return ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed, [_EVENTS] * served + others)
+
+
+def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
+    fields = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        | ({"description": _FIELD_TEXTS[name]} if name in _FIELD_TEXTS else {})
+        for field, names in _FIELDS.items()
+        if f"{{{field}}}" in route.pattern
+        for name in names
+    ]
+    known = _QUERY | _QUERY_OF.get(route, {})
+    query = [{"name": name, "in": "query"} | known[name] for name in sorted(route.query)] if served else []
+    responses = {"200": answer}
+    if fields:
+        responses["404"] = _answer("Not found", "application/problem+json", problem)
+    if query:
+        responses["400"] = _answer("Invalid query", "application/problem+json", problem)
+    return {"get": {"summary": summary, "parameters": [*fields, *query], "responses": responses}}
+
+
+def _path(route: Route, served: bool) -> str:
+    path = route.pattern.removeprefix("api")
+    for field, names in _FIELDS.items():
+        path = path.replace(f"{{{field}}}", "/".join(f"{{{name}}}" for name in names))
+    if served:
+        path = path.removesuffix(".json").removesuffix(".html").removesuffix("index")
+    return path
+
+
+def _summary(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+def _answer(text: str, media_type: str, schema: Schema) -> Schema:
+    return {"description": text, "content": {media_type: {"schema": schema}}}

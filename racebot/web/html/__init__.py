@@ -1,0 +1,1 @@
+"""The HTML pages, a module for each kind, with their templates."""

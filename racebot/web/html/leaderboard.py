@@ -1,0 +1,255 @@
+"""Render leaderboard pages, with search, filters, sorting and paging."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import compress
+from typing import Any
+from urllib.parse import urlencode
+
+from racebot.standings.queries import BoardTotals, ListedPlayer, ListedPlayers, OpenLeaderboard
+from racebot.text.format import exact_time
+from racebot.text.parse import fold_name
+from racebot.web.site.addresses import PAGE_SIZE, link
+from racebot.web.site.document import Content
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.query import BadQueryError, whole_number
+from racebot.web.site.request import PageRequest
+
+RACES_ON_A_PAGE = 50
+RESULTS = 5
+"""Last results to show for each player."""
+LEAST_LIKENESS = 80
+"""Least likeness of a name with a typo, 0 to 100 as rapidfuzz measures it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table. `down` is True if the first click sorts in descending order."""
+
+    key: str
+    label: str
+    down: bool
+    kind: str = ""
+    sorts: bool = True
+
+
+COLUMNS = (
+    Column("place", "Place", False, "place"),
+    Column("player", "Player", False, "name"),
+    Column("points", "Points", True),
+    Column("week", "Week", True),
+    Column("form", "Last 5", True, sorts=False),
+    Column("races", "Races", True, "wide"),
+    Column("finished", "Finished", True, "wide"),
+    Column("won", "Won", True, "wide"),
+    Column("last", "Last race", True, "wide"),
+)
+_COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
+
+_SORT_KEYS: dict[str, Callable[[ListedPlayers], Sequence[Any]]] = {
+    "place": ListedPlayers.places,
+    "player": lambda players: [name.casefold() for name in players.names()],
+    "points": ListedPlayers.points,
+    "week": ListedPlayers.points_won,
+    "races": ListedPlayers.races,
+    "finished": ListedPlayers.finishes,
+    "won": ListedPlayers.wins,
+    "last": ListedPlayers.last_race_at,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The search, filters, date and sort order that a reader chose.
+
+    Attributes:
+        q: part of a name.
+        sort: key of a column.
+        down: True for descending order.
+        minimum: least number of races.
+        active: number of days before the last race within which a player raced; 0 for any.
+        at: day whose end the leaderboard shows; None for now.
+    """
+
+    q: str
+    sort: str
+    down: bool
+    minimum: int = 0
+    active: int = 0
+    at: date | None = None
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Choice:
+        """Parse a query string. Missing and empty values get their defaults.
+
+        Raises:
+            BadQueryError: a number or the date is invalid.
+        """
+        given = {name: value for name, value in query.items() if value}
+        column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
+        down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
+        return cls(
+            q=query.get("q", "")[:100],
+            sort=column.key,
+            down=down,
+            minimum=whole_number(given, "min", 0, least=0, most=9999),
+            active=whole_number(given, "active", 0, least=0, most=9999),
+            at=_day(given["at"]) if "at" in given else None,
+        )
+
+    def query(self, page: int = 1) -> str:
+        """Return the query string for this choice and page."""
+        pairs = {
+            "q": self.q,
+            "min": str(self.minimum or ""),
+            "active": str(self.active or ""),
+            "at": "" if self.at is None else self.at.isoformat(),
+            "sort": "" if self.sort == "place" and not self.down else self.sort,
+            "order": "" if self.down == _COLUMNS[self.sort].down else "down" if self.down else "up",
+            "page": "" if page == 1 else str(page),
+        }
+        text = urlencode({name: value for name, value in pairs.items() if value})
+        return f"?{text}" if text else ""
+
+    def sorted_by(self, column: Column) -> Choice:
+        """Return the choice after a click on a column heading."""
+        return replace(self, sort=column.key, down=not self.down if column.key == self.sort else column.down)
+
+    @property
+    def narrowed(self) -> bool:
+        """Return True if players are left out."""
+        return bool(self.q or self.minimum or self.active)
+
+    @property
+    def default(self) -> bool:
+        return self == Choice("", "place", down=False)
+
+    @property
+    def moment(self) -> datetime | None:
+        """Return the end of the chosen day."""
+        if self.at is None:
+            return None
+        return datetime(self.at.year, self.at.month, self.at.day, tzinfo=UTC) + timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """One entry of a pager. `number` is None for a gap."""
+
+    number: int | None
+    link: str = ""
+    current: bool = False
+
+
+def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Content:
+    """Render one page of a leaderboard. Return None if there is no page with that number."""
+    choice = Choice.of(request.query)
+    report = request.view.report(board, choice.moment)
+    players = _chosen(report, choice)
+    if not choice.default:
+        number = page_number(request.query)
+    count = max(1, -(-len(players) // PAGE_SIZE))
+    if not 1 <= number <= count:
+        return None
+    first = link(request.path, board.address.page())
+
+    def page_link(page: int) -> str:
+        return link(request.path, board.address.page(page)) if choice.default else first + choice.query(page)
+
+    everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
+    shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    ids = [player.id for player in shown]
+    last = None if choice.at is None else report.races
+    updated = None if choice.at else request.view.updated_at(board)
+    totals = BoardTotals(len(report.players), report.races, report.last_race_at, updated)
+    return request.board_page(
+        "leaderboard.html",
+        board,
+        # In an export, the other pages are rendered again only when one of their rows changes.
+        totals if number == 1 else None,
+        report=report,
+        choice=choice,
+        columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
+        players=shown,
+        form=request.view.ledger.pages.last_results(board.key, ids, RESULTS, last),
+        matching=len(players),
+        pages=pager(number, count, page_link),
+        live=everybody_shown or not request.served,
+        whole=[page_link(page) for page in range(1, count + 1)] if count > 1 and not request.served else [],
+    )
+
+
+def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
+    """Return links to the first, last and neighboring pages, with gaps between them."""
+    near = sorted({1, count, *range(max(1, number - 2), min(count, number + 2) + 1)})
+    pages: list[PageLink] = []
+    for previous, page in zip([0, *near], near, strict=False):
+        if page - previous > 1:
+            pages.append(PageLink(None))
+        pages.append(PageLink(page, page_link(page), page == number))
+    return pages
+
+
+def page_number(query: Mapping[str, str]) -> int:
+    """Return the query's `page`, from 1."""
+    return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
+
+
+def older_race_pages(total: int) -> int:
+    """Return the number of pages of older races.
+
+    Pages of older races are numbered from the oldest and never change, because the newest page holds 50 to
+    99 races.
+    """
+    return max(0, total // RACES_ON_A_PAGE - 1)
+
+
+def race_span(total: int, number: int | None) -> tuple[int, int]:
+    """Return the numbers of the first and last race on a page, counted from the oldest.
+
+    The newest page has the number None.
+    """
+    if number is None:
+        return older_race_pages(total) * RACES_ON_A_PAGE + 1, total
+    return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
+
+
+def _heading(first: str, choice: Choice, column: Column) -> str:
+    return first + choice.sorted_by(column).query() if column.sorts else ""
+
+
+def _chosen(report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
+    players = report.players
+    if choice.sort == "place" and not choice.down and not choice.narrowed:
+        return players
+    players = _where(players, [races >= choice.minimum for races in players.races()])
+    if choice.active and report.last_race_at:
+        since = exact_time(report.last_race_at - timedelta(days=choice.active))
+        players = _where(players, [at >= since for at in players.last_race_at()])
+    if wanted := fold_name(choice.q.strip()):
+        names = list(map(fold_name, players.names()))
+        alike = [wanted in name for name in names]
+        if not any(alike):
+            from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only typos need it
+
+            alike = [fuzz.ratio(wanted, name) >= LEAST_LIKENESS for name in names]
+        players = _where(players, alike)
+    keys = _SORT_KEYS[choice.sort](players)
+    return players.choose(sorted(range(len(players)), key=keys.__getitem__, reverse=choice.down))
+
+
+def _where(players: ListedPlayers, chosen: Sequence[bool]) -> ListedPlayers:
+    return players.choose(list(compress(range(len(players)), chosen)))
+
+
+def _day(text: str) -> date:
+    try:
+        if re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise BadQueryError("at: must be a date, such as 2026-03-31")

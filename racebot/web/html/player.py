@@ -1,0 +1,307 @@
+"""Render a player's pages: on one leaderboard, all races, all opponents, and on all leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from racebot.ledger.history import NamedPlayer, PlayedRace
+from racebot.standings.queries import PlayerStanding, upsets
+from racebot.text.format import integer
+from racebot.web.html.compare import compare
+from racebot.web.html.formats import day, shown_name
+from racebot.web.html.leaderboard import (
+    RACES_ON_A_PAGE,
+    PageLink,
+    older_race_pages,
+    page_number,
+    pager,
+    race_span,
+)
+from racebot.web.html.player_graph import graph_data
+from racebot.web.html.player_statistics import player_figures
+from racebot.web.pictures import charts
+from racebot.web.site import addresses
+from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
+from racebot.web.site.document import Content
+from racebot.web.site.ledger_view import Board, LedgerView
+from racebot.web.site.request import PageRequest
+
+LAST_RACES = 25
+"""Races on a player's page. A longer list also has separate pages."""
+WON = Markup('<span class="soft">won</span>')
+OPPONENTS_TO_CHOOSE = 300
+"""Most opponents in the filter of a player's races."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceFilter:
+    """A reader's choice of races. Empty fields choose all races.
+
+    Attributes:
+        result: `won`, `finished` or `unfinished`.
+        goal: name of a goal.
+        opponent: id of a player in the same race.
+    """
+
+    result: str = ""
+    goal: str = ""
+    opponent: str = ""
+
+    def matches(self, race: PlayedRace) -> bool:
+        """Return True if a race has the result and the goal."""
+        shown = {
+            "won": race.place == 1,
+            "finished": race.place is not None,
+            "unfinished": race.place is None,
+        }
+        return shown.get(self.result, True) and self.goal in {"", race.goal}
+
+
+def has_race_pages(races: int) -> bool:
+    """Return True if a player with this many races has separate pages of races in an export."""
+    return races > LAST_RACES
+
+
+def has_opponents_page(opponents: int) -> bool:
+    """Return True if a player with this many opponents has separate pages of opponents in an export."""
+    return opponents > OPPONENTS_SHOWN
+
+
+def opponent_pages(opponents: int) -> int:
+    """Return the number of pages of opponents."""
+    return max(1, -(-opponents // OPPONENTS_ON_A_PAGE))
+
+
+def on_board(request: PageRequest, board: Board, player: str) -> Content:
+    """Render a player's page on one leaderboard. Return None if the player has no standing there."""
+    view = request.view
+    standing = view.standing(board, player)
+    if standing is None:
+        return None
+    if comparison := compare(request, player, request.query.get("vs", ""), board.address.stem):
+        return comparison
+    history = view.history(board, player)
+    figures = player_figures(view, history)
+    graph = None
+    if len(history) > 1:
+        name = shown_name(standing.name)
+        first, last = (day(history[i].ended_at) for i in (0, -1))
+        graph = charts.ratings(
+            [race.ended_at for race in history],
+            [race.after for race in history],
+            f"Rating of {name} from {first} to {last}: now {integer(standing.points)} points, "
+            f"highest {integer(figures.peak.after)}",
+        )
+    settled = min(view.publication.provisional_races, max(0, len(history) - 1))
+    met = len(view.opponents(board, player))
+    best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
+    races = history[: -LAST_RACES - 1 : -1]
+    return request.board_page(
+        "player.html",
+        board,
+        **_person(request, board, standing),
+        figures=figures,
+        graph=graph,
+        graph_data=graph and graph_data(request.path, [(standing.name, history)]),
+        best_win=best[0] if best else None,
+        most=max(row.races for row in figures.places),
+        opponents=view.rivals(board, player, 0, OPPONENTS_SHOWN),
+        all_opponents=met,
+        whole=_opponent_links(request, board, player, met) if met > OPPONENTS_SHOWN else [],
+        races=races,
+        won_by=_won_by(request, board, player, races),
+        timed=_timed(history),
+        all_races=len(history),
+        others=len(view.standings(player)) - 1,
+    )
+
+
+def races(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
+    """Render one page of a player's races, newest first, or of those that a filter chooses."""
+    view = request.view
+    standing = view.standing(board, player)
+    choice = RaceFilter(*(request.query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
+    if standing is None or choice.opponent in view.hidden:
+        return None
+    history = view.history(board, player)
+    if choice == RaceFilter():
+        found = _all_races(request, board, player, history, number)
+    else:
+        found = _chosen_races(request, board, player, history, choice)
+    if found is None:
+        return None
+    return request.board_page(
+        "player_races.html",
+        board,
+        **_person(request, board, standing),
+        races=found.races,
+        timed=_timed(history),
+        won_by=_won_by(request, board, player, found.races),
+        matching=found.total,
+        goals=sorted({race.goal for race in history}),
+        opponents=_most_frequent_opponents(view, board, player),
+        choice=choice,
+        pages=found.pages,
+        whole=[] if request.served else found.whole,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _RacesOnPage:
+    """The races on one page of a list.
+
+    Attributes:
+        races: these races, newest first.
+        total: number of races in the list.
+        pages: the pager.
+        whole: links to all pages of an unfiltered list, if there are several.
+    """
+
+    races: Sequence[PlayedRace]
+    total: int
+    pages: Sequence[PageLink]
+    whole: Sequence[str] = ()
+
+
+def _all_races(
+    request: PageRequest, board: Board, player: str, history: Sequence[PlayedRace], number: int | None
+) -> _RacesOnPage | None:
+    older = older_race_pages(len(history))
+    if number is not None and not 1 <= number <= older:
+        return None
+    first, last = race_span(len(history), number)
+    current = 1 if number is None else older + 2 - number
+
+    def page_link(position: int) -> str:
+        target = board.address.player_races(player, None if position == 1 else older + 2 - position)
+        return link(request.path, target)
+
+    whole = [page_link(position) for position in range(1, older + 2)] if older else []
+    shown = history[first - 1 : last][::-1]
+    return _RacesOnPage(shown, len(history), pager(current, older + 1, page_link), whole)
+
+
+def _chosen_races(
+    request: PageRequest, board: Board, player: str, history: Sequence[PlayedRace], choice: RaceFilter
+) -> _RacesOnPage | None:
+    chosen = [race for race in reversed(history) if choice.matches(race)]
+    if choice.opponent:
+        meetings = request.view.ledger.careers.meetings(board.key, player, choice.opponent)
+        together = {meeting.race for meeting in meetings}
+        chosen = [race for race in chosen if race.race in together]
+    count = max(1, -(-len(chosen) // RACES_ON_A_PAGE))
+    current = page_number(request.query)
+    if not 1 <= current <= count:
+        return None
+    address = link(request.path, board.address.player_races(player))
+    fields = {name: value for name, value in asdict(choice).items() if value}
+    pages = pager(current, count, lambda page: f"{address}?{urlencode(fields | {'page': str(page)})}")
+    shown = chosen[(current - 1) * RACES_ON_A_PAGE : current * RACES_ON_A_PAGE]
+    return _RacesOnPage(shown, len(chosen), pages)
+
+
+def opponents(request: PageRequest, board: Board, player: str, number: int = 1) -> Content:
+    """Render one page of a player's opponents, the most frequent first."""
+    standing = request.view.standing(board, player)
+    if standing is None:
+        return None
+    if comparison := compare(request, player, request.query.get("vs", ""), board.address.stem):
+        return comparison
+    total = len(request.view.opponents(board, player))
+    count = opponent_pages(total)
+    if not 1 <= number <= count:
+        return None
+
+    links = _opponent_links(request, board, player, total)
+    first = (number - 1) * OPPONENTS_ON_A_PAGE
+    return request.board_page(
+        "opponents.html",
+        board,
+        **_person(request, board, standing),
+        total=total,
+        opponents=request.view.rivals(board, player, first, first + OPPONENTS_ON_A_PAGE),
+        pages=pager(number, count, lambda page: links[page - 1]),
+        whole=links if count > 1 else [],
+    )
+
+
+def _most_frequent_opponents(view: LedgerView, board: Board, player: str) -> list[NamedPlayer]:
+    """Return the opponents that readers can choose to see only the races with them, by name."""
+    ids = [
+        each.id for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE] if each.id not in view.hidden
+    ]
+    names = view.ledger.rankings.names(ids)
+    return sorted(map(NamedPlayer, ids, names), key=lambda each: each.name.casefold())
+
+
+def _timed(history: Sequence[PlayedRace]) -> bool:
+    """Return True if any finish time is known, so that the player's races have a column for times."""
+    return any(race.finish_time is not None for race in history)
+
+
+def _won_by(
+    request: PageRequest, board: Board, player: str, races: Sequence[PlayedRace]
+) -> dict[int, Markup]:
+    """Return links to the winners of races, or "won" for the player, by number in the sequence."""
+    winners = request.view.ledger.pages.winners(board.key, [race.sequence for race in races])
+    return {
+        race.sequence: Markup(", ").join(
+            WON if winner.id == player else request.player_link(winner, board.address.stem, 30)
+            for winner in winners.get(race.sequence, ())
+        )
+        for race in races
+    }
+
+
+def _opponent_links(request: PageRequest, board: Board, player: str, total: int) -> list[str]:
+    """Return links to all pages of a player's opponents."""
+    numbers = range(1, opponent_pages(total) + 1)
+    return [link(request.path, board.address.opponents(player, number)) for number in numbers]
+
+
+def on_all_boards(request: PageRequest, player: str) -> Content:
+    """Render a player's page with the standing on every leaderboard."""
+    standings = request.view.standings(player)
+    if not standings:
+        return None
+    return request.page(
+        "player_boards.html",
+        player_id=player,
+        player_name=standings[0][1].name,
+        profile=request.view.ledger.profiles.get(player),
+        standings=standings,
+    )
+
+
+def compare_link(request: PageRequest, board: Board, player: str, other: str) -> str:
+    """Return a link to the comparison of two players. In an export, it marks the opponent's row."""
+    if not request.served:
+        return addresses.versus(other)
+    target = addresses.COMPARED.path(player=player, other=other)
+    return f"{link(request.path, target)}?{urlencode({'on': board.address.stem})}"
+
+
+def _person(request: PageRequest, board: Board, standing: PlayerStanding) -> dict[str, Any]:
+    """Return what all pages of a player on a leaderboard show."""
+    address = board.address
+    own = address.player(standing.id)
+    all_races = request.served or has_race_pages(standing.races)
+    all_opponents = request.served or has_opponents_page(len(request.view.opponents(board, standing.id)))
+    return {
+        # An export has separate pages only of long lists.
+        "tabs": {
+            "Overview": (own, ""),
+            "Races": (address.player_races(standing.id), "") if all_races else (own, "#races"),
+            "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
+        },
+        "standing": standing,
+        "profile": request.view.ledger.profiles.get(standing.id),
+        "as_of": None if request.served else request.view.report(board).last_race_at,
+        "compare_link": partial(compare_link, request, board),
+    }

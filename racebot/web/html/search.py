@@ -1,0 +1,110 @@
+"""Search all players and leaderboards, forgiving accents and typos.
+
+The server searches. An export holds an index, which a script searches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import repeat
+
+from racebot.ledger.history import NamedPlayer
+from racebot.text.parse import fold_name
+from racebot.web.html.formats import latin, shown_name
+from racebot.web.html.templating import SCRIPT_TYPE
+from racebot.web.site.document import Content, Document
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.request import PageRequest
+
+MOST_FOUND = 20
+LEAST_LIKENESS = 75
+"""Least likeness of a leaderboard's name, or of its beginning, 0 to 100 as rapidfuzz measures it."""
+
+
+def search(request: PageRequest) -> Content:
+    """Render the results of a search."""
+    text = request.query.get("q", "")[:100].strip()
+    players = _players(request, text)
+    return request.page(
+        "search.html",
+        text=text,
+        players=[(player, next(iter(request.view.standings(player.id)), None)) for player in players],
+        boards=[(board, _category(request, board)) for board in _boards(request, text)],
+    )
+
+
+def index(request: PageRequest) -> Content:
+    """Return a script with the names and addresses of all players and leaderboards, for an export.
+
+    Each player has the address of an avatar, or initials after the number of their color. Then come the
+    points on the leaderboard that they raced on last, and that leaderboard's index. Each leaderboard has
+    the name of its category, empty if all have the same. The last entry has names with other letters than
+    A to Z in Latin letters, by name.
+    """
+    if request.served:
+        return None
+    standings: list[tuple[str, str, int, int]] = []
+    for number, board in enumerate(request.view.boards):
+        columns, _ = request.view.ledger.rankings.now(board.key)
+        standings += zip(columns.last_race_at, columns.players, columns.points, repeat(number), strict=False)
+    points = {player: latest for _, player, *latest in sorted(standings)}
+    players = [
+        [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]
+        for each in request.view.rated_players.values()
+        if each.id not in request.view.hidden
+    ]
+    boards = [
+        [board.address.page(), shown_name(board.name), _category(request, board)]
+        for board in request.view.boards
+    ]
+    names = {row[1]: folded for row in (*players, *boards) if (folded := latin(row[1]))}
+    content = {"players": players, "boards": boards, "latin": names}
+    script = f"window.racebotIndex={json.dumps(content, ensure_ascii=False, separators=(',', ':'))};\n"
+    return Document(script.encode(errors="replace"), SCRIPT_TYPE)
+
+
+def _players(request: PageRequest, text: str) -> list[NamedPlayer]:
+    """Return the rated players whose names contain a text. If there are none, those with similar names."""
+    if not text:
+        return []
+    known, rated = request.view.ledger.players, request.view.rated_players
+
+    def shown(ids: Iterable[str]) -> list[NamedPlayer]:
+        return [rated[each] for each in ids if each in rated and each not in request.view.hidden][:MOST_FOUND]
+
+    return shown(known.containing(text)) or shown(each.id for each in known.like(text, 2 * MOST_FOUND))
+
+
+def _category(request: PageRequest, board: Board) -> str:
+    """Return the name of a leaderboard's category, empty if all leaderboards have the same."""
+    view = request.view
+    if not board.category or len(view.siblings(board)) == len(view.boards):
+        return ""
+    return shown_name(view.category_face(board.category).name)
+
+
+def _face(request: PageRequest, player: NamedPlayer) -> str:
+    face = request.view.face(player.id, player.name)
+    return face.picture or f"{face.color}{face.initials}"
+
+
+def _boards(request: PageRequest, text: str) -> list[Board]:
+    wanted = fold_name(text)
+    if not wanted:
+        return []
+    from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only searches need it
+
+    names = {board.key: fold_name(board.name) for board in request.view.boards}
+    likeness = {
+        key: max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
+        for key, name in names.items()
+    }
+    near = [
+        key
+        for key in sorted(names, key=likeness.__getitem__, reverse=True)
+        if likeness[key] >= LEAST_LIKENESS
+    ]
+    keys = [key for key, name in names.items() if wanted in name] or near[:10]
+    by_key = {board.key: board for board in request.view.boards}
+    return [by_key[key] for key in keys]

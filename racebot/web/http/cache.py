@@ -1,0 +1,258 @@
+"""Render documents in several threads, and cache them until the ledger changes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from racebot.ledger.store import Ledger
+from racebot.web.html import templating
+from racebot.web.html.live import LIVE
+from racebot.web.routes import Pages, route_of
+from racebot.web.site import addresses
+from racebot.web.site.document import Content, Document, Streamed
+from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.live_rooms import LiveReader
+
+CACHE_BYTES = 32 * 2**20
+LARGEST_SHARE = 8
+"""A document larger than the cache size divided by this is not cached."""
+ENTRY_BYTES = 1000
+"""Memory of a cached document besides its content and its query."""
+COMPRESSED_FROM = 1000
+"""Smaller documents are sent uncompressed."""
+LARGE = 2**18
+"""Larger documents are compressed in half the time, and become 6 % larger."""
+_LEVEL, _LEVEL_OF_LARGE = 6, 4
+_GZIP = 31
+"""`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
+
+_ON_LIVE_FILE = frozenset({addresses.FRONT, *LIVE})
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A document ready to send. `compressed` is its gzip form, or None for a small document."""
+
+    document: Document
+    compressed: bytes | None
+    tag: str
+
+
+class Cache:
+    """A thread-safe LRU cache of documents, bounded by the memory that they and their keys take.
+
+    Args:
+        limit: total size in bytes.
+    """
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._documents: OrderedDict[Key, Rendered] = OrderedDict()
+        self._generation = 0
+        self.size = 0
+
+    def get(self, key: Key) -> Rendered | None:
+        with self._lock:
+            if key in self._documents:
+                self._documents.move_to_end(key)
+            return self._documents.get(key)
+
+    def put(self, key: Key, rendered: Rendered, generation: int) -> None:
+        """Cache a document, unless it is from an older generation or too large."""
+        with self._lock:
+            size = _size(key, rendered)
+            if generation != self._generation or size > self._limit // LARGEST_SHARE:
+                return
+            previous = self._documents.pop(key, None)
+            self.size += size - (_size(key, previous) if previous else 0)
+            self._documents[key] = rendered
+            while self.size > self._limit:
+                self.size -= _size(*self._documents.popitem(last=False))
+
+    def clear(self, generation: int) -> None:
+        """Drop all documents. From now on, only documents of this generation are cached."""
+        with self._lock:
+            self._documents.clear()
+            self._generation, self.size = generation, 0
+
+
+def _size(key: Key, rendered: Rendered) -> int:
+    texts = sum(len(name) + len(value) for name, value in key[1])
+    content = len(rendered.document.body) + len(rendered.compressed or b"")
+    return ENTRY_BYTES + len(key[0]) + texts + content
+
+
+class CachedPages:
+    """Renders and caches documents from the ledger. All methods are thread-safe, except `close`.
+
+    Raises (all methods):
+        LedgerError: the ledger cannot be read.
+        BadQueryError: the API does not understand the query.
+    """
+
+    def __init__(self, database: Path, publication: Publication) -> None:
+        self._database = database
+        self._publication = publication
+        self._lock = threading.Lock()
+        self._watch: Ledger | None = None
+        self._inode = self._version = self._generation = 0
+        self._readers: list[_Reader] = []
+        self._live = LiveReader(database)
+        self.cache = Cache()
+
+    def document(self, path: str, query: Mapping[str, str]) -> Rendered | Streamed | None:
+        """Return the content at a path, from the cache if the ledger has not changed."""
+        generation = self._current_generation()
+        key = self._cache_key(path, query)
+        known = self.cache.get(key) if key is not None else None
+        if known is not None:
+            return known
+        reader = self._take()
+        try:
+            content = reader.document(path, query)
+        finally:
+            self._give_back(reader)
+        if content is None or isinstance(content, Streamed):
+            return content
+        rendered = _rendered(content)
+        if key is not None:
+            self.cache.put(key, rendered, generation)
+        return rendered
+
+    def stamp(self) -> str:
+        """Return a text that changes whenever a document may have changed."""
+        return f"{self._current_generation()} {self._live.stamp()}"
+
+    def live_address(self, path: str) -> str | None:
+        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
+        found = route_of(path)
+        if found is None or found[0] is not addresses.RACE:
+            return None
+        race = found[1]["race"]
+        if all(room.race != race for room in self._live.rooms().rooms):
+            return None
+        return f"{addresses.link(path, addresses.LIVE.path())}#room-{race}"
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the pieces of a streamed document. Each call uses its own connection."""
+        with closing(_Reader(self._database, self._publication, self._live)) as reader:
+            content = reader.content(path)
+            if isinstance(content, Streamed):
+                yield from content.pieces()
+
+    def close(self) -> None:
+        """Close all connections. Do not call any method during or after this."""
+        for each in (*self._readers, self._watch):
+            if each is not None:
+                each.close()
+
+    def _cache_key(self, path: str, query: Mapping[str, str]) -> Key | None:
+        """Return the cache key of a request. Pages with live rooms include the live file's stamp."""
+        key, found = cache_key(path, query), route_of(path)
+        if key is None or found is None or found[0] not in _ON_LIVE_FILE:
+            return key
+        return key[0], (*key[1], ("live", self._live.stamp()))
+
+    def _current_generation(self) -> int:
+        """Return a number that increases whenever the database has been written to or replaced."""
+        with self._lock:
+            try:
+                inode = self._database.stat().st_ino
+            except OSError:
+                inode = 0
+            if self._watch is not None and inode != self._inode:
+                self._watch.close()
+                self._watch = None
+            if self._watch is None:
+                self._watch = Ledger.open_to_read(self._database)
+                self._inode, self._version = inode, -1
+                for reader in self._readers:
+                    reader.close()
+                self._readers.clear()
+            version = self._watch.data_version()
+            if version != self._version:
+                self._version = version
+                self._generation += 1
+                self.cache.clear(self._generation)
+            return self._generation
+
+    def _take(self) -> _Reader:
+        with self._lock:
+            if self._readers:
+                return self._readers.pop()
+            inode = self._inode
+        return _Reader(self._database, self._publication, self._live, inode)
+
+    def _give_back(self, reader: _Reader) -> None:
+        with self._lock:
+            if reader.inode == self._inode:
+                self._readers.append(reader)
+                return
+        reader.close()  # the database file has been replaced
+
+
+class _Reader:
+    """A connection to the ledger, with the pages of what it last read."""
+
+    def __init__(self, database: Path, publication: Publication, live: LiveReader, inode: int = 0) -> None:
+        self.inode = inode
+        self._live = live
+        self._publication = publication
+        self._ledger = Ledger.open_to_publish(database)
+        self._pages: Pages | None = None
+        self._version = 0
+
+    def document(self, path: str, query: Mapping[str, str]) -> Content:
+        with self._ledger.snapshot():
+            # Compare inside the snapshot, so that what the pages remember is from the same one.
+            version = self._ledger.data_version()
+            if self._pages is None or version != self._version:
+                self._pages, self._version = self._new_pages(), version
+            return self._pages.document(path, query)
+
+    def content(self, path: str) -> Content:
+        return self._new_pages().document(path, {})
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def _new_pages(self) -> Pages:
+        return Pages(LedgerView(self._ledger, self._publication, self._live), served=True)
+
+
+def cache_key(path: str, query: Mapping[str, str]) -> Key | None:
+    """Return the cache key of a request: its route and the query parameters that the page accepts.
+
+    Return None for documents that are not rendered from the ledger.
+    """
+    found = None if path in templating.ASSETS else route_of(path)
+    if found is None:
+        return None
+    route, fields = found
+    return route.path(**fields), tuple(route.known(query).items())
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Compress a stream with gzip, piece by piece."""
+    stream = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    for piece in pieces:
+        yield stream.compress(piece)
+    yield stream.flush()
+
+
+def _rendered(document: Document) -> Rendered:
+    body = document.body
+    level = _LEVEL if len(body) <= LARGE else _LEVEL_OF_LARGE
+    smaller = gzip.compress(body, level, mtime=0) if len(body) >= COMPRESSED_FROM else None
+    return Rendered(document, smaller, f'W/"{hashlib.sha256(body).hexdigest()[:20]}"')

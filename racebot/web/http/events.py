@@ -1,0 +1,161 @@
+"""Server-sent events: send a document again whenever its content has changed.
+
+`/events/PATH` follows the document at PATH. Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from racebot.errors import LedgerError
+from racebot.web.html.live import STREAMED
+from racebot.web.http.cache import Rendered
+from racebot.web.routes import route_of
+from racebot.web.site.query import BadQueryError
+
+log = logging.getLogger(__name__)
+
+STREAMS = 100
+"""Most open streams. Further requests get a 503 response, so that pages stay reachable."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks for a change."""
+HEARTBEAT = 15.0
+"""Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
+RETRY = 5000
+"""Milliseconds after which a browser connects again."""
+_MEDIA_TYPE = "text/event-stream"
+
+Find = Callable[[str, Mapping[str, str], str], Awaitable[object]]
+
+
+class Events:
+    """Streams documents to readers.
+
+    Args:
+        find: returns the document at a path with a query, as it is since the change that a stamp names.
+        stamp: returns a text that changes whenever any document may have changed.
+        headers: of every response.
+        stopping: returns True when the server is about to stop.
+    """
+
+    def __init__(
+        self,
+        find: Find,
+        stamp: Callable[[], Awaitable[str]],
+        headers: Mapping[str, str],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._find = find
+        self._stamp = stamp
+        self._headers = headers
+        self._stopping = stopping
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._last_stamp = ""
+        self._problem = ""
+        self.open = 0
+
+    async def response(self, request: Request) -> Response | None:
+        """Return the stream of the document that a request names, or None if there is none.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+            BadQueryError: the query string is invalid.
+        """
+        path, query = request.path_params["path"], dict(request.query_params)
+        found = route_of(path)
+        if found is None or found[0] not in STREAMED:
+            return None
+        if self.open >= STREAMS:
+            return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
+        self.open += 1  # before the first await, so that no other request takes the same place
+        answer = None
+        try:
+            answer = await self._opened(request.method, path, query)
+            return answer
+        finally:
+            if not isinstance(answer, _Stream):
+                self._close()
+
+    async def _opened(self, method: str, path: str, query: Mapping[str, str]) -> Response | None:
+        stamp = await self._current_stamp()  # before the document, so that no change falls between the two
+        first = await self._find(path, query, stamp)
+        if not isinstance(first, Rendered):
+            return None
+        headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if method == "HEAD":
+            return Response(media_type=_MEDIA_TYPE, headers=headers)
+        return _Stream(self._pieces(path, query, first, stamp), headers, self._close)
+
+    def _close(self) -> None:
+        self.open -= 1
+
+    async def _pieces(
+        self, path: str, query: Mapping[str, str], first: Rendered, stamp: str
+    ) -> AsyncGenerator[bytes]:
+        sent = first.tag
+        yield b"retry: %d\n\n" % RETRY + event(first.document.body)
+        quiet_since = time.monotonic()
+        while not self._stopping():
+            await asyncio.sleep(LOOK_EVERY)
+            if (current := await self._current_stamp()) != stamp:
+                stamp = current
+                found = await self._again(path, query, stamp)
+                if found is not None and found.tag != sent:
+                    sent = found.tag
+                    yield event(found.document.body)
+                    quiet_since = time.monotonic()
+            if time.monotonic() - quiet_since >= HEARTBEAT:
+                yield b":\n\n"
+                quiet_since = time.monotonic()
+
+    async def _again(self, path: str, query: Mapping[str, str], stamp: str) -> Rendered | None:
+        try:
+            found = await self._find(path, query, stamp)
+        except (LedgerError, BadQueryError) as error:
+            log.warning("%s: %s", path, error)
+            return None
+        return found if isinstance(found, Rendered) else None
+
+    async def _current_stamp(self) -> str:
+        """Return the stamp, the last one if the ledger cannot be read. All streams share one look."""
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= LOOK_EVERY / 2:
+                try:
+                    self._last_stamp, problem = await self._stamp(), ""
+                except LedgerError as error:
+                    problem = str(error)
+                if problem not in {"", self._problem}:
+                    log.warning("%s", problem)
+                self._problem = problem
+                self._looked_at = time.monotonic()
+            return self._last_stamp
+
+
+class _Stream(StreamingResponse):
+    """A stream that calls `closed` when it ends, even if its reader is gone before the first piece."""
+
+    def __init__(
+        self, pieces: AsyncGenerator[bytes], headers: Mapping[str, str], closed: Callable[[], None]
+    ) -> None:
+        super().__init__(pieces, media_type=_MEDIA_TYPE, headers=headers)
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._closed()
+
+
+def event(body: bytes) -> bytes:
+    """Format a document as one event."""
+    lines = body.replace(b"\r", b"").split(b"\n")
+    return b"".join(b"data: %s\n" % line for line in lines) + b"\n"

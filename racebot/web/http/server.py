@@ -1,0 +1,357 @@
+"""Serve the pages over HTTP. Rendering runs in threads, so that a large page does not delay others."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import re
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from racebot.errors import LedgerError
+from racebot.web.api.errors import ProblemDetails, missing
+from racebot.web.html import templating
+from racebot.web.http.cache import CachedPages, Key, Rendered, cache_key, compressed
+from racebot.web.http.events import Events
+from racebot.web.http.protocol import ImpatientProtocol
+from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, route_of
+from racebot.web.site import addresses
+from racebot.web.site.document import HTML, Streamed
+from racebot.web.site.ledger_view import Publication
+from racebot.web.site.look import Look
+from racebot.web.site.query import BadQueryError
+
+log = logging.getLogger(__name__)
+
+THREADS = max(2, min(4, os.cpu_count() or 1))
+CONNECTIONS = 200
+"""Most concurrent connections and requests. Any more get a 503 response."""
+KEEP_ALIVE = 5
+"""Seconds to keep an idle connection open after a response."""
+CARDS = "cards/"
+CARD_MAX_AGE = 300
+"""Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
+UNAVAILABLE = "The ratings are not available right now."
+TRY_AGAIN = "Try again in a minute."
+SHUTDOWN_TIMEOUT = 5
+"""Seconds to wait for open requests when the server stops."""
+
+
+def policy(frame_ancestors: str) -> str:
+    """Return the content security policy of a page that these sites may show in a frame."""
+    return (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        f"form-action 'self'; base-uri 'none'; frame-ancestors {frame_ancestors}"
+    )
+
+
+HEADERS = {
+    "Content-Security-Policy": policy("'none'"),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+Found = Rendered | Streamed | None
+
+
+class Renderer:
+    """Renders documents in threads. Concurrent requests for the same document share one rendering.
+
+    Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
+    """
+
+    def __init__(self, library: CachedPages) -> None:
+        self._library = library
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
+        self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
+        self._under_way: dict[tuple[Key, str], asyncio.Future[Found]] = {}
+
+    async def document(self, path: str, query: Mapping[str, str], stamp: str = "") -> Found:
+        """Return the content at a path.
+
+        Args:
+            path: the path.
+            query: the query string's parameters.
+            stamp: the change that the content must show. A rendering is shared by those who ask for the
+                same one, since a rendering for another stamp may have begun before the change.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+            BadQueryError: the query string is invalid.
+        """
+        known = cache_key(path, query)
+        key = None if known is None else (known, stamp)
+        if key in self._under_way:
+            return await asyncio.shield(self._under_way[key])
+        threads = self._card_thread if path.startswith(CARDS) else self._threads
+        work = asyncio.get_running_loop().run_in_executor(threads, self._library.document, path, query)
+        if key is not None:
+            self._under_way[key] = work
+            work.add_done_callback(lambda _: self._under_way.pop(key))
+        return await asyncio.shield(work)
+
+    async def stamp(self) -> str:
+        """Return a text that changes whenever a document may have changed.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
+
+    async def live_address(self, path: str) -> str | None:
+        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
+        find = self._library.live_address
+        return await asyncio.get_running_loop().run_in_executor(self._threads, find, path)
+
+    async def close(self) -> None:
+        for threads in (self._threads, self._card_thread):
+            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
+        self._library.close()
+
+
+def application(
+    database: Path, publication: Publication, stopping: Callable[[], bool] = lambda: False
+) -> Starlette:
+    """Return an ASGI application that serves the pages of a ledger.
+
+    Args:
+        database: path of the ledger.
+        publication: the operator's settings for pages.
+        stopping: returns True when the server is about to stop, which ends open streams.
+    """
+    library = CachedPages(database, publication)
+    problem = partial(_error, look=publication.look)
+    renderer = Renderer(library)
+
+    framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
+    events = Events(renderer.document, renderer.stamp, HEADERS, stopping)
+
+    async def follow(request: Request) -> Response:
+        path = f"events/{request.path_params['path']}"
+        try:
+            return await events.response(request) or problem(path, 404, NOT_FOUND, _missing(path))
+        except LedgerError as error:
+            log.error("%s", error)
+            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
+        except BadQueryError as error:
+            return problem(path, 400, "Invalid query.", str(error))
+
+    async def answer(request: Request) -> Response:
+        path = request.path_params["path"]
+        query = dict(request.query_params)
+        if path in {"api", "api/"} and prefers_html(request.headers.get("accept", "")):
+            if path == "api":
+                return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
+            path = addresses.API.path()
+        elif path.endswith("/") and route_of(path) is None and route_of(path[:-1]) is not None:
+            rest = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
+        try:
+            found = await renderer.document(path, query)
+        except LedgerError as error:
+            log.error("%s", error)
+            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
+        except BadQueryError as error:
+            return problem(path, 400, "Invalid query.", str(error))
+        if found is None:
+            live = await renderer.live_address(path)
+            if live is not None:
+                return RedirectResponse(live, headers=HEADERS | {"Cache-Control": "no-store"})
+            return problem(path, 404, NOT_FOUND, _missing(path))
+        if isinstance(found, Streamed):
+            return _streaming_response(request, library, path, found)
+        headers = framed if path.startswith("embed/") else HEADERS
+        return _response(request, found, headers | {"Cache-Control": _cache_control(path, query)})
+
+    @asynccontextmanager
+    async def closing(app: Starlette) -> AsyncGenerator[None]:
+        del app
+        yield
+        await renderer.close()
+
+    app = Starlette(
+        lifespan=closing,
+        exception_handlers={HTTPException: _refused, Exception: _failed},
+        routes=[
+            Route("/events/{path:path}", follow, methods=["GET", "HEAD"]),
+            Route("/{path:path}", answer, methods=["GET", "HEAD"]),
+        ],
+    )
+    app.state.look = publication.look
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=["*"],
+        allow_methods=["GET"],
+        allow_headers=["*"],
+        expose_headers=["ETag"],
+    )
+    return app
+
+
+def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
+    """Return uvicorn's configuration, with limits on connections and slow clients."""
+    return uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
+        log_level="warning",
+        server_header=False,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def serve(
+    database: Path, publication: Publication, host: str, port: int, opened: Callable[[str], object]
+) -> None:
+    """Serve the pages until the process is told to stop.
+
+    Args:
+        database: path of the ledger.
+        publication: the operator's settings for pages.
+        host: address to listen on.
+        port: port to listen on; 0 takes any free one.
+        opened: called with the server's address once the port is open.
+
+    Raises:
+        OSError: the port cannot be opened.
+    """
+    server: uvicorn.Server | None = None
+    app = application(database, publication, lambda: server is not None and server.should_exit)
+    server = uvicorn.Server(configuration(app, host=host, port=port))
+    collect_less()
+    with socket.create_server(
+        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+    ) as bound:
+        where = f"[{host}]" if ":" in host else host
+        opened(f"http://{where}:{bound.getsockname()[1]}/")
+        server.run(sockets=[bound])
+
+
+def collect_less() -> None:
+    """Make Python collect garbage less often, and leave out all objects that exist now."""
+    gc.freeze()  # A full collection would visit every object of the loaded modules, for 50 ms.
+    gc.set_threshold(50_000)  # By default, a page with thousands of rows starts dozens of collections.
+
+
+def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> Response:
+    headers = {**always, "ETag": found.tag, "Vary": "Accept, Accept-Encoding"}
+    if _known(request.headers.get("if-none-match", ""), found.tag):
+        return Response(status_code=304, headers=headers)
+    body = found.document.body
+    if found.compressed is not None and _takes_gzip(request):
+        body, headers["Content-Encoding"] = found.compressed, "gzip"
+    return Response(body, media_type=found.document.media_type, headers=headers)
+
+
+def _streaming_response(request: Request, library: CachedPages, path: str, found: Streamed) -> Response:
+    headers = {
+        **HEADERS,
+        "ETag": found.tag,
+        "Vary": "Accept-Encoding",
+        "Cache-Control": _cache_control(path, {}),
+    }
+    if _known(request.headers.get("if-none-match", ""), found.tag):
+        return Response(status_code=304, headers=headers)
+    pieces = library.pieces(path) if request.method != "HEAD" else iter(())
+    if _takes_gzip(request):
+        pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
+    return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
+
+
+def prefers_html(accept: str) -> bool:
+    """Return True if an `Accept` header ranks `text/html` above `application/json`.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1
+    """
+    ranks: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, *parameters = (each.strip().lower() for each in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        ranks[kind] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality) else 0.0
+    rest = ranks.get("*/*", 0.0)
+    html = ranks.get("text/html", ranks.get("text/*", rest))
+    return html > ranks.get("application/json", ranks.get("application/*", rest))
+
+
+def _cache_control(path: str, query: Mapping[str, str]) -> str:
+    """Return how long browsers and proxies may keep the content at an address without asking again."""
+    if (path in templating.ASSETS and "v" in query) or addresses.PICTURE.match(path) is not None:
+        return "public, max-age=31536000, immutable"
+    if path.startswith(CARDS):
+        return f"public, max-age={CARD_MAX_AGE}"
+    return "public, max-age=0, must-revalidate"
+
+
+def _missing(path: str) -> str:
+    """Return a hint for the reader of an address without content."""
+    found = route_of(path)
+    if _is_api(path):
+        return missing(found and found[0])
+    return NO_RACE if found is not None and found[0] is addresses.RACE else NO_PAGE
+
+
+def _is_api(path: str) -> bool:
+    return re.match(r"(events/)?api(/|$)", path) is not None
+
+
+def _takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _known(tags: str, tag: str) -> bool:
+    """Return True if `If-None-Match` lists a tag, weak or strong.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
+    """
+    return tags.strip() == "*" or tag.removeprefix("W/") in tags
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """Return the response for an unknown path or method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
+    headers = error.headers or {}
+    path = request.url.path.lstrip("/")
+    detail = f"Use {headers['Allow']}." if "Allow" in headers else _missing(path)
+    answer = _error(path, error.status_code, f"{error.detail}.", detail, look=request.app.state.look)
+    answer.headers.update(headers)
+    return answer
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """Return the response for an unexpected error. Only the log has its details."""
+    del error
+    path = request.url.path.lstrip("/")
+    answer = _error(path, 500, "Internal error.", "The server's log says more.", look=request.app.state.look)
+    answer.headers["Access-Control-Allow-Origin"] = "*"  # no middleware sees this response
+    return answer
+
+
+def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -> Response:
+    """Return an error as a page, or as problem details (RFC 9457) for API requests."""
+    if _is_api(path):
+        body, media_type = (
+            orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail)),
+            "application/problem+json",
+        )
+    else:
+        at = path if len(path) <= addresses.LONGEST_PATH else ""
+        body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
+    return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})

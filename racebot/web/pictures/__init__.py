@@ -1,0 +1,1 @@
+"""Pictures: graphs, cards for link previews, and the fonts on them."""

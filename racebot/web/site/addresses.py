@@ -1,0 +1,320 @@
+"""The address of every page: routes, paths relative to the pages' root, and links between pages.
+
+All links are relative, so that the pages work under any URL prefix and when opened from a folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from racebot.ledger.rows import Leaderboard
+from racebot.web.site.query import BadQueryError
+
+NO_JEKYLL = ".nojekyll"
+"""Stops GitHub Pages from processing the files with Jekyll."""
+PAGE_SIZE = 80
+"""Players on one page of a leaderboard."""
+
+OPPONENTS_SHOWN = 25
+"""Opponents on a player's page. A longer list also has separate pages."""
+OPPONENTS_ON_A_PAGE = 100
+
+LONGEST_PATH = 1000
+"""Longer paths match no route."""
+LONGEST_VALUE = 8000
+"""Most characters of a query parameter: 200 ids of players fit."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_UNQUOTED = re.compile(r"[A-Za-z0-9._~/-]*")
+
+
+@lru_cache(maxsize=2**16)
+def segment(text: str) -> str:
+    """Encode any text as one path segment that every file system and host accepts."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return "~" + base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
+
+
+def text_of(part: str) -> str:
+    """Decode a path segment that `segment` encoded.
+
+    Raises:
+        ValueError: the segment is not valid base64 or not UTF-8.
+    """
+    if not part.startswith("~"):
+        return part
+    padded = part[1:] + "=" * (-len(part[1:]) % 4)
+    return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a route: its regular expression, and the functions that format and parse it."""
+
+    expression: str
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+_FIELDS = {
+    "board": _Field("[^/]+/[^/]+", str, str),
+    "player": _Field("[^/]+", segment, text_of),
+    "other": _Field("[^/]+", segment, text_of),
+    "race": _Field(
+        "[^/]+(?:/[^/]+)*",
+        lru_cache(maxsize=2**16)(lambda name: "/".join(map(segment, name.split("/")))),
+        lambda path: "/".join(map(text_of, path.split("/"))),
+    ),
+    "picture": _Field("[0-9a-f]{24}", str, str),
+    "number": _Field("[0-9]{1,6}", str, int),
+}
+
+
+@dataclass(frozen=True)
+class Route:
+    """The URL pattern of one kind of page, such as `races/{race}.html`.
+
+    Attributes:
+        pattern: a path with fields: `board` is the stem of a `BoardAddress`, `player` a player id, `race` a
+            race name, and `number` a page number.
+        query: the query parameters that the page accepts. All others are ignored.
+    """
+
+    pattern: str
+    query: frozenset[str] = frozenset()
+    _expression: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _template: str = field(init=False, repr=False, compare=False)
+    _writers: tuple[tuple[str, Callable[[Any], str]], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = re.split(r"\{(\w+)\}", self.pattern)
+        object.__setattr__(self, "_template", "%s".join(parts[::2]))
+        object.__setattr__(self, "_writers", tuple((name, _FIELDS[name].write) for name in parts[1::2]))
+        parts[::2] = map(re.escape, parts[::2])
+        parts[1::2] = [f"(?P<{name}>{_FIELDS[name].expression})" for name in parts[1::2]]
+        object.__setattr__(self, "_expression", re.compile("".join(parts)))
+
+    def path(self, **values: Any) -> str:
+        """Fill in the fields of the pattern and return the path."""
+        return self._template % tuple([write(values[name]) for name, write in self._writers])
+
+    def match(self, path: str) -> dict[str, Any] | None:
+        """Parse the fields of a path. Return None if the path does not match this route."""
+        found = self._expression.fullmatch(path) if len(path) <= LONGEST_PATH else None
+        if found is None:
+            return None
+        try:
+            return {name: _FIELDS[name].read(text) for name, text in found.groupdict().items()}
+        except ValueError:
+            return None
+
+    def known(self, query: Mapping[str, str]) -> dict[str, str]:
+        """Return the query parameters that the page accepts, in a fixed order.
+
+        Raises:
+            BadQueryError: one of them is too long.
+        """
+        found = {name: query[name] for name in sorted(self.query) if name in query}
+        for name, value in found.items():
+            if len(value) > LONGEST_VALUE:
+                raise BadQueryError(f"{name}: must have at most {LONGEST_VALUE} characters")
+        return found
+
+
+_PARTS = frozenset({"page", "per_page"})
+
+FRONT = Route("index.html")
+NOT_FOUND = Route("404.html")
+"""The page that static hosts show for a missing file."""
+FAVICON = Route("favicon.ico")
+TOUCH_ICON = Route("apple-touch-icon.png")
+PICTURE = Route("avatars/{picture}.webp")
+RACE = Route("races/{race}.html")
+PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))
+PLAYER = Route("players/{player}.html")
+BOARD_PAGE = Route("leaderboards/{board}/page-{number}.html")
+RACES_PAGE = Route("leaderboards/{board}/races-{number}.html")
+RACES = Route("leaderboards/{board}/races.html")
+EXPLAINED = Route("leaderboards/{board}/explained.html")
+BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "min", "active", "at"}))
+
+API = Route("api/index.html")
+API_DATA = Route("api/index.json")
+PLAYER_RACES = Route("players/{player}/{board}/races.html", frozenset({"result", "goal", "opponent", "page"}))
+OLDER_PLAYER_RACES = Route("players/{player}/{board}/races-{number}.html")
+OPPONENTS = Route("players/{player}/{board}/opponents.html", frozenset({"vs"}))
+MORE_OPPONENTS = Route("players/{player}/{board}/opponents-{number}.html", frozenset({"vs"}))
+FAME = Route("leaderboards/{board}/fame.html")
+SEARCH = Route("search.html", frozenset({"q"}))
+COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
+COMPARED = Route("compare/{player}/{other}.html", frozenset({"on"}))
+SEARCH_INDEX = Route("assets/players.js")
+
+OPENAPI = Route("api/openapi.json")
+LIVE_DATA = Route("api/live.json")
+ALL_DATA = Route("api/leaderboards.json")
+RACE_DATA = Route("api/races/{race}.json")
+FIND_PLAYERS = Route("api/players.json", frozenset({"name"}))
+PLAYER_DATA = Route("api/players/{player}.json")
+PLAYER_ON_BOARD_DATA = Route("api/leaderboards/{board}/players/{player}.json", frozenset({"before", "limit"}))
+RACES_DATA = Route("api/leaderboards/{board}/races.json", _PARTS)
+CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
+CHANGES_SHEET = Route("api/leaderboards/{board}/changes.csv")
+ODDS_DATA = Route("api/leaderboards/{board}/odds.json", frozenset({"players"}))
+HEAD_TO_HEAD_DATA = Route("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
+SHEET = Route("api/leaderboards/{board}.csv")
+DATA = Route("api/leaderboards/{board}.json", _PARTS)
+
+
+FRONT_CARD = Route("cards/index.png")
+RACE_CARD = Route("cards/races/{race}.png")
+PLAYER_CARD = Route("cards/players/{player}/{board}.png")
+PAIR_CARD = Route("cards/compare/{player}/{other}.png", frozenset({"on"}))
+BOARD_CARD = Route("cards/leaderboards/{board}.png")
+
+BOARD_FEED = Route("leaderboards/{board}/feed.xml")
+PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
+BADGE = Route("badges/{player}/{board}.svg")
+LATEST_BADGE = Route("badges/{player}.svg")
+EMBED = Route("embed/{board}.html", frozenset({"rows"}))
+
+OVERLAY_OPTIONS = frozenset(
+    {"text", "outline", "background", "accent", "gain", "loss", "size", "rows", "board"}
+)
+LIVE = Route("live.html")
+LIVE_PART = Route("live/rooms.html")
+OVERLAY_STYLE = Route("overlay/style.css", OVERLAY_OPTIONS)
+OVERLAY_ROOM = Route("overlay/room/{race}.html", OVERLAY_OPTIONS)
+OVERLAY_ROOM_PART = Route("overlay/part/room/{race}.html", frozenset({"rows", "board"}))
+OVERLAY_PLAYER = Route("overlay/player/{player}.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_PART = Route("overlay/part/player/{player}.html", frozenset({"board"}))
+OVERLAY_PLAYER_ROOM = Route("overlay/player/{player}/room.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_ROOM_PART = Route("overlay/part/player/{player}/room.html", frozenset({"rows", "board"}))
+
+
+@dataclass(frozen=True, slots=True)
+class BoardAddress:
+    """The addresses of one leaderboard's pages. `stem` is its category and name, encoded for a path."""
+
+    stem: str
+
+    def page(self, number: int = 1) -> str:
+        return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, number=number)
+
+    @property
+    def explained(self) -> str:
+        return EXPLAINED.path(board=self.stem)
+
+    def races(self, number: int | None = None) -> str:
+        """Return the address of page `number` of the older races, or of the newest races if it is None."""
+        if number is None:
+            return RACES.path(board=self.stem)
+        return RACES_PAGE.path(board=self.stem, number=number)
+
+    @property
+    def fame(self) -> str:
+        return FAME.path(board=self.stem)
+
+    def player_races(self, player: str, number: int | None = None) -> str:
+        """Return the address of a player's older races on page `number`, or of the newest if it is None."""
+        if number is None:
+            return PLAYER_RACES.path(player=player, board=self.stem)
+        return OLDER_PLAYER_RACES.path(player=player, board=self.stem, number=number)
+
+    def opponents(self, player: str, number: int = 1) -> str:
+        if number == 1:
+            return OPPONENTS.path(player=player, board=self.stem)
+        return MORE_OPPONENTS.path(player=player, board=self.stem, number=number)
+
+    def player(self, player: str) -> str:
+        return PLAYER_ON_BOARD.path(player=player, board=self.stem)
+
+    def comparison(self, player: str, other: str, index: int = 0) -> str:
+        """Return the address of the comparison of two players, which works on a server and in an export.
+
+        Without scripts, an export shows a page of the first player there, with the opponent's row marked.
+
+        Args:
+            player: the first player.
+            other: the other player.
+            index: position of `other` among the opponents of `player`, from 0.
+        """
+        number = 1 + index // OPPONENTS_ON_A_PAGE
+        page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)
+        return page + versus(other)
+
+    @property
+    def data(self) -> str:
+        return DATA.path(board=self.stem)
+
+    @property
+    def races_data(self) -> str:
+        return RACES_DATA.path(board=self.stem)
+
+    def player_data(self, player: str) -> str:
+        return PLAYER_ON_BOARD_DATA.path(board=self.stem, player=player)
+
+    @property
+    def sheet(self) -> str:
+        return SHEET.path(board=self.stem)
+
+    @property
+    def changes_sheet(self) -> str:
+        return CHANGES_SHEET.path(board=self.stem)
+
+
+def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
+    """Return the address of each leaderboard, in order. Leaderboards with the same name get a number."""
+    taken: set[str] = set()
+    addresses = []
+    for board in boards:
+        stem = f"{segment(board.category or '-')}/{_slug(board.name) or f'leaderboard-{board.number}'}"
+        if stem in taken:
+            stem = f"{stem}-{board.number}"
+        taken.add(stem)
+        addresses.append(BoardAddress(stem))
+    return addresses
+
+
+def versus(other: str) -> str:
+    """Return the query and fragment that turn a player's address into that of a comparison."""
+    return f"?vs={_value(other)}#vs-{segment(other)}"
+
+
+def link(source: str, target: str) -> str:
+    """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
+    here, there = _segments(source), _segments(target)
+    same, most = 0, min(len(here), len(there)) - 1
+    while same < most and here[same] == there[same]:
+        same += 1
+    return "../" * (len(here) - 1 - same) + "/".join(there[same:])
+
+
+def quoted(path: str) -> str:
+    """Quote a path for a link. Nearly all paths stay as they are, which is checked ten times as fast."""
+    return path if _UNQUOTED.fullmatch(path) else quote(path)
+
+
+@lru_cache(maxsize=2**16)
+def _value(text: str) -> str:
+    """Quote a value of a query string."""
+    return quote_plus(text)
+
+
+@lru_cache(maxsize=2**16)
+def _segments(path: str) -> list[str]:
+    """Return the segments of a path, quoted for a link."""
+    return quoted(path).split("/")
+
+
+def _slug(text: str) -> str:
+    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:80]

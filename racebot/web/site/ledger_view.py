@@ -1,0 +1,315 @@
+"""A snapshot of the ledger for the pages: leaderboards with their addresses, and cached queries."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from racebot.chat.commands import CommandNames
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace
+from racebot.ledger.live import LiveRoom
+from racebot.ledger.pictures import Pictures, name_of
+from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.standings import queries
+from racebot.standings.queries import (
+    BoardTotals,
+    Listing,
+    OpenLeaderboard,
+    PlayerStanding,
+    RaceReport,
+    Rival,
+)
+from racebot.text.safe import initials
+from racebot.web.site.addresses import PICTURE, BoardAddress, board_addresses
+from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
+from racebot.web.site.look import DEFAULT_LOOK, Look
+
+FACE_COLORS = 8
+"""Number of colors of the circles with initials, as in the style sheet."""
+_REMEMBERED_RIVALS = 300
+"""Most opponents of a player to cache."""
+_REMEMBERED_FACES = 5000
+"""Most faces of players to cache."""
+_REMEMBERED = 32
+"""Number of races and players to cache, since a page and its data are often requested together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The operator's settings for pages.
+
+    Attributes:
+        listing: the rule that decides which players a leaderboard lists.
+        provisional_races: number of races below which a rating is provisional.
+        site: address of the site, for links to race rooms and users.
+        url: public address of the pages, without a slash at the end; empty if unknown.
+        embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
+            policy; `'none'` forbids it.
+        export_cards: True if an export has cards of every player and race.
+        look: title, accent color and footer.
+        pictures: folder with the pictures that the bot fetched, if any.
+        commands: the names of the bot's chat commands, or None if it answers none.
+    """
+
+    listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
+    provisional_races: int = 5
+    site: str = "https://racetime.gg"
+    url: str = ""
+    embed_on: str = "*"
+    export_cards: bool = False
+    look: Look = DEFAULT_LOOK
+    pictures: Path | None = None
+    commands: CommandNames | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A stored leaderboard with its address and the players it lists."""
+
+    stored: Leaderboard
+    address: BoardAddress
+    listing: Listing
+
+    @property
+    def key(self) -> int:
+        return self.stored.key
+
+    @property
+    def name(self) -> str:
+        return self.stored.name
+
+    @property
+    def category(self) -> str:
+        return self.stored.category
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A player's avatar, or initials on a colored circle in its place.
+
+    Attributes:
+        picture: address of the avatar among the pages, None without one.
+        initials: one or two letters.
+        color: number of the circle's color, from 0.
+    """
+
+    picture: str | None
+    initials: str
+    color: int
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFace:
+    """A category's name, and the address of its picture among the pages, None without one."""
+
+    name: str
+    picture: str | None
+
+
+class LedgerView:
+    """A snapshot of the ledger. Create a new one when the ledger has changed.
+
+    Args:
+        ledger: the ledger, opened for reading.
+        publication: the operator's settings for pages.
+        live: the open rooms; None in an export.
+        picture_names: the names of the pictures to show; by default, those in the folder.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        publication: Publication,
+        live: LiveReader | None = None,
+        picture_names: frozenset[str] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self._live = live
+        self._given_pictures = picture_names
+        self.publication = publication
+        self._reports: dict[int, OpenLeaderboard] = {}
+        self._categories: dict[str, CategoryFace] = {}
+        self._standing = lru_cache(_REMEMBERED)(self._read_standing)
+        self._race = lru_cache(_REMEMBERED)(self._read_race)
+        self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
+        self._rivals = lru_cache(_REMEMBERED)(self._read_rivals)
+        self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
+        self._face = lru_cache(_REMEMBERED_FACES)(self._read_face)
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """The name of each player's picture, by player, if the bot has fetched it."""
+        names = self.picture_names
+        avatars = self.ledger.profiles.avatars().items() if names else ()
+        return {player: name for player, at in avatars if (name := name_of(at)) in names}
+
+    @property
+    def pictures_shown(self) -> list[str]:
+        """The names of all pictures on the pages, each once."""
+        images = (self.ledger.profiles.category(board.category) for board in self.boards)
+        shown = {name_of(each.image) for each in images if each is not None and each.image}
+        rated = {name for player, name in self.pictures.items() if player in self.rated_players}
+        return sorted(rated | (shown & self.picture_names))
+
+    def live_rooms(self) -> LiveRooms:
+        """Return the open rooms that the site lists, without hidden players."""
+        return NOTHING if self._live is None else self._live.rooms(self.hidden)
+
+    def live_room(self, race: str) -> LiveRoom | None:
+        """Return an open room, listed or not, without hidden players."""
+        return None if self._live is None else self._live.room(race, self.hidden)
+
+    def picture(self, name: str) -> bytes | None:
+        """Return a picture by its name."""
+        folder = self.publication.pictures
+        return None if folder is None else Pictures(folder).read(name)
+
+    def face(self, player: str | None, name: str) -> Face:
+        """Return the picture or initials to show beside a player's name."""
+        return self._face(None if player in self.hidden else player, name)
+
+    def _read_face(self, player: str | None, name: str) -> Face:
+        found = None if player is None else self.pictures.get(player)
+        color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
+        return Face(found and PICTURE.path(picture=found), initials(name), color)
+
+    def category_face(self, slug: str) -> CategoryFace:
+        """Return a category's name and picture. Before the site has shown its name, that is the slug."""
+        if slug not in self._categories:
+            profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
+            name = name_of(profile.image) if profile.image else None
+            picture = PICTURE.path(picture=name) if name in self.picture_names else None
+            self._categories[slug] = CategoryFace(profile.name, picture)
+        return self._categories[slug]
+
+    @cached_property
+    def picture_names(self) -> frozenset[str]:
+        """The names of all pictures that the pages may show."""
+        if self._given_pictures is not None:
+            return self._given_pictures
+        folder = self.publication.pictures
+        return frozenset() if folder is None else Pictures(folder).names()
+
+    @cached_property
+    def boards(self) -> list[Board]:
+        """Every leaderboard, by category and name."""
+        stored = self.ledger.leaderboards()
+        addresses = board_addresses(stored)
+        return [
+            Board(board, address, self.publication.listing(board))
+            for board, address in zip(stored, addresses, strict=True)
+        ]
+
+    def board(self, stem: str) -> Board | None:
+        """Return the leaderboard at an address."""
+        return next((board for board in self.boards if board.address.stem == stem), None)
+
+    def siblings(self, board: Board) -> list[Board]:
+        """Return all leaderboards of the same category."""
+        return [each for each in self.boards if each.category == board.category]
+
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The players who are named nowhere. They have no pages, and their ids are on nobody else's."""
+        return frozenset(self.ledger.orders.hidden())
+
+    @cached_property
+    def rated_players(self) -> dict[str, NamedPlayer]:
+        """Every player with a rating, by id."""
+        return {player.id: player for player in self.ledger.pages.players()}
+
+    def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
+        """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
+        if at is not None:
+            return self._open(board, at)
+        if board.key not in self._reports:
+            self._reports[board.key] = self._open(board)
+        return self._reports[board.key]
+
+    def totals(self, board: Board) -> BoardTotals:
+        """Return the size of a leaderboard. Much faster than its report."""
+        return queries.board_totals(self.ledger, board.stored, board.listing)
+
+    def updated_at(self, board: Board) -> datetime | None:
+        """Return when a leaderboard's races were last rated, None if that is unknown."""
+        return self.ledger.updated_at(board.stored)
+
+    def standing(self, board: Board, player: str) -> PlayerStanding | None:
+        """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
+        return None if player in self.hidden else self._standing(board.key, player)
+
+    def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
+        """Return a player's standing on each of their leaderboards, the most recently raced first."""
+        found = [
+            (board, standing)
+            for board in self.boards
+            if (standing := self.standing(board, player)) is not None
+        ]
+        return sorted(found, key=lambda pair: pair[1].last_race_at, reverse=True)
+
+    def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
+        """Return all rated races of a player on a leaderboard, oldest first."""
+        return self._history(board.key, player)
+
+    def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
+        """Return a player's opponents on a leaderboard, the most frequent first."""
+        return self._opponents(board.key, player)
+
+    def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
+        """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
+        records = self.opponents(board, player)
+        if len(records) <= _REMEMBERED_RIVALS:
+            return self._rivals(board.key, player)[first:last]
+        return queries.rivals(self.ledger, board.stored, player, records[first:last])
+
+    def race(self, name: str) -> RaceReport | None:
+        """Return a race by its full name, or None if it counts on no leaderboard."""
+        return self._race(name)
+
+    def boards_of(self, report: RaceReport) -> list[Board]:
+        """Return the leaderboards of a race, in the order of its report."""
+        by_name = {(board.category, board.name): board for board in self.boards}
+        return [by_name[report.category, part.leaderboard] for part in report.leaderboards]
+
+    def provisional(self, races: int) -> bool:
+        """Return True if a rating after this many races is provisional."""
+        return races < self.publication.provisional_races
+
+    def _open(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
+        return queries.open_leaderboard(
+            self.ledger,
+            board.stored,
+            board.listing,
+            provisional_races=self.publication.provisional_races,
+            at=at,
+        )
+
+    def _read_rivals(self, key: int, player: str) -> list[Rival]:
+        board = next(board for board in self.boards if board.key == key)
+        return queries.rivals(self.ledger, board.stored, player, self.opponents(board, player))
+
+    def _read_standing(self, key: int, player: str) -> PlayerStanding | None:
+        board = next(board for board in self.boards if board.key == key)
+        return queries.player_standing(
+            self.ledger,
+            board.stored,
+            board.listing,
+            player,
+            provisional_races=self.publication.provisional_races,
+        )
+
+    def _read_race(self, name: str) -> RaceReport | None:
+        try:
+            boards = [board.stored for board in self.boards]
+            report = queries.race_report(self.ledger, name, boards=boards, mask=True)
+        except NoSuchEntryError:
+            return None
+        # The ledger also finds a race by its slug alone, which is not the race's address.
+        return report if report.leaderboards and report.race == name else None
