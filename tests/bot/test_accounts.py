@@ -12,7 +12,6 @@ from pydantic import SecretStr
 from worker_support import Bench, finish, said, until
 
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
-from racebot.bot.periodic import Nightly
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -175,15 +174,6 @@ async def test_a_worker_that_missed_the_weekly_look_makes_up_for_it_at_the_start
 
     async with sandbox.worker():
         await until(lambda: read_at() > ago)
-
-
-def test_a_weekly_job_waits_for_its_day() -> None:
-    wednesday = datetime(2026, 3, 4, 12, tzinfo=UTC)
-    at = Nightly(5, "mon").get_next_fire_time(None, wednesday)
-    assert at == datetime(2026, 3, 9, 5, tzinfo=UTC)
-    assert Nightly(5, "mon").get_next_fire_time(at, at + timedelta(days=30)) == datetime(
-        2026, 4, 13, 5, tzinfo=UTC
-    )
 
 
 def test_an_order_of_the_worker_itself_changes_the_revision(ledger: Ledger) -> None:

@@ -3,13 +3,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 
 import pytest
+from builders import Clock
 from worker_support import until
 
-from racebot.bot import periodic as jobs
+from racebot.bot import periodic
 from racebot.bot.periodic import Jobs
+
+
+class WatchedClock(Clock):
+    """A clock that counts how often it is read. It begins at noon on a Sunday."""
+
+    reads = 0
+
+    def __call__(self) -> datetime:
+        self.reads += 1
+        return super().__call__()
 
 
 class Counted:
@@ -28,142 +39,135 @@ class Counted:
         self.at_once -= 1
 
     async def until(self, runs: int) -> None:
-        await until(lambda: self.runs >= runs)
+        await until(lambda: self.runs >= runs and not self.at_once)
 
 
-def jobs_of() -> Jobs:
-    """Jobs that must not fail."""
+@pytest.fixture
+def clock() -> WatchedClock:
+    return WatchedClock()
+
+
+@pytest.fixture
+def jobs(clock: WatchedClock, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    """Jobs that must not fail, and that look at the clock often."""
 
     def fail(name: str, error: Exception) -> None:
         raise AssertionError(name) from error
 
-    return Jobs(fail, lambda _: None)
+    monkeypatch.setattr(periodic, "CHECK_CLOCK_EVERY", 0.01)
+    return Jobs(fail, lambda _: None, clock)
 
 
 @asynccontextmanager
-async def started(work: Jobs) -> AsyncIterator[None]:
-    work.start()
+async def started(jobs: Jobs) -> AsyncIterator[None]:
+    jobs.start()
+    await asyncio.sleep(0)  # each job begins
     try:
         yield
     finally:
-        await work.stop()
+        await jobs.stop()
 
 
-async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itself() -> None:
-    work, job = jobs_of(), Counted()
-    work.every(0.02, job, "often")
-    async with started(work):
+async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itself(jobs: Jobs) -> None:
+    job = Counted()
+    jobs.every(0.02, job, "often")
+    async with started(jobs):
         await job.until(4)
     assert job.most_at_once == 1
 
 
-async def test_no_job_runs_after_stop() -> None:
-    work, job = jobs_of(), Counted()
-    work.every(0.02, job, "often")
-    async with started(work):
-        await job.until(1)
-    runs = job.runs
-    await asyncio.sleep(0.1)
-    assert job.runs == runs
-
-
 @pytest.mark.parametrize("steps", range(4))
-async def test_stop_as_a_job_starts_is_no_error(steps: int, caplog: pytest.LogCaptureFixture) -> None:
-    work = jobs_of()
-    work.every(60, Counted(), "often")
-    async with started(work):
+async def test_stop_ends_all_jobs_without_an_error(
+    jobs: Jobs, steps: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs.every(0.001, Counted(), "often")
+    jobs.nightly(4, Counted(), "nightly", at_once=True)
+    async with started(jobs):
         for _ in range(steps):
             await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing is left that could run"
+    assert not caplog.records
 
 
-async def test_stop_without_start_is_allowed() -> None:
-    await jobs_of().stop()
+async def test_stop_without_start_is_allowed(jobs: Jobs) -> None:
+    jobs.every(1, Counted(), "often")
+    await jobs.stop()
 
 
-async def test_a_nightly_job_waits_for_its_hour() -> None:
-    work, job = jobs_of(), Counted()
-    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
-    async with started(work):
-        await asyncio.sleep(0.1)
-    assert job.runs == 0
+async def test_a_nightly_job_runs_once_at_its_hour(jobs: Jobs, clock: Clock) -> None:
+    at_four, at_six, at_once = Counted(), Counted(), Counted()
+    jobs.nightly(4, at_four, "at four")
+    jobs.nightly(6, at_six, "at six")
+    jobs.nightly(6, at_once, "missed before the start", at_once=True)
+    async with started(jobs):
+        await at_once.until(1)
+        clock.advance(hours=17)
+        await at_four.until(1)
+        assert at_six.runs == 0
+        clock.advance(hours=1)
+        await at_six.until(1)
+        await at_once.until(2)
+    assert (at_four.runs, at_six.runs, at_once.runs) == (1, 1, 2)
 
 
-async def test_a_missed_nightly_run_is_made_up_at_the_start() -> None:
-    work, job = jobs_of(), Counted()
-    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly", at_once=True)
-    async with started(work):
+async def test_a_weekly_job_waits_for_its_day(jobs: Jobs, clock: Clock) -> None:
+    daily, weekly = Counted(), Counted()
+    jobs.nightly(5, daily, "daily")
+    jobs.nightly(5, weekly, "weekly", day="fri")
+    async with started(jobs):
+        for day in range(1, 5):
+            clock.advance(days=1)
+            await daily.until(day)
+            assert weekly.runs == 0, "not before Friday"
+        clock.advance(days=1)
+        await weekly.until(1)
+        clock.advance(days=30)
+        await weekly.until(2)
+
+
+@pytest.mark.parametrize("step", [timedelta(hours=-1), timedelta(hours=1), timedelta(days=-3650)])
+async def test_a_clock_step_delays_no_job(jobs: Jobs, clock: Clock, step: timedelta) -> None:
+    often, nightly = Counted(), Counted()
+    jobs.every(0.05, often, "often")
+    jobs.nightly(4, nightly, "nightly")
+    async with started(jobs):
+        await often.until(1)
+        clock.advance(seconds=step.total_seconds())
+        await often.until(3)
+        clock.advance(hours=24)
+        await nightly.until(1)
+
+
+async def test_a_clock_that_was_wrong_for_a_moment_delays_no_job(jobs: Jobs, clock: WatchedClock) -> None:
+    job = Counted()
+    jobs.nightly(4, job, "nightly")
+    async with started(jobs):
+        clock.advance(days=365)
         await job.until(1)
-        await asyncio.sleep(0.1)
-    assert job.runs == 1
-
-
-def set_clock(monkeypatch: pytest.MonkeyPatch, step: timedelta) -> None:
-    """Set the wall clock ahead, or back if the step is negative."""
-    right = datetime.now
-
-    class Stepped(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return right(tz) + step
-
-    monkeypatch.setattr(jobs, "datetime", Stepped)
-    monkeypatch.setattr("apscheduler.schedulers.base.datetime", Stepped)
-
-
-@pytest.mark.parametrize("hours", [-1, 1])
-async def test_a_clock_step_delays_no_job(hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the clock check, the next run would be half an hour away or more."""
-    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
-    work, job = jobs_of(), Counted()
-    work.every(1800, job, "seldom")
-    async with started(work):
-        await job.until(1)
-        await until(lambda: not job.at_once)
-        assert job.runs == 1
-        set_clock(monkeypatch, timedelta(hours=hours))
+        clock.advance(days=-365)
+        reads = clock.reads
+        await until(lambda: clock.reads > reads + 2)
+        clock.advance(hours=17)
         await job.until(2)
 
 
-async def test_a_clock_that_was_wrong_for_a_moment_delays_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
-    work, job = jobs_of(), Counted()
-    work.every(1800, job, "seldom")
-    async with started(work):
+async def test_a_clock_step_of_years_runs_a_missed_job_once(jobs: Jobs, clock: Clock) -> None:
+    job, later = Counted(), Counted()
+    jobs.nightly(4, job, "nightly")
+    jobs.nightly(6, later, "later")
+    async with started(jobs):
+        clock.advance(days=3650)
         await job.until(1)
-        await until(lambda: not job.at_once)
-        # The next run after one while the clock was a day ahead.
-        work._scheduler.modify_job("seldom", next_run_time=datetime.now(UTC) + timedelta(days=1))
+        await later.until(1)
+        clock.advance(hours=17)
         await job.until(2)
-
-
-async def test_a_clock_step_of_years_runs_no_missed_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "CHECK_CLOCK_EVERY", 0.02)
-    work, job = jobs_of(), Counted()
-    work.every(0.5, job, "often")
-    work.nightly(4, Counted(), "nightly")
-    async with started(work):
-        await job.until(1)
-        set_clock(monkeypatch, timedelta(days=3650))
-        await job.until(3)
-    assert job.runs < 10
-
-
-async def test_a_nightly_run_missed_during_sleep_is_made_up() -> None:
-    work, job = jobs_of(), Counted()
-    work.nightly((datetime.now(UTC) + timedelta(hours=3)).hour, job, "nightly")
-    async with started(work):
-        # The scheduler's state when the jump is noticed.
-        work._scheduler.modify_job("nightly", next_run_time=datetime.now(UTC) - timedelta(hours=1))
-        work._follow_clock()
-        await job.until(1)
+    assert job.runs == 2
 
 
 async def test_a_job_that_fails_runs_again_and_tells_when_it_works() -> None:
     told: list[str] = []
     outcomes: Iterator[ValueError | bool] = iter([ValueError("no"), False])
-    work = Jobs(lambda name, error: told.append(f"{name}: {error}"), told.append)
+    jobs = Jobs(lambda name, error: told.append(f"{name}: {error}"), told.append)
 
     async def job() -> bool:
         outcome = next(outcomes, True)
@@ -171,7 +175,7 @@ async def test_a_job_that_fails_runs_again_and_tells_when_it_works() -> None:
             raise outcome
         return outcome
 
-    work.every(0.001, job, "often")
-    async with started(work):
+    jobs.every(0.001, job, "often")
+    async with started(jobs):
         await until(lambda: len(told) >= 3)
     assert told[:2] == ["often: no", "often"]

@@ -10,11 +10,7 @@ import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-import apscheduler.schedulers.base
-import apscheduler.triggers.interval
-
 import racebot.bot.heartbeat
-import racebot.bot.periodic
 from racebot.cli import main
 
 FILE = Path(os.environ.pop("FAULTS_CLOCK"))
@@ -36,12 +32,6 @@ class WrongDatetime(datetime):
 
 
 if __name__ == "__main__":
-    for module in (
-        apscheduler.schedulers.base,
-        apscheduler.triggers.interval,
-        racebot.bot.periodic,
-        racebot.bot.heartbeat,
-    ):
-        vars(module)["datetime"] = WrongDatetime
+    vars(racebot.bot.heartbeat)["datetime"] = WrongDatetime
     time.time = lambda: right_time() + wrong_by()
     main()
