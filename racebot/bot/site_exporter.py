@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from datetime import datetime, timedelta
 
 from racebot.errors import ExportError
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER = timedelta(minutes=5)
-"""Pause after a failed export."""
+AGAIN_AFTER = 300.0
+"""Seconds to wait after a failed export."""
 PAUSE = 4
 """Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
 TIMEOUT = 900.0
@@ -29,20 +29,20 @@ class SiteExporter:
     Args:
         command: the command that writes the pages.
         revision: returns a token that changes whenever ratings may have changed.
-        clock: returns the current time, with its offset.
+        clock: returns seconds on a monotonic scale.
     """
 
     def __init__(
         self,
         command: Sequence[str],
         revision: Callable[[], Awaitable[Hashable]],
-        clock: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._command = command
         self._revision = revision
         self._clock = clock
         self._done: Hashable = None
-        self._not_before: datetime | None = None
+        self._not_before = float("-inf")
 
     async def export_if_changed(self) -> bool:
         """Export the pages if the ratings have changed.
@@ -57,7 +57,7 @@ class SiteExporter:
         start = self._clock()
         if revision == self._done:
             return True
-        if self._not_before is not None and start < self._not_before:
+        if start < self._not_before:
             return False
         self._not_before = start + AGAIN_AFTER
         line = await self._run()

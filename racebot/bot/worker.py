@@ -208,7 +208,7 @@ class Worker:
             async def revision() -> tuple[int, ...]:
                 return *await self._call(ledger.revision), pictures.version()
 
-            exporter = SiteExporter(command, revision, self._clock)
+            exporter = SiteExporter(command, revision)
             jobs.every(PAGES_EVERY, exporter.export_if_changed, "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())

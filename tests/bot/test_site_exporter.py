@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, Clock
 from worker_support import until
 
 from racebot.bot import site_exporter as refresh
@@ -24,12 +22,16 @@ if (log.parent / "broken").exists():
 
 
 class Bench:
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path) -> None:
         self.log = folder / "log"
         self.broken = folder / "broken"
-        self.clock = clock
+        self.seconds = 0.0
         self.revision = 1
-        self.exporter = SiteExporter([sys.executable, "-c", SCRIPT, str(self.log)], self.current, clock)
+        self.exporter = self.of("-c", SCRIPT, str(self.log))
+
+    def of(self, *arguments: str) -> SiteExporter:
+        """Return an exporter that runs Python with these arguments."""
+        return SiteExporter([sys.executable, *arguments], self.current, lambda: self.seconds)
 
     async def current(self) -> int:
         return self.revision
@@ -40,8 +42,8 @@ class Bench:
 
 
 @pytest.fixture
-def made(tmp_path: Path, clock: Clock) -> Bench:
-    return Bench(tmp_path, clock)
+def made(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
 
 
 async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Bench) -> None:
@@ -61,10 +63,10 @@ async def test_failed_export_is_reported_and_retried_later(made: Bench) -> None:
     await made.exporter.export_if_changed()
     assert made.runs == 1
     made.broken.unlink()
-    made.clock.advance(minutes=6)
+    made.seconds += 360
     await made.exporter.export_if_changed()
     assert made.runs == 2
-    made.clock.advance(minutes=6)
+    made.seconds += 360
     await made.exporter.export_if_changed()
     assert made.runs == 2
 
@@ -72,10 +74,9 @@ async def test_failed_export_is_reported_and_retried_later(made: Bench) -> None:
 async def test_long_export_is_followed_by_a_long_pause(made: Bench) -> None:
     ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
 
-    def clock() -> datetime:
-        return NOON + timedelta(seconds=next(ticking))
-
-    exporter = SiteExporter([sys.executable, "-c", SCRIPT, str(made.log)], made.current, clock)
+    exporter = SiteExporter(
+        [sys.executable, "-c", SCRIPT, str(made.log)], made.current, lambda: next(ticking)
+    )
     await exporter.export_if_changed()
     for revision in (2, 3):
         made.revision = revision
@@ -96,11 +97,11 @@ async def test_race_settled_during_an_export_is_exported_next(made: Bench) -> No
 
 async def test_slow_export_is_killed(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "TIMEOUT", 0.05)
-    sleeping = SiteExporter([sys.executable, "-c", "import time; time.sleep(60)"], made.current, made.clock)
+    sleeping = made.of("-c", "import time; time.sleep(60)")
     with pytest.raises(ExportError, match="timed out"):
         await sleeping.export_if_changed()
 
 
 async def test_missing_export_command_is_reported(made: Bench) -> None:
     with pytest.raises(ExportError, match="not written"):
-        await SiteExporter(["/nowhere/racebot"], made.current, made.clock).export_if_changed()
+        await SiteExporter(["/nowhere/racebot"], made.current).export_if_changed()
