@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from inspect import isfunction
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
-from racebot.races.outcome import IntArray
-from racebot.ratings import kernel as kernels
-from racebot.ratings.fast import RaceBlock
-from racebot.ratings.kernel import KernelRace
+from racebot.races.outcome import BoolArray, IntArray
+from racebot.ratings import forfeit_floor, kernel as kernels
+from racebot.ratings.kernel import Compilable, KernelRace, Replayable
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models import (
     hurdle,
@@ -43,6 +43,8 @@ from racebot.ratings.numerics import (
     truncated_normal,
 )
 
+_BLOCK = 64
+"""Number of races that compiled code rates at a time. Threads synchronize after each block."""
 _MANY = 16
 """Fewest candidates to spread over several cores."""
 _PART = 8
@@ -59,6 +61,7 @@ _OVERLOADED = (
 
 for _module in (
     kernels,
+    forfeit_floor,
     truncated_normal,
     order_statistics,
     order_quadrature,
@@ -154,6 +157,45 @@ def _jointly(
         return means, variances, False
 
     return nothing
+
+
+class RaceBlock(NamedTuple):
+    """Races as arrays, one race after the other, as compiled code reads them.
+
+    Attributes:
+        players: shape [entries]; the entrants' rows in the table of states.
+        group: shape [entries]; see `Outcome`.
+        unfinished: shape [entries]; see `Outcome`.
+        bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
+        last_group: shape [races]; see `Outcome`.
+        last_unfinished: shape [races]; see `Outcome`.
+        day: shape [races]; see `Outcome`.
+        by_team: shape [races]; True for races that are rated by team.
+    """
+
+    players: IntArray
+    group: IntArray
+    unfinished: BoolArray
+    bounds: IntArray
+    last_group: IntArray
+    last_unfinished: BoolArray
+    day: FloatArray
+    by_team: BoolArray
+
+    @classmethod
+    def of(cls, races: Sequence[Replayable]) -> RaceBlock:
+        """Collect races."""
+        outcomes = [race.outcome for race in races]
+        return cls(
+            players=np.concatenate([race.players for race in races]),
+            group=np.concatenate([outcome.group for outcome in outcomes]),
+            unfinished=np.concatenate([outcome.unfinished for outcome in outcomes]),
+            bounds=np.cumsum([0, *(outcome.size for outcome in outcomes)]),
+            last_group=np.array([outcome.last_group for outcome in outcomes]),
+            last_unfinished=np.array([outcome.last_unfinished for outcome in outcomes]),
+            day=np.array([outcome.day for outcome in outcomes]),
+            by_team=np.array([outcome.team is not None for outcome in outcomes]),
+        )
 
 
 def _thurstone_hurdle(before, race, p, after):
@@ -263,32 +305,48 @@ def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
 
 
 @cache
-def kernel(key: str) -> Callable[..., None] | None:
-    """Return a function that replays a block of races, or None if the model has no compiled kernel."""
-    if key not in _RATE:
-        return None
-    drive = _driver(_RATE[key], _version())
+def _drive(key: str) -> Callable[..., None]:
+    """Return the compiled function that replays a block of races with this model."""
+    return _driver(_RATE[key], _version())
 
-    def run(
-        table: FloatArray,
-        p: FloatArray,
-        block: RaceBlock,
-        before: FloatArray,
-        after: FloatArray,
-        at: IntArray,
-    ) -> None:
-        if len(table) < _MANY:
-            drive(table, p, block, before, after, at)
-            return
-        parts = [slice(first, first + _PART) for first in range(0, len(table), _PART)]
 
-        def one(part: slice) -> None:
-            drive(table[part], p[part], block, before[part], after[part], at[part])
+def replay(
+    model: Compilable, races: Sequence[Replayable], table: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Rate races in order; see `racebot.ratings.fast.replay`."""
+    drive = _drive(model.key)
+    remaining = iter(races)
+    while block := list(islice(remaining, _BLOCK)):
+        yield from _replay_block(model, drive, block, table)
 
-        with ThreadPoolExecutor(get_num_threads()) as threads:
-            list(threads.map(one, parts))
 
-    return run
+def _replay_block(
+    model: Compilable, drive: Callable[..., None], races: Sequence[Replayable], table: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    block = RaceBlock.of(races)
+    bounds = block.bounds.tolist()
+    rows = table.reshape(-1, *table.shape[-2:])
+    settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])))
+    before = np.empty((len(rows), len(block.players), rows.shape[-1]))
+    after = np.empty_like(before)
+    at = np.zeros(len(rows), dtype=np.int64)
+    while (at < len(races)).any():
+        if len(rows) < _MANY:
+            drive(rows, settings, block, before, after, at)
+        else:
+            parts = [slice(first, first + _PART) for first in range(0, len(rows), _PART)]
+            calls = [(rows[i], settings[i], block, before[i], after[i], at[i]) for i in parts]
+            with ThreadPoolExecutor(get_num_threads()) as threads:
+                list(threads.map(lambda call: drive(*call), calls))
+        for c in np.flatnonzero(at < len(races)).tolist():
+            race = races[at[c]]
+            part = slice(bounds[at[c]], bounds[at[c] + 1])
+            after[c, part] = model.rate_candidate(before[c, part], race.outcome, settings[c].tolist())
+            rows[c, race.players] = after[c, part]
+            at[c] += 1
+    before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))
+    for start, stop in pairwise(bounds):
+        yield before[..., start:stop, :], after[..., start:stop, :]
 
 
 def _version() -> str:

@@ -16,9 +16,9 @@ and for Bradley-Terry models, whose odds are ratios of strengths (https://doi.or
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
-from racebot.ratings.numerics.truncated_normal import FEW, normal_cdfs
 
 REACH = 7.0
 """Limits of integration, in standard deviations beyond the outermost means."""
@@ -70,7 +70,7 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
         finishes = finish_chances(model, states)
         gap = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
         noise = np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :])
-        faster = _cdfs(gap / noise)
+        faster = scipy.special.ndtr(gap / noise)
         own, other = finishes[..., :, np.newaxis], finishes[..., np.newaxis, :]
         before = own * (1.0 - other) + own * other * faster + 0.5 * (1.0 - own) * (1.0 - other)
     else:
@@ -93,15 +93,9 @@ def _best_of(mean: FloatArray, spread: FloatArray, finishes: FloatArray) -> Floa
     step = (high - low) / (points - 1)
     x = low + step * np.arange(points)
     z = (x[..., np.newaxis, :] - mean[..., np.newaxis]) / spread[..., np.newaxis]
-    slower = _cdfs(-z)
+    slower = scipy.special.ndtr(-z)
     behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * slower, 1e-300))
     others = behind.sum(-2, keepdims=True) - behind
     density = np.exp(others - 0.5 * z * z) / (np.sqrt(2 * np.pi) * spread[..., np.newaxis])
     chances: FloatArray = finishes * step * density.sum(-1)
     return chances
-
-
-def _cdfs(x: FloatArray) -> FloatArray:
-    """Return Φ of each value: shaped like `x`. Parts of a few values each do without SciPy."""
-    flat = x.ravel()
-    return np.concatenate([normal_cdfs(flat[i : i + FEW]) for i in range(0, flat.size, FEW)]).reshape(x.shape)

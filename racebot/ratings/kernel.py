@@ -20,16 +20,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from racebot.races.outcome import Outcome
-from racebot.ratings.broadcast import stack_parameters
+from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.parameters import stack_parameters
 
 Columns = list[list[float]]
 """k columns of n numbers each. In compiled code, a two-dimensional array."""
+
+
+class Replayable(Protocol):
+    """A race of a history."""
+
+    @property
+    def players(self) -> IntArray:
+        """Return the entrants' rows in the table of states: shape [n]."""
+        ...
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the outcome, which is always `rateable`."""
+        ...
 
 
 class KernelRace(NamedTuple):
@@ -83,6 +97,27 @@ def best_first(group: Sequence[int]) -> list[int]:
             k -= 1
         order[k] = i
     return order
+
+
+@runtime_checkable
+class Compilable(Protocol):
+    """A model with a kernel that can be compiled."""
+
+    key: ClassVar[str]
+
+    @property
+    def compilable(self) -> bool:
+        """Return True if the compiled kernel covers the model's options."""
+        ...
+
+    @property
+    def settings(self) -> FloatArray:
+        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        ...
+
+    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
+        """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
+from racebot.ratings.models.elo import ExponentialElo, GaussianElo, PairwiseElo
+from racebot.ratings.models.ffa import EloFfa, GlickoFfa, PreviousRank
+from racebot.ratings.models.multielo import MultiElo
+from racebot.ratings.models.plackett_luce import PlackettLuce
+from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
+from racebot.ratings.models.thurstone import Thurstone
+from racebot.ratings.models.thurstone_filter import ThurstoneFilter
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, from_mapping
 from racebot.text.parse import did_you_mean
 
-_PLACES = {
-    "elo-exponential": "elo:ExponentialElo",
-    "elo-gaussian": "elo:GaussianElo",
-    "elo-ffa": "ffa:EloFfa",
-    "glicko-ffa": "ffa:GlickoFfa",
-    "multielo": "multielo:MultiElo",
-    "pairwise-elo": "pairwise:PairwiseElo",
-    "plackett-luce": "plackett_luce:PlackettLuce",
-    "plackett-luce-hurdle": "plackett_luce_hurdle:PlackettLuceHurdle",
-    "previous-rank": "ffa:PreviousRank",
-    "thurstone": "thurstone:Thurstone",
-    "thurstone-filter": "thurstone_filter:ThurstoneFilter",
-    "thurstone-hurdle": "thurstone_hurdle:ThurstoneHurdle",
-    "trueskill": "trueskill:TrueSkill",
+MODELS: Mapping[str, type[Any]] = {
+    model.key: model
+    for model in (
+        ExponentialElo,
+        GaussianElo,
+        EloFfa,
+        GlickoFfa,
+        MultiElo,
+        PairwiseElo,
+        PlackettLuce,
+        PlackettLuceHurdle,
+        PreviousRank,
+        Thurstone,
+        ThurstoneFilter,
+        ThurstoneHurdle,
+        TrueSkill,
+    )
 }
-"""Module and class of each model in `racebot.ratings.models`."""
-
-
-class _Models(Mapping[str, type[Any]]):
-    """Imports a model's module when the model is asked for."""
-
-    def __getitem__(self, key: str) -> type[Any]:
-        module, _, name = _PLACES[key].partition(":")
-        model: type[Any] = getattr(import_module(f"racebot.ratings.models.{module}"), name)
-        return model
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
-
-    def __len__(self) -> int:
-        return len(_PLACES)
-
-
-MODELS: Mapping[str, type[Any]] = _Models()
 """Model classes by key."""
 
 OFFLINE = {

@@ -54,4 +54,4 @@ def test_names_in_the_instructions_exist_in_their_files() -> None:
         for name in re.findall(r"`(_?[A-Z][A-Z_]+|_[A-Z]+)`", step):
             assert any(re.search(rf"\b{name}\b", source) for source in sources), name
             checked.add(name)
-    assert {"_PLACES", "EXCEPTIONS", "_STEPS"} <= checked
+    assert {"MODELS", "EXCEPTIONS", "_STEPS"} <= checked

@@ -60,16 +60,6 @@ def test_worker_loads_no_part_that_only_studies_and_pages_need() -> None:
     assert loaded_by(code, (*EXTRAS, "joblib", "scipy.optimize", "scipy.stats")) == []
 
 
-def test_default_model_rates_and_forecasts_a_race_without_scipy() -> None:
-    code = (
-        "import numpy; from racebot.races import outcome; from racebot.ratings import forecast, registry; "
-        "model = registry.create('thurstone-hurdle'); states = numpy.stack([model.initial()] * 5); "
-        "states = model.rate(states, outcome.Outcome.of([1, 2, 3, 4], unfinished=1)); "
-        "forecast.win_chances(model, states); forecast.expected_places(model, states)"
-    )
-    assert loaded_by(code, ("scipy", "numpy.ma")) == []
-
-
 def test_settings_of_the_default_model_load_nothing_heavy(tmp_path: Path) -> None:
     code = f"import pathlib, racebot.settings.sources as s; s.load(pathlib.Path({str(tmp_path)!r}))"
     assert loaded_by(code, HEAVY) == []

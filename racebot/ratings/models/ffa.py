@@ -14,11 +14,10 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.multielo import LN10, expected_scores
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.parameters import parameter, unobserved_or_tie
+from racebot.ratings.parameters import broadcast_to, parameter, per_entrant, start_state, unobserved_or_tie
 from racebot.ratings.ranking import Groups
 
 

@@ -13,10 +13,9 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from racebot.ratings.broadcast import broadcast_to, per_entrant
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.parameters import parameter, unobserved_or_tie
+from racebot.ratings.parameters import broadcast_to, parameter, per_entrant, unobserved_or_tie
 from racebot.ratings.ranking import Groups
 
 LN10 = float(np.log(10))

@@ -20,11 +20,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import scipy
 
-from racebot.ratings.broadcast import stack_parameters
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, stack_parameters
 
 EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
 """The values of `PlackettLuce.unfinished` in the kernel's settings."""

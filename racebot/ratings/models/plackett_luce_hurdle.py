@@ -18,12 +18,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from racebot.ratings.broadcast import broadcast_to, stack_parameters
+from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
 from racebot.ratings.kernel import Columns, KernelRace, Steps, StepwiseKernelModel
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, to_points
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import broadcast_to, parameter, stack_parameters
 
 
 class PlackettLuceHurdleParameters(NamedTuple):
@@ -55,9 +55,9 @@ def update(
         rate = learning_rate_at(rating, settings.bends)
         hurdle = hurdle_gradient(rating, race.unfinished[i], settings.level, settings.width)
         finish[0][i] = rating + rate * hurdle
-        moved = place[0][i] = rating + rate * (hurdle + gradient[i])
-        if settings.spare_finishers > 0.0:
-            moved = max(moved, rating + rate * hurdle_gradient(rating, True, settings.level, settings.width))
+        place[0][i] = rating + rate * (hurdle + gradient[i])
+        forfeit = rating + rate * hurdle_gradient(rating, True, settings.level, settings.width)
+        moved = above_forfeit(place[0][i], forfeit, settings.spare_finishers)
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
@@ -135,7 +135,7 @@ class PlackettLuceHurdle(StepwiseKernelModel, SingleParameterModel, PredictsFini
         positive=True,
         search=(0.3, 5.0),
     )
-    spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
+    spare_finishers: bool = floor_parameter(True)
     finish_level: Number = parameter(
         -0.3, help="rating at which a finish is forecast at 50 %", search=(-6.0, 5.0)
     )

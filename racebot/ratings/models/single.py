@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.broadcast import broadcast_to, per_entrant, start_state
-from racebot.ratings.model import FloatArray, Number, to_points
-from racebot.ratings.parameters import inherited_from, parameter
+from racebot.ratings.model import FloatArray, Number, shrink_toward, to_points
+from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, per_entrant, start_state
 from racebot.ratings.ranking import Groups
-from racebot.ratings.shrink import shrink_toward
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,16 +15,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.broadcast import per_entrant, stack_parameters
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
-from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
 from racebot.ratings.numerics.order_quadrature import order_moments
-from racebot.ratings.numerics.order_recursion import score_means
+from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
 from racebot.ratings.numerics.order_statistics import posterior_moments
-from racebot.ratings.parameters import parameter
+from racebot.ratings.parameters import parameter, per_entrant, stack_parameters
 from racebot.ratings.ranking import Groups
 
 

@@ -17,18 +17,17 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.ratings.broadcast import broadcast_to, start_state
+from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
 from racebot.ratings.kernel import Columns, KernelRace, Steps
-from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
+from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
 from racebot.ratings.models.hurdle import (
+    GaussianHurdleModel,
     Hurdle,
     after_hurdle,
     after_order,
     days_away,
 )
-from racebot.ratings.parameters import inherited_from, parameter
-from racebot.ratings.shrink import shrink_toward, shrink_variance
+from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 
 class FilterParameters(NamedTuple):
@@ -71,11 +70,11 @@ def update(
             after = min(after, same_rating(mean, variance, doubt, settings.conservative))
         elif race.group[i] == best:
             after = max(after, same_rating(mean, variance, doubt, settings.conservative))
-        if settings.spare_finishers > 0.0 and not race.unfinished[i]:
-            given_up, left = after_hurdle(mean, grown[i], True, hurdle)
-            left = max(left, variance)
-            given_up = min(given_up, same_rating(mean, variance, left, settings.conservative))
-            after = max(after, same_rating(given_up, left, doubt, settings.conservative))
+        forfeit, left = after_hurdle(mean, grown[i], True, hurdle)
+        left = max(left, variance)
+        forfeit = min(forfeit, same_rating(mean, variance, left, settings.conservative))
+        forfeit = same_rating(forfeit, left, doubt, settings.conservative)
+        after = above_forfeit(after, forfeit, settings.spare_finishers)
         limit[0][i], limit[1][i] = after, doubt
         finish[2][i] = before[2][i]
         place[2][i] = limit[2][i] = max(before[2][i], race.day)
@@ -115,7 +114,7 @@ class ThurstoneFilter(GaussianHurdleModel):
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 4.31)
     odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 1.02)
     odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 8.0)
-    spare_finishers: bool = inherited_from(GaussianHurdleModel, "spare_finishers", True)
+    spare_finishers: bool = floor_parameter(True)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 200.0)
 
     @property

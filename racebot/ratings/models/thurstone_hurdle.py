@@ -19,19 +19,18 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.ratings.broadcast import broadcast_to, start_state
+from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
 from racebot.ratings.kernel import Columns, KernelRace, Steps
-from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.gaussian_hurdle import GaussianHurdleModel
+from racebot.ratings.model import FloatArray, Number, shrink_toward
 from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
+    GaussianHurdleModel,
     Hurdle,
     after_hurdle,
     after_order,
     days_away,
 )
-from racebot.ratings.parameters import inherited_from, parameter
-from racebot.ratings.shrink import shrink_toward
+from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 
 class HurdleParameters(NamedTuple):
@@ -70,10 +69,8 @@ def update(
         finish[0][i], finished[i] = after_hurdle(ratings[i], variances[i], race.unfinished[i], hurdle)
     sound = after_order(finish[0], finished, race, place[0], unused)
     for i in range(len(variances)):
-        rating = place[0][i]
-        # The floor. A forfeit never gains, so a finisher who gained needs no comparison.
-        if settings.spare_finishers > 0.0 and rating < ratings[i]:
-            rating = max(rating, after_hurdle(ratings[i], variances[i], True, hurdle)[0])
+        forfeit, _ = after_hurdle(ratings[i], variances[i], True, hurdle)
+        rating = above_forfeit(place[0][i], forfeit, settings.spare_finishers)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(rating, ratings[i]) if race.last[i] else rating
         finish[1][i] = races[i]
@@ -116,7 +113,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
         minimum=0.0,
         search=(0.0, 2.0),
     )
-    spare_finishers: bool = inherited_from(GaussianHurdleModel, "spare_finishers", True)
+    spare_finishers: bool = floor_parameter(True)
     finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -1.34)
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 3.09)
 

@@ -35,12 +35,17 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray
-from racebot.ratings.broadcast import broadcast_to, stack_parameters, start_state
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, best_first
-from racebot.ratings.model import FloatArray, Number, PredictsPerformance, to_points
+from racebot.ratings.model import (
+    FloatArray,
+    Number,
+    PredictsPerformance,
+    shrink_toward,
+    shrink_variance,
+    to_points,
+)
 from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers
-from racebot.ratings.parameters import parameter
-from racebot.ratings.shrink import shrink_toward, shrink_variance
+from racebot.ratings.parameters import broadcast_to, parameter, stack_parameters, start_state
 
 _SITE_ROUNDS = 10
 """Most rounds for `tie`, which like the `trueskill` package then stops, converged or not."""

@@ -18,15 +18,71 @@ surprising that they only overlap in the far tails, their logarithms are tabulat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.densities import GAUSSIAN, Density
 from racebot.ratings.ranking import Groups
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """A symmetric, log-concave density with mean 0 and variance 1.
+
+    Attributes:
+        log: the log-density.
+        log_cumulative: logarithm of the cumulative distribution function.
+        score: minus the derivative of the log-density.
+        reach: distance beyond which the density is negligible.
+    """
+
+    log: Function
+    log_cumulative: Function
+    score: Function
+    reach: float
+
+
+def _gaussian_log(z: FloatArray) -> FloatArray:
+    return -0.5 * z * z - 0.9189385332046727
+
+
+def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = scipy.special.log_ndtr(z)
+    return value
+
+
+def _gaussian_score(z: FloatArray) -> FloatArray:
+    return z
+
+
+_SLOPE = np.pi / np.sqrt(3)
+
+
+def _logistic_log(z: FloatArray) -> FloatArray:
+    value: FloatArray = np.log(_SLOPE) + _logistic_log_cumulative(z) + _logistic_log_cumulative(-z)
+    return value
+
+
+def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
+    value: FloatArray = scipy.special.log_expit(_SLOPE * z)
+    return value
+
+
+def _logistic_score(z: FloatArray) -> FloatArray:
+    value: FloatArray = _SLOPE * np.tanh(_SLOPE * z / 2)
+    return value
+
+
+GAUSSIAN = Density(_gaussian_log, _gaussian_log_cumulative, _gaussian_score, 8.0)
+LOGISTIC = Density(_logistic_log, _logistic_log_cumulative, _logistic_score, 18.0)
 
 
 class Moments(NamedTuple):

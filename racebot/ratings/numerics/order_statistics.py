@@ -27,6 +27,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
@@ -53,30 +54,6 @@ MOST_POINTS = 400
 
 _LEFT = SOUND_STEP * math.sqrt(2 * math.pi)
 """`SOUND_STEP`, for densities whose maximum is 1."""
-
-_FIRST_SINE_INTEGRALS = (0.0, 1.8519370519824658, 1.4181515761326284)
-_SINE_ABOVE = (
-    4.55880873470465315206e-1,
-    7.13715274100146711374e-1,
-    1.60300158222319456320e-1,
-    1.16064229408124407915e-2,
-    3.49556442447859055605e-4,
-    4.86215430826454749482e-6,
-    3.20092790091004902806e-8,
-    9.41779576128512936592e-11,
-    9.70507110881952024631e-14,
-)
-_SINE_BELOW = (
-    1.0,
-    9.17463611873684053703e-1,
-    1.78685545332074536321e-1,
-    1.22253594771971293032e-2,
-    3.58696481881851580297e-4,
-    4.92435064317881464393e-6,
-    3.21956939101046018377e-8,
-    9.43720590350276732376e-11,
-    9.70507110881952025725e-14,
-)
 
 Rows = list[list[float]]
 
@@ -189,29 +166,10 @@ def _grid(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the running integral as a matrix, and the powers of k as rows and as columns."""
     k = np.arange(points, dtype=np.int64)
     lag = k - k[:, np.newaxis]
-    sine = np.array([sine_integral(n) for n in range(points)])
+    sine, _ = scipy.special.sici(np.pi * k)
     integration = 0.5 + np.sign(lag) * sine[np.abs(lag)] / np.pi
     powers = np.stack([np.ones_like(k), k, k * k]).astype(np.float64)
     columns = np.ascontiguousarray(powers.T)
     for array in (integration, powers, columns):
         array.flags.writeable = False
     return integration, powers, columns
-
-
-def sine_integral(n: int) -> float:
-    """Return Si(πn), the integral of sin(t)/t from 0 to πn, for n ≥ 0.
-
-    Same bits as `scipy.special.sici`, whose import would take 17 MiB of the bot's memory. The coefficients
-    are those of S. L. Moshier's Cephes library, https://www.netlib.org/cephes/, for arguments over 8.
-    """
-    if n < len(_FIRST_SINE_INTEGRALS):
-        return _FIRST_SINE_INTEGRALS[n]
-    x = math.pi * n
-    square = 1.0 / (x * x)
-    above = below = 0.0
-    for coefficient in _SINE_ABOVE:
-        above = above * square + coefficient
-    for coefficient in _SINE_BELOW:
-        below = below * square + coefficient
-    swing = above / (x * below)
-    return math.pi / 2 + (swing if n % 2 else -swing)

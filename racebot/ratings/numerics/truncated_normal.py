@@ -14,10 +14,6 @@ from __future__ import annotations
 
 from math import copysign, erfc, exp, expm1, pi, sqrt
 
-import numpy as np
-
-from racebot.ratings.model import FloatArray
-
 ROOT_HALF = sqrt(0.5)
 ROOT_HALF_PI = sqrt(pi / 2)
 ROOT_TWO_OVER_PI = sqrt(2 / pi)
@@ -25,8 +21,6 @@ _TAIL = 35.0
 """Switch to asymptotic series here, before erfc underflows. W is accurate to 1e-9."""
 POINT = 1e-6
 """A draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12."""
-FEW = 20_000
-"""Up to this many values of a single race avoid importing SciPy, which takes 17 MiB of memory."""
 
 
 def win(t: float, margin: float) -> tuple[float, float]:
@@ -62,18 +56,6 @@ def draw(t: float, margin: float) -> tuple[float, float]:
 def normal_cdf(x: float) -> float:
     """Return Φ(x)."""
     return 0.5 * erfc(-ROOT_HALF * x)
-
-
-def normal_cdfs(x: FloatArray) -> FloatArray:
-    """Return Φ of each value: shaped like `x`. Arrays with several axes, as in sweeps, use SciPy."""
-    if x.ndim < 2 and x.size <= FEW:
-        tails = map(erfc, (-ROOT_HALF * x).ravel().tolist())
-        probabilities = 0.5 * np.fromiter(tails, float, x.size).reshape(x.shape)
-    else:
-        from scipy import special  # noqa: PLC0415 - only sweeps and large races need it
-
-        probabilities = special.ndtr(x)
-    return probabilities[()]  # a number for an array without axes, like NumPy's functions
 
 
 def mills(z: float) -> float:

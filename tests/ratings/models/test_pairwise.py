@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.models.pairwise import PairwiseElo
+from racebot.ratings.models.elo import PairwiseElo
 
 PLAIN: dict[str, Any] = {"dummy": None, "initial_rating": 0.0, "rates": (1.0,)}
 RATINGS = [0.5, -1.0, 0.2, 1.4]

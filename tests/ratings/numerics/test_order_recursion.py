@@ -12,8 +12,7 @@ from scipy.integrate import cumulative_simpson, dblquad, quad
 from scipy.special import erfcx, ndtr
 
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.densities import GAUSSIAN, LOGISTIC
-from racebot.ratings.numerics.order_recursion import gaussian_moments, score_means
+from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, gaussian_moments, score_means
 from racebot.ratings.ranking import Groups
 
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.integrate import cumulative_simpson, quad
-from scipy.special import log_ndtr, sici
+from scipy.special import log_ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
 from racebot.ratings.numerics.order_statistics import (
-    MOST_POINTS,
     complete_order_moments,
     posterior_moments,
-    sine_integral,
 )
 from racebot.ratings.ranking import Groups
 
@@ -201,8 +199,3 @@ def test_moments_of_every_order_sum_to_zero(means: list[float], spread: float, s
     assert ((second > 0) & (second <= 1 + CLOSE)).all()
     assert first[0] <= CLOSE
     assert first[-1] >= -CLOSE
-
-
-def test_sine_integral_at_multiples_of_pi_is_exact() -> None:
-    exact, _ = sici(np.pi * np.arange(MOST_POINTS + 4))
-    assert [sine_integral(n) for n in range(MOST_POINTS + 4)] == pytest.approx(exact, rel=3e-16)
