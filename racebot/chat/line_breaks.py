@@ -6,21 +6,12 @@ import unicodedata
 from itertools import pairwise
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
 WORD_JOINER = "\N{WORD JOINER}"
-
-
 WIDEST_ENTRY = 40
 """Widest entry to keep on one line. A column of chat is about 45 Latin letters wide."""
 
-
 _JOINER = "\N{ZERO WIDTH JOINER}"
-
-
 _REGIONAL = ("\U0001f1e6", "\U0001f1ff")
-
-
 _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 
 

@@ -68,15 +68,14 @@ def announcement(
     Returns:
         The messages; none if no rating changes, or if the operator switched them off.
     """
-    told = [each for each in rated if each.changes]
-    if not told:
+    changed = [each for each in rated if each.changes]
+    if not changed:
         teams = [each for each in rated if each.note == TEAM_RACE]
         return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
     if not texts.provisional:
         return []
-    return split(
-        texts.provisional.format(goal=_goal(told)), _joined(entries(told, texts, marks), texts), texts
-    )
+    opening = texts.provisional.format(goal=_goal(changed))
+    return split(opening, _joined(entries(changed, texts, marks), texts), texts)
 
 
 def correction(
@@ -152,7 +151,8 @@ def players(
         template = texts.player if team is None else texts.teammate if team == last else texts.team_player
         last = team
         if template:
-            text = _entry(entrant, names[entrant.user_id], change, texts, template, marks)
+            place = standing_word(entrant, change, texts, of_team=team is not None)
+            text = _entry(entrant, names[entrant.user_id], place, change, template, texts, marks)
             written[change.player] = unbroken(text)
     return written
 
@@ -173,19 +173,22 @@ def split(
     return messages
 
 
-def standing_word(entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS) -> str:
-    """Return an entrant's place as text, or the reason why there is none."""
+def standing_word(
+    entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS, *, of_team: bool = False
+) -> str:
+    """Return an entrant's place as text, or the reason why there is none. `of_team`: for the whole team."""
     if change.place is not None:
         return str(change.place)
-    if entrant.finished:
+    if of_team or entrant.finished:
         return texts.team_dnf
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
-def _entry(entrant: Entrant, name: str, change: Change, texts: Texts, template: str, marks: Marks) -> str:
-    of_team = template == texts.team_player and change.place is None
+def _entry(
+    entrant: Entrant, name: str, place: str, change: Change, template: str, texts: Texts, marks: Marks
+) -> str:
     return template.format(
-        place=texts.team_dnf if of_team else standing_word(entrant, change, texts),
+        place=place,
         team=plain(entrant.team_name or entrant.team or ""),
         name=name,
         before=shown_points(change.points_before, texts, ranked=change.player not in marks.unranked_before),

@@ -277,6 +277,14 @@ def test_teams_are_named_before_their_members() -> None:
     assert written(race, changes)[0].startswith("1 Ann 1000 ("), "where each member counts alone"
 
 
+def test_equal_texts_for_players_and_teams_make_no_teams_of_players() -> None:
+    texts = Texts(player="{place} {name}", team_player="{place} {name}")
+    race = result("r", "ann", dnf="bo", dq="cy")
+    changes = [change("ann", 1, 1000, 1010), change("bo", None, 1000, 990), change("cy", None, 1000, 980)]
+    shown = [spaced(text) for text in players(race, changes, texts).values()]
+    assert shown == ["1 Ann", "DNF Bo", "DQ Cy"]
+
+
 # Length
 
 
