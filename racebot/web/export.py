@@ -25,8 +25,8 @@ from racebot.web.api import csv_files
 from racebot.web.manifest import Group, groups
 from racebot.web.processes import MANIFEST, started
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.request import Document
 
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""

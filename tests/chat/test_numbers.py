@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from racebot.chat.numbers import decimal, ordinal, percent
 from racebot.chat.wording import Texts
-from racebot.web.html import formats
+from racebot.web.site import formats
 
 TEXTS = Texts()
 

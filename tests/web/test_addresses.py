@@ -12,8 +12,8 @@ from racebot.ledger.rows import Leaderboard
 from racebot.settings.model import Settings
 from racebot.web.routes import Pages
 from racebot.web.site.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.request import Document
 
 from .conftest import Merge
 

@@ -21,9 +21,9 @@ from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
 from racebot.web.manifest import groups
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import Document
 
 from .conftest import RACES, Merge
 

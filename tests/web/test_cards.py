@@ -12,12 +12,12 @@ from builders import entrant, result
 from PIL import Image
 
 from racebot.web.pictures import cards, fonts
-from racebot.web.pictures.canvas import HEIGHT, MARGIN, WIDTH, Canvas
+from racebot.web.pictures.cards import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.pictures.fonts import Style
 from racebot.web.routes import Pages
-from racebot.web.site.document import PNG, Document
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.look import Look
+from racebot.web.site.request import PNG, Document
 
 from .conftest import Merge
 

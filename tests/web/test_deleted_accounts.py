@@ -25,8 +25,8 @@ from racebot.races.result import NO_NAME, Entrant, RaceResult
 from racebot.standings.queries import race_report
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.request import Document
 
 from .conftest import SIMPLE, Merge
 

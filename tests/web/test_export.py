@@ -29,8 +29,8 @@ from racebot.web.export import LOCK, Exported, export
 from racebot.web.html import templating
 from racebot.web.processes import MANIFEST
 from racebot.web.routes import Pages
-from racebot.web.site.document import Content
 from racebot.web.site.ledger_view import Publication
+from racebot.web.site.request import Content
 
 from .conftest import RACES, SIMPLE
 

@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from racebot.ledger.store import Ledger
 from racebot.standings.plans import Plans
 from racebot.standings.settle import Settler
-from racebot.web.html.embeds import badge_svg
 from racebot.web.http.server import application
+from racebot.web.pictures.badges import badge_svg
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.request import Document
 
 from .conftest import RACES, SIMPLE, Merge
 
@@ -137,7 +137,7 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
 
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    from racebot.web.html.formats import shown_name  # noqa: PLC0415
+    from racebot.web.site.formats import shown_name  # noqa: PLC0415
 
     svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")

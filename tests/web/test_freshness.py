@@ -19,8 +19,8 @@ from racebot.standings.queries import Listing
 from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Rendered
-from racebot.web.site.document import Streamed
 from racebot.web.site.ledger_view import Publication
+from racebot.web.site.request import Streamed
 
 from .conftest import RACES, SIMPLE
 

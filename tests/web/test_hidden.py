@@ -19,9 +19,9 @@ from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.manifest import groups
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document, Streamed
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import Document, Streamed
 
 from .conftest import SIMPLE
 

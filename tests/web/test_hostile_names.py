@@ -22,11 +22,10 @@ from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard, player as player_pages
 from racebot.web.routes import Pages
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
-from racebot.web.site.document import Content, Document
+from racebot.web.site.addresses import BadQueryError, Route
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import Content, Document
 
 from .conftest import SIMPLE
 from .test_live import racer

@@ -36,10 +36,10 @@ from racebot.web.api.openapi import description
 from racebot.web.http import events
 from racebot.web.http.cache import Rendered
 from racebot.web.http.server import application, configuration
-from racebot.web.site.document import Document
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import Document
 
 from .conftest import RACES, SIMPLE, listening
 

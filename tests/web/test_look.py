@@ -20,9 +20,9 @@ from racebot.text.safe import initials
 from racebot.web.html.templating import ICON, STYLE, asset
 from racebot.web.manifest import groups
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.look import BACKGROUNDS, LEAST_CONTRAST, THEME, THEME_ICON, Look, contrast, theme
+from racebot.web.site.request import Document
 
 from .conftest import Merge
 

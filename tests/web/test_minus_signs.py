@@ -12,8 +12,8 @@ from builders import result
 
 from racebot.standings.plans import LeaderboardPlan
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
 from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.request import Document
 
 from .conftest import Merge
 

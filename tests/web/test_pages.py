@@ -18,11 +18,11 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web.html import explained
-from racebot.web.html.formats import gap, percentile
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
+from racebot.web.site.formats import gap, percentile
 from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.request import Document
 
 from .conftest import SIMPLE, Merge
 

@@ -14,9 +14,9 @@ from builders import HOUR, NOON, result
 from racebot.standings.queries import Listing, compared, hall_of_fame, leaderboard_report, rivals, upsets
 from racebot.web.html.leaderboard import Choice
 from racebot.web.routes import Pages
-from racebot.web.site.document import Document
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import Document
 
 from .conftest import Merge
 

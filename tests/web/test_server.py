@@ -25,8 +25,8 @@ from racebot.web.http.cache import Cache, CachedPages, Key, Rendered, cache_key
 from racebot.web.http.server import Found, Renderer, application, configuration
 from racebot.web.routes import NO_RACE, Pages
 from racebot.web.site import addresses
-from racebot.web.site.document import Content, Document, Streamed
 from racebot.web.site.ledger_view import Publication
+from racebot.web.site.request import Content, Document, Streamed
 
 from .conftest import RACES, SIMPLE, listening
 

@@ -9,8 +9,8 @@ import pytest
 from builders import result
 
 from racebot.web.routes import Pages
-from racebot.web.site.document import PNG, Document
 from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.request import PNG, Document
 
 from .conftest import Merge
 

@@ -5,8 +5,14 @@ The server pages long lists. An export writes each list to one file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
 
 from racebot.ledger.careers import Meeting
 from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow
@@ -18,6 +24,17 @@ from racebot.standings.queries import (
     odds,
 )
 from racebot.standings.queries.records import extended
+from racebot.web.api import csv_files
+from racebot.web.api.openapi import (
+    MOST_IN_A_RACE,
+    MOST_PER_PAGE,
+    PER_PAGE,
+    ApiAddress,
+    ApiIndex,
+    Schema,
+    api_index,
+    description,
+)
 from racebot.web.api.types import (
     Addressed,
     BoardSummary,
@@ -43,20 +60,22 @@ from racebot.web.api.types import (
     SharedRace,
     StandingOnBoard,
 )
+from racebot.web.html import templating
 from racebot.web.site import addresses
+from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.query import MOST, BadQueryError, whole_number
+from racebot.web.site.request import CSV, JSON, Content, Document, PageRequest, Streamed
 
-PER_PAGE = 100
-MOST_PER_PAGE = 1000
-MOST_IN_A_RACE = 200
-"""The most players whose odds can be asked for."""
 MOST_FOUND = 50
 """The most players that a search by name returns."""
 
+_REQUIRED = {"a", "b", "name", "players"}
+"""Query parameters without which an address has no answer."""
 
-def all_leaderboards(view: LedgerView) -> LeaderboardsAnswer:
+
+def all_leaderboards(request: PageRequest) -> LeaderboardsAnswer:
     """Return a summary of every leaderboard."""
+    view = request.view
     totals = [(board, view.totals(board)) for board in view.boards]
     return LeaderboardsAnswer(
         [
@@ -76,34 +95,34 @@ def all_leaderboards(view: LedgerView) -> LeaderboardsAnswer:
     )
 
 
-def leaderboard(view: LedgerView, board: Board, query: Mapping[str, str], *, served: bool) -> LeaderboardPart:
+def leaderboard(request: PageRequest, board: Board) -> LeaderboardPart:
     """Return a leaderboard with one page of its players."""
+    view = request.view
     report = view.report(board)
-    part = _part(query, len(report.players), served=served)
+    part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
     address = page_of(view, board.address.page())
     found = extended(LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
     return replace(found, players=players)
 
 
-def races_of(view: LedgerView, board: Board, query: Mapping[str, str], *, served: bool) -> RacesPart:
+def races_of(request: PageRequest, board: Board) -> RacesPart:
     """Return one page of a leaderboard's races, newest first."""
-    part = _part(query, view.ledger.rated_count(board.stored), served=served)
+    view = request.view
+    part = _part(request, view.ledger.rated_count(board.stored))
     rows = view.ledger.pages.races(board.key, part.per_page, part.offset)
     return extended(RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows))
 
 
-def changes(view: LedgerView, board: Board, query: Mapping[str, str]) -> Changes:
+def changes(request: PageRequest, board: Board) -> Changes:
     """Return rating changes in race order, starting after the sequence number `after` of the query."""
-    after = whole_number(query, "after", 0, least=0)
-    limit = whole_number(query, "limit", PER_PAGE, most=MOST_PER_PAGE)
-    rows = list(view.ledger.pages.changes(board.key, after, limit))
+    after = whole_number(request.query, "after", 0, least=0)
+    limit = whole_number(request.query, "limit", PER_PAGE, most=MOST_PER_PAGE)
+    rows = list(request.view.ledger.pages.changes(board.key, after, limit))
     return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
 
 
-def player_on_board(
-    view: LedgerView, board: Board, player: str, query: Mapping[str, str]
-) -> PlayerOnBoard | None:
+def player_on_board(request: PageRequest, board: Board, player: str) -> PlayerOnBoard | None:
     """Return a player's standing on one leaderboard, with races and opponents.
 
     These are all races and opponents, or the last and most frequent if the query has a `limit`. `before`
@@ -112,6 +131,7 @@ def player_on_board(
     Raises:
         BadQueryError: one of these is not a number in range.
     """
+    view, query = request.view, request.query
     before = whole_number(query, "before", MOST)
     limit = whole_number(query, "limit", 0, most=MOST_PER_PAGE)
     standing = view.standing(board, player)
@@ -126,22 +146,23 @@ def player_on_board(
     )
 
 
-def player_on_boards(view: LedgerView, player_id: str) -> PlayerAnswer | None:
+def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
     """Return a player's standing on every leaderboard."""
-    standings = view.standings(player_id)
+    view = request.view
+    standings = view.standings(player)
     if not standings:
         return None
     on_boards = [_on_board(view, board, standing) for board, standing in standings]
     name = on_boards[0].name
-    profile, picture = view.ledger.profiles.get(player_id), view.face(player_id, name).picture
+    profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
     return PlayerAnswer(
-        id=player_id,
+        id=player,
         name=name,
         pronouns=profile.pronouns,
         twitch=profile.twitch,
         avatar=picture and page_of(view, picture),
-        profile=f"{view.publication.site}/user/{addresses.quoted(player_id)}",
-        page=page_of(view, addresses.PLAYER.path(player=player_id)),
+        profile=f"{view.publication.site}/user/{addresses.quoted(player)}",
+        page=page_of(view, addresses.PLAYER.path(player=player)),
         leaderboards=on_boards,
     )
 
@@ -156,13 +177,14 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> Stand
     )
 
 
-def odds_of(view: LedgerView, board: Board, query: Mapping[str, str]) -> OddsAnswer:
+def odds_of(request: PageRequest, board: Board) -> OddsAnswer:
     """Return the odds of a race between the query's `players`.
 
     Raises:
         BadQueryError: there are too few or too many players, one of them twice, or one is hidden.
     """
-    players = [part.strip() for part in query.get("players", "").split(",")]
+    view = request.view
+    players = [part.strip() for part in request.query.get("players", "").split(",")]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
     if hidden := view.hidden.intersection(players):
@@ -170,7 +192,7 @@ def odds_of(view: LedgerView, board: Board, query: Mapping[str, str]) -> OddsAns
     return OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
 
 
-def head_to_head(view: LedgerView, board: Board, query: Mapping[str, str]) -> HeadToHead | None:
+def head_to_head(request: PageRequest, board: Board) -> HeadToHead | None:
     """Return the query's players `a` and `b` against each other.
 
     Return None if one of them has not raced here, or is hidden.
@@ -178,6 +200,7 @@ def head_to_head(view: LedgerView, board: Board, query: Mapping[str, str]) -> He
     Raises:
         BadQueryError: one of them is missing, or both are the same.
     """
+    view, query = request.view, request.query
     a, b = query.get("a", "").strip(), query.get("b", "").strip()
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
@@ -201,13 +224,14 @@ def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> FacingP
     return FacingPlayer(standing.id, standing.name, standing.points, standing.place, page)
 
 
-def find_players(view: LedgerView, query: Mapping[str, str]) -> FoundPlayers:
+def find_players(request: PageRequest) -> FoundPlayers:
     """Return players whose name contains the query's `name`, ignoring case and accents.
 
     Raises:
         BadQueryError: `name` is missing or empty.
     """
-    wanted = query.get("name", "").strip()
+    view = request.view
+    wanted = request.query.get("name", "").strip()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
     shown = view.rated_players.keys() - view.hidden
@@ -227,20 +251,22 @@ def _found(view: LedgerView, player: NamedPlayer) -> FoundPlayer:
     )
 
 
-def rated_race(view: LedgerView, name: str) -> RaceAnswer | None:
+def rated_race(request: PageRequest, race: str) -> RaceAnswer | None:
     """Return a race with its result and its rating changes on each leaderboard."""
-    report = view.race(name)
+    view = request.view
+    report = view.race(race)
     if report is None:
         return None
     on_boards = [
         extended(RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(extended(RaceAnswer, report, **_addresses_of(view, name)), leaderboards=on_boards)
+    return replace(extended(RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
 
 
-def live_rooms(view: LedgerView) -> LiveAnswer:
+def live_rooms(request: PageRequest) -> LiveAnswer:
     """Return the open rooms with their addresses."""
+    view = request.view
     live = view.live_rooms()
     return LiveAnswer(live.seen_at, live.late, _with_addresses(view, OpenRoom, live.rooms))
 
@@ -263,8 +289,103 @@ def page_of(view: LedgerView, path: str) -> str:
     return "/".join(filter(None, [view.publication.url, addresses.quoted(path)]))
 
 
-def _part(query: Mapping[str, str], total: int, *, served: bool) -> ListPage:
-    if not served:
+def _part(request: PageRequest, total: int) -> ListPage:
+    if not request.served:
         return ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
-    per_page = whole_number(query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    return ListPage(whole_number(query, "page", 1), per_page, max(1, -(-total // per_page)), total)
+    per_page = whole_number(request.query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
+    return ListPage(whole_number(request.query, "page", 1), per_page, max(1, -(-total // per_page)), total)
+
+
+def _api(request: PageRequest) -> Content:
+    examples = _examples(request.view) if request.served else {}
+    return templating.page(
+        request, "api.html", index=api_index(served=request.served), example=partial(_with_examples, examples)
+    )
+
+
+def _examples(view: LedgerView) -> dict[str, str]:
+    """Return values for the fields and the required query parameters of addresses; none without races."""
+    board = max(view.boards, key=lambda board: view.totals(board).races, default=None)
+    races = view.ledger.pages.races(board.key, 1) if board else []
+    players = [each for each in view.report(board).players if each.id not in view.hidden] if board else []
+    if board is None or not races or len(players) < 2:
+        return {}
+    category, _, name = board.address.stem.partition("/")
+    one, other = players[:2]
+    return {
+        "category": category,
+        "board": name,
+        "race": addresses.segment(races[0].race.rpartition("/")[2]),
+        "player": addresses.segment(one.id),
+        "other": addresses.segment(other.id),
+        "players": f"{one.id},{other.id}",
+        "a": one.id,
+        "b": other.id,
+        "name": one.name[:3],
+    }
+
+
+def _with_examples(examples: Mapping[str, str], each: ApiAddress) -> str | None:
+    """Return an address of the API that a reader can open, None if there are no examples for it."""
+    try:
+        query = {name: examples[name] for name in each.query if name in _REQUIRED}
+        return each.address.format_map(examples) + (f"?{urlencode(query, safe=',')}" if query else "")
+    except KeyError:
+        return None
+
+
+def _index(request: PageRequest) -> ApiIndex:
+    return api_index(served=request.served)
+
+
+def _description(request: PageRequest) -> Schema:
+    return description(request.view.publication.url, served=request.served)
+
+
+def _sheet(request: PageRequest, board: Board) -> Content:
+    return Document(b"".join(csv_files.leaderboard_sheet(request.view, board)), CSV)
+
+
+def _changes_sheet(request: PageRequest, board: Board) -> Content:
+    tag = csv_files.changes_tag(request.view, board)
+    return Streamed(lambda: csv_files.changes_sheet(request.view, board), CSV, tag)
+
+
+def _json(answer: Callable[..., object], *, in_exports: bool = True) -> Callable[..., Content]:
+    """Return the function of an address whose answer is JSON.
+
+    The ledger masks the names of hidden players, but queries need their ids.
+    """
+
+    def content(request: PageRequest, **fields: Any) -> Content:
+        found = answer(request, **fields) if request.served or in_exports else None
+        if found is None:
+            return None
+        body = orjson.dumps(found)
+        if request.view.hidden:
+            ids = b"|".join(re.escape(orjson.dumps(player)) for player in request.view.hidden)
+            body = re.sub(rb'("(?:id|player)":)(?:' + ids + b")", rb"\1null", body)
+        return Document(body, JSON)
+
+    return content
+
+
+DATA: Mapping[Route, Callable[..., Content]] = {
+    addresses.API: _api,
+    addresses.API_DATA: _json(_index),
+    addresses.OPENAPI: _json(_description),
+    addresses.ALL_DATA: _json(all_leaderboards),
+    addresses.FIND_PLAYERS: _json(find_players, in_exports=False),
+    addresses.RACE_DATA: _json(rated_race),
+    addresses.PLAYER_DATA: _json(player_on_boards),
+    addresses.PLAYER_ON_BOARD_DATA: _json(player_on_board),
+    addresses.RACES_DATA: _json(races_of),
+    addresses.CHANGES_DATA: _json(changes, in_exports=False),
+    addresses.ODDS_DATA: _json(odds_of, in_exports=False),
+    addresses.HEAD_TO_HEAD_DATA: _json(head_to_head, in_exports=False),
+    addresses.LIVE_DATA: _json(live_rooms, in_exports=False),
+    addresses.CHANGES_SHEET: _changes_sheet,
+    addresses.SHEET: _sheet,
+    addresses.DATA: _json(leaderboard),
+}
+"""Every data address with its function, called with a request and the fields. The first match wins."""

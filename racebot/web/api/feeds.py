@@ -11,12 +11,11 @@ from xml.etree import ElementTree as ET
 
 from racebot.ledger.history import PlayedRace, RaceRow, RatingChange, Winner
 from racebot.text.format import integer, signed
-from racebot.web.html.formats import day, plain_name, race_title, slug, standing as standing_of, timer
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, link
-from racebot.web.site.document import ATOM, Content, Document
+from racebot.web.site.formats import day, plain_name, race_title, slug, standing as standing_of, timer
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import PageRequest
+from racebot.web.site.request import ATOM, Content, Document, PageRequest
 
 ENTRIES = 30
 RESULTS = 10

@@ -11,13 +11,16 @@ from pydantic import Field, TypeAdapter
 
 from racebot import __version__
 from racebot.web.api import types
-from racebot.web.api.endpoints import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
-from racebot.web.api.errors import ProblemDetails
+from racebot.web.api.types import ProblemDetails
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
-from racebot.web.site.query import MOST
+from racebot.web.site.addresses import MOST, Route
 
 Schema = dict[str, Any]
+
+PER_PAGE = 100
+MOST_PER_PAGE = 1000
+MOST_IN_A_RACE = 200
+"""The most players whose odds can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

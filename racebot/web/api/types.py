@@ -253,3 +253,13 @@ class LiveAnswer(LiveRooms):
     """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
 
     rooms: Sequence[OpenRoom]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemDetails:
+    """An error, in the format of RFC 9457: https://www.rfc-editor.org/rfc/rfc9457."""
+
+    title: str
+    status: int
+    detail: str = ""
+    type: str = "about:blank"

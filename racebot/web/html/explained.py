@@ -11,10 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from racebot.chat.commands import Command
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.text.format import integer
+from racebot.web.html import templating
+from racebot.web.html.model_texts import WORDS
+from racebot.web.pictures import charts
 from racebot.web.site.ledger_view import Board, LedgerView
+from racebot.web.site.request import Content, PageRequest
 
 RACES = 1000
 """Number of recent races that the statistics cover."""
@@ -153,6 +159,29 @@ class _Pairs:
     right: FloatArray
     chance: FloatArray
     settled: BoolArray
+
+
+def explained(request: PageRequest, board: Board) -> Content:
+    """Render how a leaderboard rates, and how well that predicted its last races."""
+    figures = board_figures(request.view, board)
+    bars = figures.distribution
+    graph = bars and charts.distribution(
+        [(integer(low), count) for low, count in bars.bars], "Number of players by points"
+    )
+    commands = request.view.publication.commands
+    return templating.board_page(
+        request,
+        "explained.html",
+        board,
+        listing=board.listing,
+        why=commands and commands.line(Command.WHY),
+        ratings=commands and commands.line(Command.HELP),
+        totals=request.view.totals(board),
+        figures=figures,
+        recent=RACES,
+        words=WORDS.get(board.stored.model, ()),
+        graph=graph,
+    )
 
 
 def board_figures(view: LedgerView, board: Board) -> BoardFigures:

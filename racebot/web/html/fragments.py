@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from racebot.ledger.history import Result
 from racebot.text.format import signed
-from racebot.web.html.formats import day, iso, percent, shown_name, sign, signed_decimal, slug
+from racebot.web.site.formats import day, iso, percent, shown_name, sign, signed_decimal, slug
 from racebot.web.site.ledger_view import Face
 
 _SIZES = {"": 30, "small": 24, "large": 88}

@@ -6,20 +6,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import compress
+from itertools import compress, groupby
 from typing import Any
 from urllib.parse import urlencode
 
-from racebot.standings.queries import BoardTotals, ListedPlayer, ListedPlayers, OpenLeaderboard
+from racebot.standings.queries import BoardTotals, ListedPlayer, ListedPlayers, OpenLeaderboard, hall_of_fame
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
-from racebot.web.site.addresses import PAGE_SIZE, link
-from racebot.web.site.document import Content
+from racebot.web.html import templating
+from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, link, whole_number
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.query import BadQueryError, whole_number
-from racebot.web.site.request import PageRequest
+from racebot.web.site.request import Content, PageRequest
 
 RACES_ON_A_PAGE = 50
+EMBEDDED_ROWS = 10
+MOST_EMBEDDED_ROWS = 100
 RESULTS = 5
 """Last results to show for each player."""
 LEAST_LIKENESS = 80
@@ -166,7 +167,8 @@ def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Con
     last = None if choice.at is None else report.races
     updated = None if choice.at else request.view.updated_at(board)
     totals = BoardTotals(len(report.players), report.races, report.last_race_at, updated)
-    return request.board_page(
+    return templating.board_page(
+        request,
         "leaderboard.html",
         board,
         # In an export, the other pages are rendered again only when one of their rows changes.
@@ -253,3 +255,67 @@ def _day(text: str) -> date:
     except ValueError:
         pass
     raise BadQueryError("at: must be a date, such as 2026-03-31")
+
+
+def embedded_board(request: PageRequest, board: Board) -> Content:
+    """Render a leaderboard to show in a frame on another site."""
+    rows = whole_number(request.query, "rows", EMBEDDED_ROWS, most=MOST_EMBEDDED_ROWS)
+    players = request.view.report(board).players[:rows]
+    return templating.page(request, "embed.html", board=board, players=players)
+
+
+def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
+    """Render one page of a leaderboard's races, the newest without a number."""
+    total = request.view.ledger.rated_count(board.stored)
+    older = older_race_pages(total)
+    if number is not None and not 1 <= number <= older:
+        return None
+    first, last = race_span(total, number)
+
+    def page_link(position: int) -> str:
+        target = board.address.races(None if position == 1 else older + 2 - position)
+        return link(request.path, target)
+
+    return templating.board_page(
+        request,
+        "races.html",
+        board,
+        totals=request.view.totals(board) if number is None else None,
+        total=total if number is None else None,
+        first=first,
+        last=last,
+        races=request.view.ledger.pages.races(board.key, last - first + 1, total - last),
+        pages=pager(1 if number is None else older + 2 - number, older + 1, page_link),
+    )
+
+
+def records(request: PageRequest, board: Board) -> Content:
+    """Render a leaderboard's records."""
+    settled = request.view.publication.provisional_races
+    fame = hall_of_fame(request.view.ledger, board.stored, settled=settled)
+    return templating.board_page(request, "fame.html", board, totals=request.view.totals(board), fame=fame)
+
+
+def front(request: PageRequest) -> Content:
+    """Render the front page: the best players and last races of every category."""
+    found = [(board, request.view.report(board)) for board in request.view.boards]
+    shown = 10 if len(found) < 3 else 5
+    categories = []
+    for category, group in groupby(found, key=lambda pair: pair[0].category):
+        pairs = sorted(
+            group,
+            key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
+            reverse=True,
+        )
+        latest = request.view.ledger.pages.races(pairs[0][0].key, shown - 2)
+        categories.append((request.view.category_face(category), latest, pairs))
+    live = len(request.view.live_rooms().rooms)
+    updated = [moment for board, _ in found if (moment := request.view.updated_at(board)) is not None]
+    return templating.page(
+        request,
+        "front.html",
+        updated=max(updated, default=None),
+        categories=categories,
+        shown=shown,
+        live=live,
+    )

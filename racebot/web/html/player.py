@@ -13,8 +13,8 @@ from markupsafe import Markup
 from racebot.ledger.history import NamedPlayer, PlayedRace
 from racebot.standings.queries import PlayerStanding, upsets
 from racebot.text.format import integer
+from racebot.web.html import templating
 from racebot.web.html.compare import compare
-from racebot.web.html.formats import day, shown_name
 from racebot.web.html.leaderboard import (
     RACES_ON_A_PAGE,
     PageLink,
@@ -23,14 +23,13 @@ from racebot.web.html.leaderboard import (
     pager,
     race_span,
 )
-from racebot.web.html.player_graph import graph_data
 from racebot.web.html.player_statistics import player_figures
 from racebot.web.pictures import charts
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.web.site.document import Content
+from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import PageRequest
+from racebot.web.site.request import Content, PageRequest
 
 LAST_RACES = 25
 """Races on a player's page. A longer list also has separate pages."""
@@ -102,13 +101,14 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     met = len(view.opponents(board, player))
     best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
     races = history[: -LAST_RACES - 1 : -1]
-    return request.board_page(
+    return templating.board_page(
+        request,
         "player.html",
         board,
         **_person(request, board, standing),
         figures=figures,
         graph=graph,
-        graph_data=graph and graph_data(request.path, [(standing.name, history)]),
+        graph_data=graph and charts.graph_data(request.path, [(standing.name, history)]),
         best_win=best[0] if best else None,
         most=max(row.races for row in figures.places),
         opponents=view.rivals(board, player, 0, OPPONENTS_SHOWN),
@@ -136,7 +136,8 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         found = _chosen_races(request, board, player, history, choice)
     if found is None:
         return None
-    return request.board_page(
+    return templating.board_page(
+        request,
         "player_races.html",
         board,
         **_person(request, board, standing),
@@ -220,7 +221,8 @@ def opponents(request: PageRequest, board: Board, player: str, number: int = 1) 
 
     links = _opponent_links(request, board, player, total)
     first = (number - 1) * OPPONENTS_ON_A_PAGE
-    return request.board_page(
+    return templating.board_page(
+        request,
         "opponents.html",
         board,
         **_person(request, board, standing),
@@ -252,7 +254,7 @@ def _won_by(
     winners = request.view.ledger.pages.winners(board.key, [race.sequence for race in races])
     return {
         race.sequence: Markup(", ").join(
-            WON if winner.id == player else request.player_link(winner, board.address.stem, 30)
+            WON if winner.id == player else templating.player_link(request, winner, board.address.stem, 30)
             for winner in winners.get(race.sequence, ())
         )
         for race in races
@@ -270,7 +272,8 @@ def on_all_boards(request: PageRequest, player: str) -> Content:
     standings = request.view.standings(player)
     if not standings:
         return None
-    return request.page(
+    return templating.page(
+        request,
         "player_boards.html",
         player_id=player,
         player_name=standings[0][1].name,

@@ -10,10 +10,9 @@ from markupsafe import Markup
 
 from racebot.standings.queries import RaceOnBoard, RatedEntrant
 from racebot.standings.reasons import ReasonKind
-from racebot.web.html import fragments
-from racebot.web.html.formats import ordinal, percent, shown_name
-from racebot.web.site.document import Content
-from racebot.web.site.request import PageRequest
+from racebot.web.html import fragments, templating
+from racebot.web.site.formats import ordinal, percent, shown_name
+from racebot.web.site.request import Content, PageRequest
 
 PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
@@ -29,7 +28,8 @@ def race_page(request: PageRequest, race: str) -> Content:
     if report is None:
         return None
     times = [entrant.finish_time for entrant in report.result if entrant.finish_time is not None]
-    return request.page(
+    return templating.page(
+        request,
         "race.html",
         report=report,
         category=request.view.category_face(report.category),

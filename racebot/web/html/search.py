@@ -11,11 +11,11 @@ from itertools import repeat
 
 from racebot.ledger.history import NamedPlayer
 from racebot.text.parse import fold_name
-from racebot.web.html.formats import latin, shown_name
+from racebot.web.html import templating
 from racebot.web.html.templating import SCRIPT_TYPE
-from racebot.web.site.document import Content, Document
+from racebot.web.site.formats import latin, shown_name
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import PageRequest
+from racebot.web.site.request import Content, Document, PageRequest
 
 MOST_FOUND = 20
 LEAST_LIKENESS = 75
@@ -26,7 +26,8 @@ def search(request: PageRequest) -> Content:
     """Render the results of a search."""
     text = request.query.get("q", "")[:100].strip()
     players = _players(request, text)
-    return request.page(
+    return templating.page(
+        request,
         "search.html",
         text=text,
         players=[(player, next(iter(request.view.standings(player.id)), None)) for player in players],

@@ -1,4 +1,4 @@
-"""Jinja templates and the filters that format names, numbers and dates. Jinja escapes all text."""
+"""Render pages from Jinja templates, which escape all text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import hashlib
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
+from markupsafe import Markup
 
+from racebot.standings.queries import BoardTotals
 from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
-from racebot.web.html import formats, fragments
-from racebot.web.site import addresses
+from racebot.web.html import fragments
+from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import link
+from racebot.web.site.ledger_view import Board
 from racebot.web.site.look import DEFAULT_LOOK, THEME, THEME_ICON, Look
+from racebot.web.site.request import Document, PageRequest
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
@@ -39,6 +45,162 @@ ASSETS = {
     **SERVED_ASSETS,
     **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
 }
+
+
+class Named(Protocol):
+    """Anything with a player's id and name. A deleted account has no id."""
+
+    @property
+    def id(self) -> str | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPreview:
+    """The address and card of one page, for its `og:` tags, which cannot be relative: https://ogp.me.
+
+    Attributes:
+        url: public address of the pages; empty if unknown, and then there are no such tags.
+        path: address of the page.
+        query: its query parameters.
+        every_card: whether players and races have cards, and not only leaderboards.
+    """
+
+    url: str
+    path: str
+    query: Mapping[str, str]
+    every_card: bool
+
+    @property
+    def page(self) -> str:
+        page = self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
+        return f"{page}?{urlencode(self.query)}" if self.query else page
+
+    def front(self) -> str:
+        """Return the address of the card of the front page."""
+        return self._absolute(addresses.FRONT_CARD.path())
+
+    def board(self, board: Board) -> str:
+        """Return the address of a leaderboard's card."""
+        return self._absolute(addresses.BOARD_CARD.path(board=board.address.stem))
+
+    def player(self, board: Board, player: str) -> str:
+        """Return the address of a player's card, or of the leaderboard's."""
+        if not self.every_card:
+            return self.board(board)
+        return self._absolute(addresses.PLAYER_CARD.path(player=player, board=board.address.stem))
+
+    def race(self, board: Board, race: str) -> str:
+        """Return the address of a race's card, or of the leaderboard's."""
+        return self._absolute(addresses.RACE_CARD.path(race=race)) if self.every_card else self.board(board)
+
+    def pair(self, board: Board, player: str, other: str) -> str:
+        """Return the address of the card of two players. Only a server compares them."""
+        card = self._absolute(addresses.PAIR_CARD.path(player=player, other=other))
+        return f"{card}?{urlencode({'on': board.address.stem})}"
+
+    def _absolute(self, path: str) -> str:
+        return f"{self.url}/{addresses.quoted(path)}"
+
+
+def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:
+    """Render a page from its template.
+
+    Args:
+        request: the request.
+        template: file name of the template.
+        root: address of the pages, for a page whose links cannot be relative.
+        context: values that the template shows, besides those that all pages have.
+    """
+    publication = request.view.publication
+    return Document(
+        render(
+            template,
+            request.path,
+            look=publication.look,
+            root=root,
+            face=partial(face, request),
+            player_link=partial(player_link, request),
+            race_link=partial(race_link, request),
+            who=partial(who, request),
+            served=request.served,
+            share=LinkPreview(
+                publication.url, request.path, request.query, request.served or publication.export_cards
+            ),
+            site=publication.site,
+            provisional_races=publication.provisional_races,
+            hidden=request.view.hidden,
+            **context,
+        )
+    )
+
+
+def board_page(
+    request: PageRequest, template: str, board: Board, totals: BoardTotals | None = None, **context: Any
+) -> Document:
+    """Render a page of a leaderboard.
+
+    Args:
+        request: the request.
+        template: file name of the template.
+        board: the leaderboard.
+        totals: its size; None for pages of an export that do not change with it.
+        context: values that the template shows, besides those that all pages of leaderboards have.
+    """
+    return page(
+        request,
+        template,
+        updated=None if totals is None else totals.updated_at,
+        board=board,
+        totals=totals,
+        category=request.view.category_face(board.category),
+        siblings=request.view.siblings(board),
+        tabs_of=_tabs_of,
+        **context,
+    )
+
+
+def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
+    """Return a player's picture or initials."""
+    found = request.view.face(player.id, player.name)
+    return fragments.face(found, found.picture and link(request.path, found.picture), kind)
+
+
+def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
+    """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
+
+    Hidden players and deleted accounts have no page, so only the name to show is returned.
+    """
+    if player.id is None or player.id in request.view.hidden:
+        return fragments.unlinked(player.name)
+    to = (
+        addresses.PLAYER.path(player=player.id)
+        if stem is None
+        else addresses.PLAYER_ON_BOARD.path(player=player.id, board=stem)
+    )
+    return fragments.player_link(link(request.path, to), player.name, limit)
+
+
+def race_link(request: PageRequest, race: str) -> Markup:
+    """Return a link to a race's page."""
+    return fragments.race_link(link(request.path, addresses.RACE.path(race=race)), race)
+
+
+def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
+    """Return a player's face and link, and what follows the name."""
+    return fragments.who(face(request, player), player_link(request, player, stem), extra)
+
+
+def _tabs_of(board: Board) -> dict[str, str]:
+    """Return the addresses of a leaderboard's tabs, by title."""
+    address = board.address
+    return {
+        "Leaderboard": address.page(),
+        "Races": address.races(),
+        "Records": address.fame,
+        "How it works": address.explained,
+    }
 
 
 def render(

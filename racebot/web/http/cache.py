@@ -17,9 +17,9 @@ from racebot.web.html import templating
 from racebot.web.html.live import LIVE
 from racebot.web.routes import Pages, route_of
 from racebot.web.site import addresses
-from racebot.web.site.document import Content, Document, Streamed
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
+from racebot.web.site.request import Content, Document, Streamed
 
 CACHE_BYTES = 32 * 2**20
 LARGEST_SHARE = 8
@@ -34,7 +34,7 @@ _LEVEL, _LEVEL_OF_LARGE = 6, 4
 _GZIP = 31
 """`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
 
-_ON_LIVE_FILE = frozenset({addresses.FRONT, *LIVE})
+_ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 

@@ -18,7 +18,7 @@ from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
 from racebot.web.http.cache import Rendered
 from racebot.web.routes import route_of
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.addresses import BadQueryError
 
 log = logging.getLogger(__name__)
 

@@ -25,17 +25,17 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from racebot.errors import LedgerError
-from racebot.web.api.errors import ProblemDetails, missing
+from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages, Key, Rendered, cache_key, compressed
 from racebot.web.http.events import Events
 from racebot.web.http.protocol import ImpatientProtocol
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, route_of
 from racebot.web.site import addresses
-from racebot.web.site.document import HTML, Streamed
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.look import Look
-from racebot.web.site.query import BadQueryError
+from racebot.web.site.request import HTML, Streamed
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,12 @@ UNAVAILABLE = "The ratings are not available right now."
 TRY_AGAIN = "Try again in a minute."
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
+
+_LOOK_UP = {
+    "leaderboard": "api/leaderboards lists the ids of all leaderboards",
+    "player": "api/players?name=TEXT finds the ids of players with a rating",
+    "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races, and api/live the open rooms",
+}
 
 
 def policy(frame_ancestors: str) -> str:
@@ -304,8 +310,19 @@ def _missing(path: str) -> str:
     """Return a hint for the reader of an address without content."""
     found = route_of(path)
     if _is_api(path):
-        return missing(found and found[0])
+        return _unknown(found and found[0])
     return NO_RACE if found is not None and found[0] is addresses.RACE else NO_PAGE
+
+
+def _unknown(route: addresses.Route | None) -> str:
+    """Return what is unknown if an API address has no content, and where to look it up."""
+    if route is None:
+        return "Unknown address: api/ lists all addresses."
+    fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}"}
+    unknown = [name for name, field in fields.items() if field in route.pattern]
+    if route is addresses.HEAD_TO_HEAD_DATA:
+        unknown.append("player")
+    return f"Unknown {' or '.join(unknown)}: {', '.join(_LOOK_UP[name] for name in unknown)}."
 
 
 def _is_api(path: str) -> bool:

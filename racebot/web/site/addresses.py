@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from racebot.ledger.rows import Leaderboard
-from racebot.web.site.query import BadQueryError
 
 NO_JEKYLL = ".nojekyll"
 """Stops GitHub Pages from processing the files with Jekyll."""
@@ -31,8 +30,31 @@ LONGEST_PATH = 1000
 LONGEST_VALUE = 8000
 """Most characters of a query parameter: 200 ids of players fit."""
 
+MOST = 10**9
+"""Largest number in a query."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _UNQUOTED = re.compile(r"[A-Za-z0-9._~/-]*")
+
+
+class BadQueryError(ValueError):
+    """The query string has an invalid or missing parameter."""
+
+
+def whole_number(
+    query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = MOST
+) -> int:
+    """Return a number from the query, or its default.
+
+    Raises:
+        BadQueryError: it is not a number in range.
+    """
+    text = query.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
+        raise BadQueryError(f"{name}: must be a number from {least} to {most}")
+    return int(text)
 
 
 @lru_cache(maxsize=2**16)

@@ -20,6 +20,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings import queries
 from racebot.standings.queries import (
     BoardTotals,
+    Comparison,
     Listing,
     OpenLeaderboard,
     PlayerStanding,
@@ -111,6 +112,15 @@ class CategoryFace:
 
     name: str
     picture: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two players, with their comparison on a leaderboard."""
+
+    board: Board
+    people: tuple[PlayerStanding, PlayerStanding]
+    comparison: Comparison
 
 
 class LedgerView:
@@ -272,6 +282,19 @@ class LedgerView:
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
         return self._race(name)
+
+    def pair(self, player: str, other: str, on: str = "") -> Pair | None:
+        """Compare two players on the leaderboard at `on`, or on the one where both raced last."""
+        if not player or not other or player == other:
+            return None
+        theirs = {board.key for board, _ in self.standings(other)}
+        shared = [board for board, _ in self.standings(player) if board.key in theirs]
+        board = next((board for board in shared if board.address.stem == on), shared[0] if shared else None)
+        if board is None:
+            return None
+        comparison = queries.compared(self.ledger, board.stored, player, other)
+        one, two = (self.standing(board, each) for each in (player, other))
+        return Pair(board, (one, two), comparison) if comparison and one and two else None
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         """Return the leaderboards of a race, in the order of its report."""

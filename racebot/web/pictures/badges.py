@@ -1,4 +1,4 @@
-"""Pieces for other sites: badges of players, and leaderboards to show in a frame."""
+"""Badges of players, to show on other sites."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ from xml.etree import ElementTree as ET
 
 from racebot.text.format import integer
 from racebot.text.safe import isolated
-from racebot.web.html.formats import shown_name
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.document import SVG, Content, Document
+from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.look import ACCENTS, on_light
-from racebot.web.site.query import whole_number
-from racebot.web.site.request import PageRequest
+from racebot.web.site.request import SVG, Content, Document, PageRequest
 
-ROWS = 10
-MOST_ROWS = 100
 LONGEST_NAME = 30
 _HEIGHT = 20
 _PADDING = 7
@@ -91,16 +87,8 @@ def _width(text: str) -> int:
     return round(fonts.width(text, _TEXT) + 1.25 * _TEXT.size * fonts.missing(text)) or 8
 
 
-def embedded_board(request: PageRequest, board: Board) -> Content:
-    """Render a leaderboard to show in a frame on another site."""
-    rows = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
-    players = request.view.report(board).players[:rows]
-    return request.page("embed.html", board=board, players=players)
-
-
-EMBEDS: Mapping[Route, Callable[..., Content]] = {
+BADGES: Mapping[Route, Callable[..., Content]] = {
     addresses.BADGE: badge,
     addresses.LATEST_BADGE: latest_badge,
-    addresses.EMBED: embedded_board,
 }
-"""Every piece with its function."""
+"""Every badge with its function."""
