@@ -42,7 +42,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.sandbox import scenario
-from racebot.sandbox.racers import recruit
+from racebot.sandbox.scenario import recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 from racebot.settings.model import Settings

@@ -30,8 +30,8 @@ from racebot.bot.worker import Worker
 from racebot.cli.demo import ranked, rate_past_races, sandbox_settings
 from racebot.sandbox import scenario
 from racebot.sandbox.people import User
-from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
 

@@ -20,8 +20,8 @@ from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.sandbox import scenario
-from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings

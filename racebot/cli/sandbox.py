@@ -56,7 +56,7 @@ def sandbox(
     """
     _need_sandbox()
     from racebot.sandbox import server  # noqa: PLC0415 - an extra of the package
-    from racebot.sandbox.errors import HistoryError  # noqa: PLC0415
+    from racebot.sandbox.history import HistoryError  # noqa: PLC0415
 
     try:
         server.run(

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from racebot.sandbox import render
-from racebot.sandbox.errors import RuleError, UnknownError
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
-from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus
+from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus, RuleError, UnknownError
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""

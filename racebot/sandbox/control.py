@@ -15,10 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from racebot.sandbox import render, render_lists
-from racebot.sandbox.errors import SandboxError, UnknownError
+from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.race_state import RacerStatus
+from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import CLIENT_ID, FakeSite
 from racebot.sandbox.text import parse_length
@@ -109,7 +108,7 @@ class Control:
         return JSONResponse(
             {
                 "commands": sorted(self._commands),
-                "category": render_lists.category(site, unlisted=True),
+                "category": render.category(site, unlisted=True),
                 "races": [render.race(room) for room in site.rooms.values()],
                 "users": [{"id": u.id, "name": u.name, "deleted": u.deleted} for u in site.users.values()],
                 "open_sockets": self._misbehaviour.open_sockets,

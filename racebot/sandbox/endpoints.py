@@ -19,7 +19,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from racebot.sandbox import page, pictures, render, render_lists
+from racebot.sandbox import page, pictures, render
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
@@ -113,7 +113,7 @@ class SandboxServer:
             return _not_found(request)
         return self._cached_answer(
             request,
-            partial(render_lists.category, self.site, unlisted=False),
+            partial(render.category, self.site, unlisted=False),
             LIST_CACHE_SECONDS,
             self._list_cache,
         )
@@ -125,7 +125,7 @@ class SandboxServer:
             return HTMLResponse("", 403)
         return self._cached_answer(
             request,
-            partial(render_lists.category, self.site, unlisted=True),
+            partial(render.category, self.site, unlisted=True),
             LIST_CACHE_SECONDS,
             self._list_cache,
         )
@@ -142,7 +142,7 @@ class SandboxServer:
             return HTMLResponse("", 400)
         show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
         per_page = min(per_page, PER_PAGE_LIMIT)
-        answer = render_lists.race_list(self.site, page=number, per_page=per_page, show_entrants=show)
+        answer = render.race_list(self.site, page=number, per_page=per_page, show_entrants=show)
         return self._json(answer)
 
     async def race(self, request: Request) -> Response:

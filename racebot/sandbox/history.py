@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from racebot.sandbox import pictures
-from racebot.sandbox.errors import HistoryError
 from racebot.sandbox.people import Team, User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, SandboxError
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
@@ -28,6 +27,10 @@ FASTEST = timedelta(hours=1)
 """Winning time to invent for files without times. Each place adds one second."""
 
 _RESULTS = {"done": RacerStatus.DONE, "dnf": RacerStatus.DNF, "dq": RacerStatus.DQ}
+
+
+class HistoryError(SandboxError):
+    """A file does not hold a history of races."""
 
 
 def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:

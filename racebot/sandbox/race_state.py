@@ -1,4 +1,4 @@
-"""The state of one race and its chat, as plain data. `room` changes it and `render` formats it."""
+"""The state of one race and its chat, as plain data, and the errors of changing it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ from typing import Any
 
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.text import without_markup
+
+
+class SandboxError(Exception):
+    """The sandbox cannot fulfil a request."""
+
+
+class RuleError(SandboxError):
+    """The request breaks one of the site's rules."""
+
+
+class UnknownError(SandboxError):
+    """The sandbox has no such user, bot, goal, race or message."""
 
 
 class RaceStatus(StrEnum):

@@ -1,4 +1,4 @@
-"""Render users, entrants, races, messages and frames as the site's JSON.
+"""Render users, entrants, races, lists, messages and frames as the site's JSON.
 
 Key order and types match the site. Every call returns new objects.
 """
@@ -6,11 +6,14 @@ Key order and types match the site. Every call returns new objects.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from racebot.sandbox.people import FakeCategory, User
 from racebot.sandbox.race_state import ChatLine, FakeEntrant, RaceState
 from racebot.sandbox.text import duration, exact, ordinal, slugify, stamp
+
+if TYPE_CHECKING:
+    from racebot.sandbox.site import FakeSite
 
 Json = dict[str, Any]
 
@@ -308,3 +311,43 @@ def race_frames(room: RaceState, now: datetime) -> tuple[Json, Json]:
         frame("race.data", now, race=race(room), version=room.version),
         frame("race.renders", now, renders=renders, version=room.version),
     )
+
+
+def category(site: FakeSite, *, unlisted: bool) -> Json:
+    """Return the category with its open races. Only its bots see `unlisted` races."""
+    about = site.category
+    current = [
+        room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
+    ]
+    return {
+        "name": about.name,
+        "short_name": about.short_name,
+        "slug": about.slug,
+        "url": f"/{about.slug}",
+        "data_url": f"/{about.slug}/data",
+        "image": about.image,
+        "info": None,
+        "streaming_required": False,
+        "owners": [user(owner, about) for owner in about.owners if not owner.deleted],
+        "moderators": [user(moderator, about) for moderator in about.moderators if not moderator.deleted],
+        "goals": list(about.goals),
+        "current_races": [summary(room) for room in current],
+        "emotes": {},
+    }
+
+
+def race_list(site: FakeSite, *, page: int = 1, per_page: int = 10, show_entrants: bool = False) -> Json:
+    """Return a page of past races, most recently ended first."""
+    past = site.past_races()
+    chosen = past[(page - 1) * per_page : page * per_page]
+    races = []
+    for room in chosen:
+        known = {"entrants": entrants(room)} if show_entrants else {}
+        end = {
+            "ended_at": stamp(room.ended_at),
+            "cancelled_at": stamp(room.cancelled_at),
+            "recordable": room.recordable,
+            "recorded": room.recorded,
+        }
+        races.append({**summary(room), **known, **end})
+    return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from racebot.sandbox import scores
 from racebot.sandbox.chat_room import ChatRoom
-from racebot.sandbox.errors import RuleError
 from racebot.sandbox.people import Team, User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError
 from racebot.sandbox.text import ordinal, timer
-from racebot.sandbox.words import ALIASES
 
 UNDONE_WINDOW = timedelta(minutes=10)
 """How long a racer can undo a finish."""
+NEWCOMER_SCORE, SCORE_STEP = 900, 500
+
+# fmt: off
+_ALIASES = (
+    "Captain Teapot", "Sir Loin of Beef", "The Second Gardener", "Madam Upstairs", "Nobody, Esq.",
+    "A Passing Owl", "Lady Thunderspoon", "Uncle Postbox", "The Late Mr. Early", "Doctor Marmalade",
+    "Old Wellington", "Aunt Semaphore", "Brother Lantern", "Count Backwards", "The Quiet Tuba",
+    "Major Detour",
+)
+# fmt: on
+"""Names of entrants in a race that hides them."""
 
 _RESULT_WORDS = {RacerStatus.DONE: "Done", RacerStatus.DNF: "DNF", RacerStatus.DQ: "DQ"}
 
@@ -231,7 +240,7 @@ class FakeRoom(ChatRoom):
         before = {e.user.id: e.score for e in self.counted}
         outcome = {e.user.id: e.place for e in self.counted}
         for entrant in self.counted:
-            entrant.score_change = scores.change(entrant.user.id, before, outcome)
+            entrant.score_change = _score_change(entrant.user.id, before, outcome)
             self.site.scores[self.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
         self.held = False
         self.recorded = True
@@ -330,5 +339,26 @@ class FakeRoom(ChatRoom):
 
     def _alias(self) -> str:
         taken = {entrant.alias for entrant in self.entrants}
-        free = [alias for alias in ALIASES if alias not in taken]
+        free = [alias for alias in _ALIASES if alias not in taken]
         return self.site.rng.choice(free) if free else f"Somebody {len(taken)}"
+
+
+def _score_change(who: str, before: Mapping[str, int | None], places: Mapping[str, int | None]) -> int:
+    """Return the change in one entrant's score. Newcomers start from 0.
+
+    This is not the site's formula. It is Elo over all pairs with a large step, which behaves alike: newcomers
+    gain most, and all racers who did not finish share the last place.
+    """
+
+    def strength(player: str) -> int:
+        score = before[player]
+        return NEWCOMER_SCORE if score is None else score
+
+    own_place = places[who] or len(places) + 1
+    surplus = 0.0
+    for other in (player for player in places if player != who):
+        place = places[other] or len(places) + 1
+        won = 0.5 if own_place == place else float(own_place < place)
+        surplus += won - 1 / (1 + 10 ** ((strength(other) - strength(who)) / 800))
+    after = strength(who) + SCORE_STEP * surplus / max(1, len(places) - 1)
+    return max(0, round(after)) - (before[who] or 0)

@@ -1,15 +1,16 @@
-"""The story that the demo tells: a season of past races, then two live races and a moderator's edits."""
+"""The demo's racers and its story: a season of past races, then two live races and a moderator's edits."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from racebot.sandbox.people import User
 from racebot.sandbox.race_state import RaceStatus
-from racebot.sandbox.racers import PAR, Racer
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
@@ -34,6 +35,56 @@ PAUSE = 1.0
 
 FIELD = 6
 """Number of racers that a live race needs."""
+
+
+PAR = timedelta(hours=1, minutes=20)
+"""The time of a racer of average skill on an average day."""
+
+SKILL_SPREAD = 0.10
+"""Standard deviation of log time across racers."""
+
+DAY_SPREAD = 0.06
+"""Standard deviation of log time across runs of one racer."""
+
+
+# fmt: off
+_NAMES = (
+    "Ann", "Bo", "quickthorn", "Мира Лесная", "The Honourable Mrs. Vane", "dr.dashwood", "雪の介", "Ólöf",
+    "a_name_that_goes_on_for_so_long", "Jean-Loup d’Orée", "xX.Comet.Xx", "Ready @ Dawn", "σίγμα", "Zed",
+    "Little Fern", "박하늘", "n0_spaces", "Mr. T. Potts", "¡Olé!", "ليلى", "K.",
+    "Two Words", "Bjørnar", "seven77",
+)
+# fmt: on
+"""Names of racers: long, short, with dots and spaces, in several scripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Racer:
+    """A simulated racer. `skill` is in standard deviations; higher is faster."""
+
+    user: User
+    skill: float
+    dnf_chance: float
+
+    def run(self, rng: random.Random) -> timedelta | None:
+        """Draw the time of one run, or None for a forfeit."""
+        return None if rng.random() < self.dnf_chance else self.finish(rng)
+
+    def finish(self, rng: random.Random) -> timedelta:
+        """Draw the time of a finished run, to the microsecond."""
+        pace = math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
+        return timedelta(microseconds=round(PAR / timedelta(microseconds=1) * pace))
+
+
+def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
+    """Create accounts for `count` racers. Weaker racers forfeit more often."""
+    racers = []
+    for number in range(count):
+        lap, index = divmod(number, len(_NAMES))
+        name = _NAMES[index] + (f" {lap + 1}" if lap else "")
+        skill = rng.gauss(0, 1)
+        racers.append(Racer(site.add_user(name), skill, min(0.5, 0.12 * math.exp(-0.5 * skill))))
+    return racers
 
 
 def play_past_races(site: FakeSite, racers: Sequence[Racer], count: int, rng: random.Random) -> None:

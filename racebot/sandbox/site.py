@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from racebot.sandbox import pictures
-from racebot.sandbox.errors import UnknownError
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
-from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.race_state import RaceStatus, UnknownError
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import slugify, utc_now
-from racebot.sandbox.words import MOODS, THINGS
 
 CLIENT_ID = "sandbox"
 CLIENT_SECRET = "sandbox-secret"  # noqa: S105 - the sandbox guards nothing
@@ -32,6 +30,16 @@ GUID_WINDOW = timedelta(minutes=5)
 
 Clock = Callable[[], datetime]
 
+# fmt: off
+_MOODS = (
+    "amber", "brisk", "calm", "deft", "eager", "fond", "gentle", "hardy", "ideal", "jolly", "keen", "lucid",
+    "merry", "nimble", "plain", "quiet",
+)
+_THINGS = (
+    "anvil", "basin", "cedar", "dune", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "kiln", "ledge",
+    "meadow", "orchard", "quarry", "reef",
+)
+# fmt: on
 _ID = string.ascii_letters + string.digits
 
 
@@ -213,7 +221,7 @@ class FakeSite:
 
     def new_slug(self) -> str:
         while True:
-            slug = f"{self.rng.choice(MOODS)}-{self.rng.choice(THINGS)}-{self.rng.randrange(10_000):04d}"
+            slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"
             if slug not in self.rooms:
                 return slug
 

@@ -10,9 +10,8 @@ from datetime import timedelta
 
 from worker_support import PATIENCE
 
-from racebot.sandbox.errors import RuleError
 from racebot.sandbox.people import User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 

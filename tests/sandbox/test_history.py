@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from racebot.sandbox import history, render_lists
-from racebot.sandbox.errors import HistoryError
+from racebot.sandbox import history, render
+from racebot.sandbox.history import HistoryError
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
@@ -51,7 +51,7 @@ def archived(site: FakeSite, tmp_path: Path) -> FakeSite:
 
 
 def test_races_of_an_archive_appear_in_the_list(archived: FakeSite) -> None:
-    page = render_lists.race_list(archived, show_entrants=True)
+    page = render.race_list(archived, show_entrants=True)
     for race in page["races"]:
         check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
     late, early = page["races"]
@@ -62,7 +62,7 @@ def test_races_of_an_archive_appear_in_the_list(archived: FakeSite) -> None:
 
 
 def test_times_are_made_from_places(archived: FakeSite) -> None:
-    entrants = render_lists.race_list(archived, show_entrants=True)["races"][0]["entrants"]
+    entrants = render.race_list(archived, show_entrants=True)["races"][0]["entrants"]
     assert [(e["status"]["value"], e["finish_time"], e["place"]) for e in entrants] == [
         ("done", "P0DT01H00M01S", 1),
         ("done", "P0DT01H00M02S", 2),
@@ -78,7 +78,7 @@ def test_times_are_made_from_places(archived: FakeSite) -> None:
 
 
 def test_names_are_made_from_ids(archived: FakeSite) -> None:
-    late, early = render_lists.race_list(archived, show_entrants=True)["races"]
+    late, early = render.race_list(archived, show_entrants=True)["races"]
     assert late["entrants"][0]["user"]["name"] == "Racer aaaaaaaaaaaa"
     assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
     assert late["entrants"][2]["user"] is None
@@ -115,12 +115,12 @@ def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path
     team.finish("Ann")
     team.forfeit("Bo")
     site.delete_user("Cy")
-    page = render_lists.race_list(site, show_entrants=True)
+    page = render.race_list(site, show_entrants=True)
     for name, content in (("page", page), ("races", page["races"])):
         again = FakeSite(clock=site.clock)
         again.category.owners.extend(site.category.owners)
         assert history.load(again, write(tmp_path / f"{name}.json", content)) == 4
-        races = render_lists.race_list(again, show_entrants=True)["races"]
+        races = render.race_list(again, show_entrants=True)["races"]
         for race, original in zip(races, page["races"], strict=True):
             for entrant, before in zip(race["entrants"], original["entrants"], strict=True):
                 assert (entrant["user"] or {}).get("id") == (before["user"] or {}).get("id")

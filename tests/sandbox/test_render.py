@@ -9,7 +9,7 @@ from typing import Any
 
 from builders import Clock
 
-from racebot.sandbox import render, render_lists
+from racebot.sandbox import render
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.site import FakeSite
 
@@ -301,7 +301,7 @@ def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, fini
     finished()
     running = started()
     unlisted = site.open_race(unlisted=True)
-    public, private = (render_lists.category(site, unlisted=also) for also in (False, True))
+    public, private = (render.category(site, unlisted=also) for also in (False, True))
     check(public, CATEGORY)
     check(private, CATEGORY)
     assert [race["name"] for race in public["current_races"]] == [running.name]
@@ -311,16 +311,16 @@ def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, fini
 def test_past_races_are_listed_newest_first(site: FakeSite, finished: Make, started: Make) -> None:
     rooms = [finished() for _ in range(3)]
     started()
-    page = render_lists.race_list(site)
+    page = render.race_list(site)
     for race in page["races"]:
         check(race, CURRENT_RACE | END)
     assert (page["count"], page["num_pages"]) == (3, 1)
     assert [race["name"] for race in page["races"]] == [room.name for room in reversed(rooms)]
-    full = render_lists.race_list(site, page=2, per_page=2, show_entrants=True)
+    full = render.race_list(site, page=2, per_page=2, show_entrants=True)
     assert (full["count"], full["num_pages"]) == (3, 2)
     (race,) = full["races"]
     check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
-    assert list(render_lists.race_list(site, page=9).values()) == [3, 1, []]
+    assert list(render.race_list(site, page=9).values()) == [3, 1, []]
 
 
 def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
@@ -328,19 +328,19 @@ def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
 ) -> None:
     hidden = finished(unlisted=True)
     later = finished()
-    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [later.name]
+    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name]
     hidden.record()
-    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [later.name, hidden.name]
+    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name, hidden.name]
 
 
 def test_an_unlisted_race_with_a_custom_goal_is_listed_when_it_ends(finished: Make, site: FakeSite) -> None:
     room = finished(unlisted=True, custom_goal=True)
-    assert [race["name"] for race in render_lists.race_list(site)["races"]] == [room.name]
+    assert [race["name"] for race in render.race_list(site)["races"]] == [room.name]
 
 
 def test_cancelled_races_are_not_listed(site: FakeSite) -> None:
     site.open_race().cancel()
-    assert render_lists.race_list(site)["count"] == 0
+    assert render.race_list(site)["count"] == 0
 
 
 def test_messages_show_who_wrote_them(site: FakeSite, started: Make) -> None:

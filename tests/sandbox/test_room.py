@@ -10,8 +10,7 @@ import pytest
 from builders import Clock
 
 from racebot.sandbox import render
-from racebot.sandbox.errors import RuleError
-from racebot.sandbox.race_state import RacerStatus, RaceStatus
+from racebot.sandbox.race_state import RacerStatus, RaceStatus, RuleError
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 

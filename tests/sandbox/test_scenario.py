@@ -9,9 +9,8 @@ from datetime import timedelta
 import pytest
 from builders import Clock
 
-from racebot.sandbox.racers import Racer, recruit
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.scenario import FIELD, Stage, play_past_races, silent_edit, upset
+from racebot.sandbox.scenario import FIELD, Racer, Stage, play_past_races, recruit, silent_edit, upset
 from racebot.sandbox.site import FakeSite
 
 from .conftest import chat_texts
