@@ -1,32 +1,31 @@
 """Load-test the worker: races that finish and are recorded together, questions, and idle rooms.
 
-    python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10] [--ledger FILE] [--plain]
-    python benchmarks/load.py why [--rooms 30] [--entrants 20] [--crowd 150] [--window 60] [--plain]
-    python benchmarks/load.py idle [--rooms 1000] [--seconds 120] [--drops 1]
+    python benchmarks/load.py finish [--rooms 200] [--entrants 20] [--window 10]
+    python benchmarks/load.py why [--rooms 30] [--entrants 20] [--crowd 150] [--window 60]
+    python benchmarks/load.py idle [--rooms 1000] [--seconds 120]
 
 `racebot run`, with default settings, and the sandbox run in separate processes, so that the CPU time of each
 is known. `finish` lets all entrants of all rooms finish within the window, and measures the time from a
 race's last finish to the bot's chat message, less the quiet time that the bot waits for a stable result. It
 then records all races within the window, and measures the time until the final message on the race page.
-`why` lets every racer of a finished race of 150 press "Why?" within the window, with raised limits on
-answers, and measures the same two times in the other rooms, which finish and are recorded meanwhile. `idle`
-joins the rooms, waits, and then breaks all sockets at once, --drops times. --ledger starts from a copy of a
-ledger, such as one that `ledger_size.py` made.
+`finish --rooms 1` is the latency of chat without load. `why` lets every racer of a finished race of 150 press
+"Why?" within the window, with raised limits on answers, and measures the same two times in the other rooms,
+which finish and are recorded meanwhile. `idle` joins the rooms, waits, and then breaks all sockets at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,15 +34,13 @@ from typing import Any
 import certifi
 import numpy as np
 import trustme
-from invented import CATEGORY, GOAL, people
-from process import cpu_seconds, peak_mib, resident_mib
+from support import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people, resident_mib
 
-from racebot.ledger.store import Ledger
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
-from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
+from racebot.sandbox.site import FakeSite
 
 CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
 GIVEN_UP = 120.0
@@ -62,22 +59,15 @@ class Stage:
         self._misbehaviour = Misbehaviour()
         self._rooms: list[FakeRoom] = []
 
-    async def serve(self, pipe: Connection, certificate: Path | None) -> None:
+    async def serve(self, pipe: Connection, certificate: Path) -> None:
         """Carry out orders until the pipe is closed."""
-        orders: dict[str, Callable[..., Awaitable[Any]]] = {
-            "open": self.open,
-            "joined": self.joined,
-            "finish": self.finish,
-            "record": self.record,
-            "why": self.why,
-            "drop": self.drop,
-        }
         served = serve(self._site, misbehaviour=self._misbehaviour, list_cache=0.0, certificate=certificate)
         async with served as address:
             pipe.send(address)
-            while (order := await asyncio.to_thread(_receive, pipe)) is not None:
-                name, arguments = order
-                pipe.send(await orders[name](*arguments))
+            with contextlib.suppress(EOFError):
+                while True:
+                    name, arguments = await asyncio.to_thread(pipe.recv)
+                    pipe.send(await getattr(self, name)(*arguments))
 
     async def open(self, rooms: int, entrants: int) -> None:
         """Open and start `rooms` races, each with separate entrants."""
@@ -182,14 +172,7 @@ def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[fl
     return heard
 
 
-def _receive(pipe: Connection) -> Any:
-    try:
-        return pipe.recv()
-    except EOFError:
-        return None
-
-
-def _stage(pipe: Connection, certificate: Path | None) -> None:
+def _stage(pipe: Connection, certificate: Path) -> None:
     asyncio.run(Stage().serve(pipe, certificate))
 
 
@@ -199,31 +182,13 @@ def _stage(pipe: Connection, certificate: Path | None) -> None:
 class Worker:
     """A `racebot run` process, and its resource usage per stage."""
 
-    def __init__(
-        self,
-        folder: Path,
-        address: str,
-        quiet: float,
-        certificate: Path | None,
-        extra: Mapping[str, str],
-    ) -> None:
+    def __init__(self, folder: Path, address: str, extra: Mapping[str, str]) -> None:
         self._log = folder / "worker.log"
         with self._log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "racebot", "run"],
                 cwd=folder,
-                env={
-                    **{name: value for name, value in os.environ.items() if not name.startswith("RACEBOT_")},
-                    "RACEBOT_SITE": address,
-                    "RACEBOT_CATEGORY": CATEGORY,
-                    "RACEBOT_CLIENT_ID": CLIENT_ID,
-                    "RACEBOT_CLIENT_SECRET": CLIENT_SECRET,
-                    "RACEBOT_DATABASE": str(folder / "racebot.db"),
-                    "RACEBOT_QUIET_SECONDS": str(quiet),
-                    "RACEBOT_LOG_LEVEL": "warning",
-                    **({"SSL_CERT_FILE": str(folder / TRUSTED)} if certificate else {}),
-                    **extra,
-                },
+                env=environment(address, folder / "racebot.db", **extra),
                 stdout=output,
                 stderr=output,
             )
@@ -257,31 +222,22 @@ def main() -> None:
     parser.add_argument("--window", type=float)
     parser.add_argument("--quiet", type=float, default=10.0)
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--drops", type=int, default=1)
-    parser.add_argument("--ledger", type=Path)
-    parser.add_argument("--plain", action="store_true", help="without TLS, unlike the real site")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if given.ledger:
-            shutil.copy(given.ledger, Path(folder) / "racebot.db")
-            with Ledger.open(Path(folder) / "racebot.db") as ledger, ledger.transaction():
-                ledger.db.execute("DELETE FROM outbox")  # of rooms that this sandbox does not have
-        certificate = None if given.plain else _certificate(Path(folder))
+        certificate = _certificate(Path(folder))
         spawn = multiprocessing.get_context("spawn")
         pipe, theirs = spawn.Pipe()
         sandbox = spawn.Process(target=_stage, args=(theirs, certificate), daemon=True)
         sandbox.start()
         try:
-            _measure(given, Path(folder), certificate, pipe, sandbox.pid or 0)
+            _measure(given, Path(folder), pipe)
         finally:
             pipe.close()
             sandbox.terminate()
             sandbox.join()
 
 
-def _measure(
-    given: argparse.Namespace, folder: Path, certificate: Path | None, pipe: Connection, sandbox: int
-) -> None:
+def _measure(given: argparse.Namespace, folder: Path, pipe: Connection) -> None:
     rooms = given.rooms or {"finish": 200, "why": 30, "idle": 1000}[given.what]
     window = given.window or {"finish": 10.0, "why": 60.0, "idle": 0.0}[given.what]
     crowds = 1 if given.what == "why" else 0
@@ -299,20 +255,20 @@ def _measure(
     order("open", crowds, given.crowd)
     order("open", rooms, given.entrants)
     print(f"{rooms} rooms of {given.entrants} at {address}; load average before {os.getloadavg()[0]:.1f}")
-    limits = {"RACEBOT_ANSWERS_PER_ROOM": "1000", "RACEBOT_ANSWERS_PER_PERSON": "100"}
-    worker = Worker(folder, address, given.quiet, certificate, limits if given.what == "why" else {})
+    extra = {"RACEBOT_QUIET_SECONDS": str(given.quiet), "SSL_CERT_FILE": str(folder / TRUSTED)}
+    if given.what == "why":
+        extra |= {"RACEBOT_ANSWERS_PER_ROOM": "1000", "RACEBOT_ANSWERS_PER_PERSON": "100"}
+    worker = Worker(folder, address, extra)
     try:
         all_joined()
         worker.tell("started, all rooms joined")
         time.sleep(5)
         worker.tell("settled down")
         if given.what == "finish":
-            busy = cpu_seconds(sandbox)
             delays = order("finish", window, given.quiet)
             worker.tell("finished and announced", f"finish to chat {_spread(delays)}")
             delays = order("record", window)
             worker.tell("recorded and settled", f"record to page {_spread(delays)}")
-            print(f"the sandbox needed {cpu_seconds(sandbox) - busy:.1f} s of processor time for it")
         elif given.what == "why":
             finishes, records, answers = order("why", window, given.quiet)
             worker.tell("asked why", f"finish to chat {_spread(finishes)}")
@@ -320,11 +276,10 @@ def _measure(
         else:
             time.sleep(given.seconds)
             worker.tell("nothing happened")
-            for _ in range(given.drops):
-                order("drop")
-                time.sleep(0.2)
-                all_joined()
-                worker.tell("all sockets broken, joined")
+            order("drop")
+            time.sleep(0.2)
+            all_joined()
+            worker.tell("all sockets broken, joined")
             time.sleep(10)
             worker.tell("settled down")
     finally:

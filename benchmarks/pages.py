@@ -3,28 +3,32 @@
     python benchmarks/pages.py [--players 5000] [--races 12000]
 
 Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice: after
-a change to the ledger, and again from the cache. --export also exports all pages, and again after one more
-race. --readers lets that many readers click at once, each every two seconds: half the time on a page that
-others read as well, half the time on any player or race. --browser prints what a first visit costs in
-Chromium: bytes, requests, first paint and layout shift. --database keeps the ledger for the next run.
+a change to the ledger, and again from the cache. Or, instead: --export exports all pages, and again after one
+more race; --readers 50 lets that many readers click at once, each every two seconds, half the time on a page
+that others read as well; --browser prints what a first visit costs on a phone in Chromium. --database keeps
+the ledger for the next run.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import random
+import re
+import shutil
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
-import web_clients
-from invented import CATEGORY, GOAL, people, race
+import numpy as np
+from support import CATEGORY, GOAL, people, race
 
-from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
@@ -35,13 +39,21 @@ from racebot.web.site.ledger_view import Publication
 
 BUSY = "player-00000"
 BUSY_RACES = 2000
-READING = 20.0
-"""Seconds for which readers click."""
+READING, PAUSE = 20.0, 2.0
+"""Seconds for which readers click, and the mean pause between two clicks."""
+STEM = f"{CATEGORY}/{GOAL.lower()}"
+SHIFT = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(each => { sum += each.value; }))
+    .observe({type: 'layout-shift', buffered: true});
+  setTimeout(() => done(sum), 300);
+})"""
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 
 
-def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
+def invented(players: int, races: int) -> Iterator[RaceResult]:
     """Yield races of two to sixteen entrants. Every player is in at least one, `BUSY` in `BUSY_RACES`."""
-    rng = random.Random(seed)
+    rng = random.Random(1)
     skill = people(players, rng)
     names = list(skill)
     waiting = names[1:]
@@ -54,6 +66,11 @@ def invented(players: int, races: int, seed: int = 1) -> Iterator[RaceResult]:
         yield race(number, sorted(field), skill, rng)
 
 
+def settle(database: Path, races: Iterator[RaceResult]) -> None:
+    with Ledger.open(database) as ledger:
+        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
+
+
 def changed(database: Path) -> None:
     """Change the ledger without changing any page."""
     with Ledger.open(database) as ledger, ledger.transaction():
@@ -61,7 +78,7 @@ def changed(database: Path) -> None:
         ledger.pending.leave(f"{CATEGORY}/unfinished")
 
 
-async def asked(database: Path, paths: list[str]) -> None:
+async def request(database: Path, paths: Sequence[str]) -> None:
     """Print the time of a first and a repeated request for each path, with CPU time and size."""
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
@@ -83,112 +100,140 @@ async def asked(database: Path, paths: list[str]) -> None:
             pass
 
 
+def exports(database: Path, public: Path, races: int, players: int) -> None:
+    """Print the time of a first export, of one without a change, and of three with one more race each."""
+    exported("first export", database, public)
+    exported("nothing changed", database, public)
+    for number in range(races, races + 3):
+        rng, skill = random.Random(number), people(players, random.Random(1))
+        settle(database, iter([race(number, rng.sample(list(skill), 9), skill, rng)]))
+        exported("after one race", database, public)
+
+
+def exported(name: str, database: Path, folder: Path) -> None:
+    start, used = time.perf_counter(), sum(os.times()[:4])
+    with Ledger.open_to_read(database) as ledger:
+        done = export(ledger, Publication(), folder)
+    seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
+    print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
+
+
+@contextlib.contextmanager
+def served(database: Path) -> Iterator[str]:
+    """Serve a ledger in a process of its own, and return its address."""
+    command = [sys.executable, "-m", "racebot", "web", "--port", "0", "--database", str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=database.parent) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        yield found[0].rstrip("/")
+        process.terminate()
+
+
+async def crowd(address: str, readers: int, popular: Sequence[str], others: Sequence[str]) -> None:
+    """Print how long readers wait who open popular pages half the time, and any of the others otherwise."""
+    times: list[float] = []
+    limits = httpx.Limits(max_connections=readers)
+    async with httpx.AsyncClient(base_url=address, timeout=30, limits=limits) as client:
+
+        async def read(number: int) -> None:
+            rng = random.Random(number)
+            await asyncio.sleep(PAUSE * rng.random())
+            until = time.perf_counter() + READING
+            while time.perf_counter() < until:
+                path = rng.choice(popular if rng.random() < 0.5 else others)
+                start = time.perf_counter()
+                answer = await client.get(path, headers={"Accept-Encoding": "gzip"})
+                times.append(time.perf_counter() - start)
+                assert answer.status_code == 200, path
+                await asyncio.sleep(PAUSE * rng.uniform(0.5, 1.5))
+
+        for path in popular:
+            (await client.get(path)).raise_for_status()
+        await asyncio.gather(*(read(number) for number in range(readers)))
+    p50, p95, worst = 1000 * np.percentile(times, [50, 95, 100])
+    print(
+        f"{readers} readers opened {len(times)} pages: half within {p50:.0f} ms, 95 % within {p95:.0f} ms, "
+        f"all within {worst:.0f} ms"
+    )
+
+
+def visit(address: str, paths: Sequence[str]) -> None:
+    """Print what a first visit on a phone costs: bytes, requests, first paint and layout shift."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - the other tables need no browser
+
+    print(f"{'':58} {'transferred':>12} {'requests':>9} {'first paint':>12} {'shift':>7}")
+    with sync_playwright() as playwright:
+        own = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=own, args=["--headless", "--no-sandbox"])
+        for path in paths:
+            context = browser.new_context(viewport={"width": 390, "height": 844})
+            page, sizes = context.new_page(), list[float]()
+            client = context.new_cdp_session(page)
+            client.send("Network.enable")
+            client.on(
+                "Network.loadingFinished", lambda event, to=sizes: to.append(event["encodedDataLength"])
+            )
+            page.goto(f"{address}{path}", wait_until="load")
+            shift, paint = page.evaluate(SHIFT), page.evaluate(PAINT)
+            print(f"{path[:58]:58} {sum(sizes) / 1000:9.1f} kB {len(sizes):9} {paint:9.0f} ms {shift:7.3f}")
+            context.close()
+        browser.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--players", type=int, default=5000)
     parser.add_argument("--races", type=int, default=6 * BUSY_RACES)
     parser.add_argument("--database", type=Path)
-    parser.add_argument("--readers", type=int, help="measure with this many readers at once instead")
-    parser.add_argument("--browser", action="store_true", help="measure first visits in Chromium instead")
-    parser.add_argument("--export", action="store_true", help="time the export as well")
+    parser.add_argument("--readers", type=int, help="measure with this many readers at once")
+    parser.add_argument("--browser", action="store_true", help="measure first visits in Chromium")
+    parser.add_argument("--export", action="store_true", help="time the export")
     given = parser.parse_args()
     if given.players < BUSY_RACES or given.races < BUSY_RACES:
         parser.error(f"--players and --races: give at least {BUSY_RACES}")
     with tempfile.TemporaryDirectory() as folder:
         database = given.database or Path(folder) / "pages.db"
         if not database.exists():
-            with Ledger.open(database) as ledger:
-                Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
-                    invented(given.players, given.races), "import"
-                )
+            settle(database, invented(given.players, given.races))
         with Ledger.open(database) as ledger:
             (board,) = ledger.leaderboards()
-            busy = ledger.standing(board, BUSY)
             races = ledger.rated_count(board)
-            assert busy is not None
-            past = [sixth_of(ledger, board, part) for part in (1, 3, 5)]
-            print(f"{len(ledger.standings(board))} players, {races} races; the busy one has {busy.races}")
-        stem = f"{CATEGORY}/{GOAL.lower()}"
-        if given.readers or given.browser:
-            by_clients(database.absolute(), stem, races, given.readers)
-            return
-        asyncio.run(
-            asked(
-                database,
-                [
-                    "/",
-                    f"/leaderboards/{stem}.html",
-                    f"/leaderboards/{stem}/page-2.html",
-                    f"/leaderboards/{stem}.html?q=123&sort=races",
-                    *(f"/leaderboards/{stem}.html?at={day}" for day in past),
-                    f"/players/{BUSY}/{stem}.html",
-                    f"/players/{BUSY}.html",
-                    f"/races/{CATEGORY}/race-{races - 1:06d}.html",
-                    f"/leaderboards/{stem}/races.html",
-                    f"/leaderboards/{stem}/fame.html",
-                    f"/leaderboards/{stem}/explained.html",
-                    f"/api/leaderboards/{stem}",
-                    f"/api/leaderboards/{stem}/changes?after={races - 100}",
-                    f"/api/leaderboards/{stem}/players/{BUSY}",
-                ],
-            )
-        )
+            players = [standing.player for standing in ledger.standings(board)]
+            sixths = [ledger.pages.races(board.key, 1, races - races * part // 6)[0] for part in (1, 3, 5)]
+        print(f"{len(players)} players, {races} races; the busiest player has {BUSY_RACES}")
+        popular = [
+            "/",
+            f"/leaderboards/{STEM}",
+            f"/leaderboards/{STEM}/races",
+            f"/leaderboards/{STEM}/explained",
+            f"/players/{BUSY}/{STEM}",
+            f"/races/{CATEGORY}/race-{races - 1:06d}",
+            "/live",
+            f"/embed/{STEM}",
+        ]
         if given.export:
-            public = Path(folder) / "public"
-            exported("first export", database, public)
-            exported("nothing changed", database, public)
-            for number in range(races, races + 3):
-                with Ledger.open(database) as ledger:
-                    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
-                    settler.merge(one_more(number, given.players), "import")
-                exported("after one race", database, public)
-
-
-def sixth_of(ledger: Ledger, board: Leaderboard, part: int) -> str:
-    """Return the day by which this many sixths of a leaderboard's races had ended."""
-    races = ledger.rated_count(board)
-    (race,) = ledger.pages.races(board.key, 1, races - races * part // 6)
-    return f"{race.ended_at:%Y-%m-%d}"
-
-
-def by_clients(database: Path, stem: str, races: int, readers: int | None) -> None:
-    """Serve the ledger in a process of its own, to readers or, if there are none, to a browser."""
-    pages = {
-        "front page": "/",
-        "leaderboard": f"/leaderboards/{stem}",
-        "races": f"/leaderboards/{stem}/races",
-        "how it works": f"/leaderboards/{stem}/explained",
-        "player": f"/players/{BUSY}/{stem}",
-        "race": f"/races/{CATEGORY}/race-{races - 1:06d}",
-        "live": "/live",
-        "embedded leaderboard": f"/embed/{stem}",
-    }
-    with Ledger.open_to_read(database) as ledger:
-        (board,) = ledger.leaderboards()
-        players = [standing.player for standing in ledger.standings(board)]
-    others = [f"/players/{player}/{stem}" for player in players]
-    others += [f"/races/{CATEGORY}/race-{number:06d}" for number in range(races)]
-    with web_clients.served(database) as address:
-        if readers:
-            asyncio.run(web_clients.crowd(address, readers, READING, list(pages.values()), others))
+            exports(database, Path(folder) / "public", races, given.players)
+        elif given.readers or given.browser:
+            with served(database.absolute()) as address:
+                if given.browser:
+                    visit(address, popular)
+                else:
+                    others = [f"/players/{player}/{STEM}" for player in players]
+                    others += [f"/races/{CATEGORY}/race-{number:06d}" for number in range(races)]
+                    asyncio.run(crowd(address, given.readers, popular, others))
         else:
-            web_clients.visits(address, pages)
-
-
-def one_more(number: int, players: int) -> list[RaceResult]:
-    """Return one more race of nine entrants."""
-    rng = random.Random(number)
-    skill = people(players, random.Random(1))
-    return [race(number, rng.sample(list(skill), 9), skill, rng)]
-
-
-def exported(name: str, database: Path, folder: Path) -> None:
-    """Print time and CPU time of an export, that of its processes included."""
-    start, used = time.perf_counter(), sum(os.times()[:4])
-    with Ledger.open_to_read(database) as ledger:
-        done = export(ledger, Publication(), folder)
-    seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
-    print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
+            more = [
+                f"/leaderboards/{STEM}/page-2",
+                f"/leaderboards/{STEM}?q=123&sort=races",
+                *(f"/leaderboards/{STEM}?at={each.ended_at:%Y-%m-%d}" for each in sixths),
+                f"/players/{BUSY}",
+                f"/leaderboards/{STEM}/fame",
+                f"/api/leaderboards/{STEM}",
+                f"/api/leaderboards/{STEM}/changes?after={races - 100}",
+                f"/api/leaderboards/{STEM}/players/{BUSY}",
+            ]
+            asyncio.run(request(database, [*popular, *more]))
 
 
 if __name__ == "__main__":

@@ -1,43 +1,53 @@
-"""Compare racebot's models with other rating packages, on the same races: the second table in docs/model.md.
+"""Compare racebot's models with each other and with other packages, on the same races: docs/model.md.
 
     pip install elo-mmr-py
-    python benchmarks/peers.py FILE [FILE ...]
+    python benchmarks/peers.py FILE [FILE ...] [--model KEY ...]
 
-Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with
-every package's defaults. Other packages don't know DNFs, so players who did not finish tie for last place.
-Leaderboards order players by the mean, or by the mean less two or three deviations: the best of these counts.
-In brackets is the standard error of the difference from the first row, in units of the last digit.
+Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with all
+defaults. Other packages don't know DNFs, so players who did not finish tie for last
+place. Leaderboards order their players by the mean, or by the mean less two or three deviations: the best of
+these counts. In brackets is the standard error of the difference from the first row, in units of the last
+digit. The counts are unfair-looking results: DNFs that gain, last places that gain, winners that lose, and
+finishers that would have lost less with a forfeit.
 
 Peers: openskill (the five models of Weng and Lin, https://jmlr.org/papers/v12/weng11a.html), trueskill, and
-elo-mmr-py (https://arxiv.org/abs/2101.00400).
+elo-mmr-py if it is installed (https://arxiv.org/abs/2101.00400).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import elo_mmr_py
 import numpy as np
 import openskill.models
 import trueskill
-from elo_mmr_py import RatingSystemName
 from scipy.special import ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
+from racebot.study.complaints import Complaints
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.objective import Objective
 from racebot.study.paired import Tally, standard_error, tallies
+from racebot.study.replay import replay
 
 DOUBTS = (0, 2, 3)
-OURS = ("thurstone-hurdle", "thurstone-filter")
+OURS = (
+    "thurstone-hurdle",
+    "thurstone-filter",
+    "plackett-luce-hurdle",
+    "trueskill",
+    "plackett-luce",
+    "thurstone",
+)
+ELO_MMR = {"Elo-MMR": "mmr", "Elo-MMX": "mmx", "Glicko": "glicko", "Codeforces": "cfsys"}
 
 
 class Before(NamedTuple):
@@ -47,8 +57,7 @@ class Before(NamedTuple):
     deviation: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(NamedTuple):
     """A package's model.
 
     Attributes:
@@ -62,43 +71,43 @@ class Peer:
     spread: float | None
 
 
-def by_openskill(model: Any, history: History) -> Iterator[Before]:
-    """Replay with a model of openskill."""
-    return one_by_one(history, model.rating(), lambda teams, ranks: model.rate(teams, ranks=ranks))
-
-
-def by_trueskill(history: History) -> Iterator[Before]:
-    """Replay with trueskill."""
+def peers() -> Iterator[Peer]:
+    """Yield all models of other packages, with their defaults."""
+    if importlib.util.find_spec("elo_mmr_py"):
+        for label, system in ELO_MMR.items():
+            yield Peer(f"elo-mmr-py {label}", partial(by_elo_mmr, system), None)
     environment = trueskill.TrueSkill()
-    return one_by_one(
-        history,
-        environment.create_rating(),
-        lambda teams, ranks: environment.rate([tuple(team) for team in teams], ranks=ranks),
-    )
+    rate: Callable[..., Any] = environment.rate
+    yield Peer("trueskill", partial(one_by_one, environment.create_rating(), tuple, rate), environment.beta)
+    for kind in openskill.models.MODELS:
+        model: Any = kind()
+        replayed = partial(one_by_one, model.rating(), list, model.rate)
+        yield Peer(f"openskill {kind.__name__}", replayed, model.beta)
 
 
 def one_by_one(
-    history: History, newcomer: Any, rate: Callable[[list[Any], list[int]], Iterable[Any]]
+    newcomer: Any, team: Callable[..., Any], rate: Callable[..., Any], history: History
 ) -> Iterator[Before]:
-    """Replay with a package that rates one race at a time, on objects with `mu` and `sigma`."""
+    """Replay with a package that rates one race of teams at a time, on objects with `mu` and `sigma`."""
     ratings = [newcomer for _ in history.players]
     for race in history.races:
         entrants = [ratings[player] for player in race.players]
         yield Before(np.array([each.mu for each in entrants]), np.array([each.sigma for each in entrants]))
-        after = rate([[each] for each in entrants], race.outcome.group.tolist())
+        after = rate([team((each,)) for each in entrants], ranks=race.outcome.group.tolist())
         for player, (rating,) in zip(race.players, after, strict=True):
             ratings[player] = rating
 
 
-def by_elo_mmr(system: RatingSystemName, history: History) -> Iterator[Before]:
+def by_elo_mmr(system: Any, history: History) -> Iterator[Before]:
     """Replay with elo-mmr-py, which rates a whole history at once."""
+    import elo_mmr_py  # noqa: PLC0415 - an optional peer
+
     contests = [
         elo_mmr_py.Contest(standings=standings(race), time_seconds=number)
         for number, race in enumerate(history.races)
     ]
-    players = elo_mmr_py.rate(contests, system=system)
     found: dict[int, dict[int, tuple[float, float]]] = {number: {} for number in range(len(history))}
-    for name, player in players.items():
+    for name, player in elo_mmr_py.rate(contests, system=system).items():
         known = (1500.0, 350.0)  # a newcomer
         for event in player.events:
             found[event.contest_index][int(name)] = known
@@ -116,23 +125,6 @@ def standings(race: PastRace) -> list[tuple[str, int, int]]:
         for player, mine in zip(race.players.tolist(), group.tolist(), strict=True)
     ]
     return sorted(rows, key=lambda row: row[1])
-
-
-def peers() -> list[Peer]:
-    """Return all models of other packages, with their defaults."""
-    return [
-        *(
-            Peer(f"openskill {kind.__name__}", partial(by_openskill, kind()), kind().beta)
-            for kind in openskill.models.MODELS
-        ),
-        Peer("trueskill", by_trueskill, trueskill.TrueSkill().beta),
-        Peer("elo-mmr-py Elo-MMR", partial(by_elo_mmr, "mmr"), None),
-        Peer("elo-mmr-py Elo-MMX", partial(by_elo_mmr, "mmx"), None),
-        Peer("elo-mmr-py BAR", partial(by_elo_mmr, "bar"), None),
-        Peer("elo-mmr-py Glicko", partial(by_elo_mmr, "glicko"), None),
-        Peer("elo-mmr-py Codeforces", partial(by_elo_mmr, "cfsys"), None),
-        Peer("elo-mmr-py TopCoder", partial(by_elo_mmr, "tcsys"), None),
-    ]
 
 
 def judge(peer: Peer, history: History) -> tuple[Tally, Tally | None]:
@@ -155,24 +147,28 @@ def judge(peer: Peer, history: History) -> tuple[Tally, Tally | None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
-    for path in parser.parse_args().files:
+    parser.add_argument("--model", action="append", help="key of a model of racebot; repeatable")
+    given = parser.parse_args()
+    for path in given.files:
         history = History.of(read_races(path, category="", goal=None))
         print(f"\n{path.name}: {len(history)} races, {len(history.players)} players\n")
-        print("| Model | Misordered pairs | Log loss |\n|---|---|---|")
+        print("| Model | Misordered pairs | Log loss | DNF gains, last gains, winner loses, late losses |")
+        print("|---|---|---|---|")
         first: list[Tally] = []
-        for key in OURS:
-            found = tallies(create(key), history, (Objective.MISORDERED, Objective.LOG_LOSS))
+        for key in given.model or OURS:
+            model = create(key)
+            found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
+            counts = sum((Complaints.of(model, step) for step in replay(model, history)), Complaints())
             first = first or found
-            row(f"racebot `{key}`", found, first)
+            unfair = (counts.unfinished_gains, counts.last_gains, counts.winner_losses, counts.late_losses)
+            row(f"racebot `{key}`", found, first, ", ".join(map(str, unfair)))
         for peer in peers():
             row(peer.label, judge(peer, history), first)
 
 
-def row(label: str, found: Iterable[Tally | None], first: list[Tally]) -> None:
+def row(label: str, found: Iterable[Tally | None], first: list[Tally], unfair: str = "") -> None:
     """Print one line of the table."""
     cells = []
     for base, each in zip(first, found, strict=True):
@@ -181,7 +177,7 @@ def row(label: str, found: Iterable[Tally | None], first: list[Tally]) -> None:
             continue
         error = "" if each is base else f" ({standard_error(base, each) * 1e4:.0f})"
         cells.append(f"{each.mean():.4f}".lstrip("0") + error)
-    print(f"| {label} | {' | '.join(cells)} |", flush=True)
+    print(f"| {label} | {' | '.join([*cells, unfair])} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 
 FILE is an archive or JSON saved from the site. Without it, the benchmark invents a season of 855 races with
 typical sizes and a typical share of DNFs. All runs share one process, and the best of the repeats counts.
-Peers: the `trueskill` package (its default backend), openskill's PlackettLuce, and a plain loop over the
-formula of Plackett and Luce. With `--plain`, or without the extra `racebot[fast]`, nothing is compiled.
-On a busy machine, --processor-time measures processor time instead, and divides that of compiled sweeps by
-the number of cores.
+Prints speeds as multiples of one replay by the `trueskill` package (its default backend) and by openskill's
+PlackettLuce. With `--plain`, or without the extra
+`racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor time instead,
+and divides that of compiled sweeps by the number of cores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import openskill.models
 import trueskill
+from support import people, race as invented
 
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import RaceResult
 from racebot.ratings import fast, registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
@@ -55,9 +55,7 @@ REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
@@ -80,34 +78,25 @@ def main() -> None:
             best = min(best, clock() - start)
         return races / best
 
-    package = speed(lambda: trueskill_package(history))
-    openskill_speed = speed(lambda: openskill_plackett_luce(history))
-    plain = speed(lambda: plain_plackett_luce(history))
-    print(f"{'one replay':<32}{'races/s':>10}{'trueskill':>11}{'openskill':>11}{'plain loop':>11}")
+    peers = [speed(partial(work, history)) for work in (trueskill_package, openskill_plackett_luce)]
 
-    def row(name: str, value: float) -> None:
-        ratios = "".join(f"{value / peer:>10.1f}×" for peer in (package, openskill_speed, plain))
-        print(f"{name:<32}{value:>10,.0f}{ratios}")
+    def times(value: float) -> str:
+        return "".join(f"{value / peer:>10.1f}×" for peer in peers)
 
-    row("package trueskill", package)
-    row("package openskill PlackettLuce", openskill_speed)
-    row("plain loop of Plackett-Luce", plain)
-    known = [each for each in REPLAYED if each[1] in registry.MODELS]
-    for label, key, parameters in known:
+    print(f"{'':<32}{'races/s':>10}{'trueskill':>11}{'openskill':>11}{'own replay':>11}")
+    for label, value in zip(("package trueskill", "package openskill"), peers, strict=True):
+        print(f"{label:<32}{value:>10,.0f}{times(value)}")
+    for label, key, parameters in REPLAYED:
         model = registry.create(key, parameters)
-        row(label, speed(partial(_run, model, history)))
-
-    print(
-        f"\n{f'sweep of {arguments.candidates}':<32}{'cand.-races/s':>14}{'trueskill':>11}{'own replay':>11}"
-    )
-    for label, key, parameters in known:
-        model = registry.create(key, parameters)
-        many = spread(model, arguments.candidates)
         alone = speed(partial(_run, model, history))
+        print(f"{label:<32}{alone:>10,.0f}{times(alone)}")
+        many = spread(model, arguments.candidates)
         shared = arguments.processor_time and fast.compiles(many)
-        threads = os.cpu_count() or 1 if shared else 1
-        swept = threads * arguments.candidates * speed(partial(tally, many, history, Objective.MISORDERED))
-        print(f"{label:<32}{swept:>14,.0f}{swept / package:>10.0f}×{swept / alone:>10.1f}×")
+        sets = arguments.candidates * (os.cpu_count() or 1 if shared else 1)
+        swept = sets * speed(partial(tally, many, history, Objective.MISORDERED))
+        print(
+            f"{f'  sweep of {arguments.candidates}':<32}{swept:>10,.0f}{times(swept)}{swept / alone:>10.1f}×"
+        )
 
 
 def _run(model: RatingModel, history: History) -> None:
@@ -133,73 +122,34 @@ def spread(model: Any, candidates: int) -> Any:
 
 def trueskill_package(history: History) -> None:
     environment = trueskill.TrueSkill()
-    ratings = [environment.create_rating() for _ in history.players]
-    for race in history.races:
-        groups = [(ratings[player],) for player in race.players]
-        for player, (rating,) in zip(
-            race.players, environment.rate(groups, ranks=race.outcome.group.tolist()), strict=True
-        ):
-            ratings[player] = rating
+    rate_each(history, environment.create_rating(), tuple, environment.rate)
 
 
 def openskill_plackett_luce(history: History) -> None:
     model = openskill.models.PlackettLuce()
-    ratings = [model.rating() for _ in history.players]
+    rate_each(history, model.rating(), list, model.rate)
+
+
+def rate_each(history: History, newcomer: Any, team: Callable[..., Any], rate: Callable[..., Any]) -> None:
+    """Rate a history with a package that rates one race of teams at a time."""
+    ratings = [newcomer for _ in history.players]
     for race in history.races:
-        teams = [[ratings[player]] for player in race.players]
-        for player, (rating,) in zip(
-            race.players, model.rate(teams, ranks=race.outcome.group.tolist()), strict=True
-        ):
+        teams = [team((ratings[player],)) for player in race.players]
+        after = rate(teams, ranks=race.outcome.group.tolist())
+        for player, (rating,) in zip(race.players, after, strict=True):
             ratings[player] = rating
 
 
-def plain_plackett_luce(history: History, rate: float = 0.32) -> None:
-    """Run a straightforward Plackett-Luce, which compares each unfinished player with the finishers only."""
-    ratings = np.zeros(len(history.players))
-    for race in history.races:
-        group = race.outcome.group
-        finishers = race.players[~race.outcome.unfinished][np.argsort(-group[~race.outcome.unfinished])]
-        unfinished = race.players[race.outcome.unfinished]
-        gradient = dict.fromkeys(race.players.tolist(), 0.0)
-        strength = {player: math.exp(-ratings[player]) for player in gradient}
-        mass = sum(strength[player] for player in finishers.tolist())
-        for player in unfinished.tolist():
-            share = strength[player] / (strength[player] + mass)
-            gradient[player] -= 1 - share
-            for other in finishers.tolist():
-                gradient[other] += strength[other] / (strength[player] + mass)
-        for place, player in enumerate(finishers.tolist()):
-            gradient[player] -= 1
-            later = finishers[place:].tolist()
-            total = sum(strength[other] for other in later)
-            for other in later:
-                gradient[other] += strength[other] / total
-        for player, value in gradient.items():
-            ratings[player] += rate * value
-
-
-def made_up(races: int, seed: int = 1) -> list[RaceResult]:
-    """Invent a season of races with about six entrants, one in six of whom does not finish."""
-    rng = random.Random(seed)
-    skills = [rng.gauss(0, 1) for _ in range(155)]
-    weights = [rng.expovariate(1) ** 2 for _ in skills]
+def made_up(races: int) -> list[RaceResult]:
+    """Invent a season of races of about six of 155 players, some of whom race far more than others."""
+    rng = random.Random(1)
+    skill = people(155, rng)
+    weights = [rng.expovariate(1) ** 2 for _ in skill]
     season = []
     for number in range(races):
         size = min(2 + int(rng.expovariate(1 / 3.7)), 20)
-        field = list(dict.fromkeys(rng.choices(range(155), weights, k=2 * size)))[: max(size, 2)]
-        if len(field) < 2:
-            field = rng.sample(range(155), 2)
-        entrants = tuple(
-            Entrant(
-                user_id=f"player{player}",
-                name=f"player{player}",
-                status=EntrantStatus.DNF if index and rng.random() < 1 / 6 else EntrantStatus.DONE,
-                finish_time=round(3.6e9 * math.exp(-0.1 * skills[player] + rng.gauss(0, 0.06))),
-            )
-            for index, player in enumerate(field)
-        )
-        ended_at = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(hours=10 * number)
-        season.append(RaceResult(f"made/up-{number}", "made", "up", ended_at, entrants, recorded=True))
+        field = list(dict.fromkeys(rng.choices(list(skill), weights, k=2 * size)))[:size]
+        season.append(invented(number, field if len(field) > 1 else rng.sample(list(skill), 2), skill, rng))
     return season
 
 
