@@ -164,12 +164,9 @@ class RaceBlock(NamedTuple):
 
     Attributes:
         players: shape [entries]; the entrants' rows in the table of states.
-        group: shape [entries]; see `Outcome`.
-        unfinished: shape [entries]; see `Outcome`.
+        group, unfinished: shape [entries]; see `Outcome`.
         bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
-        last_group: shape [races]; see `Outcome`.
-        last_unfinished: shape [races]; see `Outcome`.
-        day: shape [races]; see `Outcome`.
+        last_group, last_unfinished, day: shape [races]; see `Outcome`.
         by_team: shape [races]; True for races that are rated by team.
     """
 
@@ -184,7 +181,6 @@ class RaceBlock(NamedTuple):
 
     @classmethod
     def of(cls, races: Sequence[Replayable]) -> RaceBlock:
-        """Collect races."""
         outcomes = [race.outcome for race in races]
         return cls(
             players=np.concatenate([race.players for race in races]),

@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.model import FloatArray, Number, RatingModel
 from racebot.ratings.parameters import stack_parameters
 
 Columns = list[list[float]]
@@ -38,12 +38,10 @@ class Replayable(Protocol):
     @property
     def players(self) -> IntArray:
         """Return the entrants' rows in the table of states: shape [n]."""
-        ...
 
     @property
     def outcome(self) -> Outcome:
         """Return the outcome, which is always `rateable`."""
-        ...
 
 
 class KernelRace(NamedTuple):
@@ -69,12 +67,10 @@ class KernelRace(NamedTuple):
 
     @property
     def rateable(self) -> bool:
-        """Return True if the race can be rated; see `Outcome.rateable`."""
         return bool(self.worst_first) and min(self.group) != max(self.group)
 
     @classmethod
     def of(cls, outcome: Outcome) -> KernelRace:
-        """Convert an outcome."""
         group, unfinished = outcome.group.tolist(), outcome.unfinished.tolist()
         last = -1 if outcome.last_unfinished else outcome.last_group
         finishers = [i for i, out in enumerate(unfinished) if not out]
@@ -108,20 +104,17 @@ class Compilable(Protocol):
     @property
     def compilable(self) -> bool:
         """Return True if the compiled kernel covers the model's options."""
-        ...
 
     @property
     def settings(self) -> FloatArray:
         """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
-        ...
 
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
         """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelModel(ABC):
+class KernelModel(RatingModel, ABC):
     """Base class for models that rate a race with a kernel.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
@@ -137,12 +130,10 @@ class KernelModel(ABC):
 
     @property
     def compilable(self) -> bool:
-        """Return True if the compiled kernel covers the model's options."""
         return True
 
     @cached_property
     def settings(self) -> FloatArray:
-        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
         values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
         return stack_parameters(values)
 
@@ -164,7 +155,6 @@ class KernelModel(ABC):
         return values
 
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
-        """Rate one race with one candidate of a sweep. Return NaN if its ratings diverge."""
         return self._rate_candidate(states, KernelRace.of(outcome), settings)
 
     def _rate_candidate(self, states: FloatArray, race: KernelRace, settings: Sequence[float]) -> FloatArray:
@@ -183,7 +173,6 @@ class Steps(NamedTuple):
 
     @classmethod
     def like(cls, before: Columns) -> Steps:
-        """Allocate output columns of the shape of `before`."""
         return cls(*([column.copy() for column in before] for _ in cls._fields))
 
 

@@ -34,30 +34,24 @@ class RatingModel(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the k numbers in a player's state."""
-        ...
 
     def initial(self) -> FloatArray:
         """Return the state of a player without races: shape [k], or [candidates, k] in a sweep."""
-        ...
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
         """Return the states after a race: shape [..., n, k], like `states`.
 
         The states are unchanged if the outcome is not `rateable`.
         """
-        ...
 
     def rating(self, states: FloatArray) -> FloatArray:
         """Return the rating by which players are ranked, higher is better: shape [..., n]."""
-        ...
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         """Return the integer points that players see: shape [..., n]."""
-        ...
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""
-        ...
 
 
 @runtime_checkable
@@ -66,7 +60,6 @@ class Stepwise(Protocol):
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
         """Return the states after each named step, shaped like `states`. The last equal those of `rate`."""
-        ...
 
 
 @runtime_checkable
@@ -81,7 +74,6 @@ class Carries(Protocol):
             factor: share of the distance from a newcomer's rating to keep, from 0 to 1.
             most_races: cap on the race count, if the model keeps one.
         """
-        ...
 
 
 def shrink_toward(newcomer: FloatArray, values: FloatArray, factor: float) -> FloatArray:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,8 @@ def _convert(key: str, declaration: Field[Any], value: Any) -> Any:
     try:
         return _value(declaration, value)
     except ValueError as error:
-        raise ModelError(f"{key}: {declaration.name}={value!r} is not {error}") from None
+        shown = str(value) if isinstance(value, date) else repr(value)  # a date of a TOML file
+        raise ModelError(f"{key}: {declaration.name}={shown} is not {error}") from None
 
 
 def _value(declaration: Field[Any], value: Any) -> Any:

@@ -24,11 +24,6 @@ class Stages:
     start: IntArray
     stop: IntArray
 
-    def tied(self) -> list[slice]:
-        """Return the positions of each group with more than one member, in order."""
-        starts = np.flatnonzero((self.start == np.arange(self.order.size)) & (self.stop - self.start > 1))
-        return [slice(int(start), int(self.stop[start])) for start in starts]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -59,11 +54,6 @@ class Groups:
         order = key.argsort(kind="stable")
         ascending = key[order]
         return Stages(order, ascending.searchsorted(ascending), ascending.searchsorted(ascending, "right"))
-
-    def members(self) -> list[IntArray]:
-        """Return the indices of each group's entrants, best group first."""
-        order = self.label.argsort(kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(self.label[order])) + 1)
 
     def before(self) -> FloatArray:
         """Return 1 if entrant i (row) is placed before entrant j (column), -1 if behind, else 0: [n, n]."""

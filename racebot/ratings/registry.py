@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from racebot.errors import ModelError
@@ -51,18 +49,9 @@ OFFLINE = {
 def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     """Create a model from its key and the parameters that differ from its defaults.
 
-    Models are immutable, so equal arguments return the same model.
-
     Raises:
         ModelError: a key, parameter or value is invalid. The message lists the valid ones.
     """
-    # A date in a TOML file becomes text, which is refused like any other.
-    return _create(key, json.dumps(dict(parameters or {}), default=str))
-
-
-@lru_cache(maxsize=64)
-def _create(key: str, parameters: str) -> RatingModel:
-    """Create a model. Its parameters are JSON, since a cache key cannot contain lists."""
     if key in OFFLINE:
         raise ModelError(f"{key} {OFFLINE[key]}")
     if key not in MODELS:
@@ -70,5 +59,5 @@ def _create(key: str, parameters: str) -> RatingModel:
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
         )
     model = MODELS[key]
-    made: RatingModel = model(**from_mapping(model, json.loads(parameters)))
+    made: RatingModel = model(**from_mapping(model, parameters or {}))
     return made

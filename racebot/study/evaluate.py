@@ -143,7 +143,6 @@ class DefinesMatchQuality(Protocol):
 
     def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
         """Return the match quality, higher for closer races: shape [...], from states [..., n, k]."""
-        ...
 
 
 def evaluate(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from racebot.races.outcome import BoolArray, IntArray, Outcome, TeamPolicy, outcome_of
+from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
-from racebot.ratings.model import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,66 +27,6 @@ class PastRace:
     ended_at: datetime
     players: IntArray
     outcome: Outcome
-
-
-class _Columns(NamedTuple):
-    """The races of a history in a few large arrays, which pickle far faster than small objects.
-
-    Attributes:
-        name: names of the races.
-        ended_at: ends of the races.
-        size: shape [races]; numbers of entrants.
-        last_group: shape [races].
-        last_unfinished: shape [races].
-        day: shape [races].
-        players: the entrants of all races, one race after the other.
-        group: their groups.
-        unfinished: True for those who did not finish.
-        team: the entrants' teams, by the index of each race that is rated by team.
-    """
-
-    name: list[str]
-    ended_at: list[datetime]
-    size: IntArray
-    last_group: IntArray
-    last_unfinished: BoolArray
-    day: FloatArray
-    players: NDArray[np.int32]
-    group: NDArray[np.int32]
-    unfinished: BoolArray
-    team: dict[int, IntArray]
-
-    @classmethod
-    def of(cls, races: tuple[PastRace, ...]) -> _Columns:
-        outcomes = [race.outcome for race in races]
-        return cls(
-            [race.name for race in races],
-            [race.ended_at for race in races],
-            np.array([outcome.size for outcome in outcomes], dtype=np.intp),
-            np.array([outcome.last_group for outcome in outcomes], dtype=np.intp),
-            np.array([outcome.last_unfinished for outcome in outcomes], dtype=np.bool_),
-            np.array([outcome.day for outcome in outcomes]),
-            np.concatenate([np.empty(0, dtype=np.int32), *(r.players for r in races)], dtype=np.int32),
-            np.concatenate([np.empty(0, dtype=np.int32), *(o.group for o in outcomes)], dtype=np.int32),
-            np.concatenate([np.empty(0, dtype=np.bool_), *(o.unfinished for o in outcomes)]),
-            {i: outcome.team for i, outcome in enumerate(outcomes) if outcome.team is not None},
-        )
-
-    def races(self) -> tuple[PastRace, ...]:
-        players, group = self.players.astype(np.intp), self.group.astype(np.intp)
-        stops = np.cumsum(self.size).tolist()
-        found = []
-        for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
-            outcome = Outcome(
-                group=group[start:stop],
-                unfinished=self.unfinished[start:stop],
-                last_group=int(self.last_group[i]),
-                last_unfinished=bool(self.last_unfinished[i]),
-                team=self.team.get(i),
-                day=float(self.day[i]),
-            )
-            found.append(PastRace(self.name[i], self.ended_at[i], players[start:stop], outcome))
-        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +74,6 @@ class History:
             races.append(PastRace(result.name, result.ended_at, players, race.outcome))
         return cls(tuple(numbers), tuple(names[player] for player in numbers), tuple(races))
 
-    def __reduce__(self) -> tuple[Callable[..., History], tuple[object, ...]]:
-        """Pickle the races as a few large arrays: studies send them to every process."""
-        return _unpickled, (self.players, self.names, _Columns.of(self.races))
-
     def __len__(self) -> int:
         return len(self.races)
 
@@ -159,7 +92,3 @@ class History:
             np.concatenate([np.empty(0, dtype=np.intp), *(race.players for race in self.races)]),
             minlength=len(self.players),
         )
-
-
-def _unpickled(players: tuple[str, ...], names: tuple[str, ...], columns: _Columns) -> History:
-    return History(players, names, columns.races())

@@ -13,19 +13,15 @@ def test_dummy_is_the_last_entrant_and_not_unfinished() -> None:
     assert GROUPS.unfinished.tolist() == [False, False, False, False, True, True, False]
 
 
-def test_groups_list_their_members_best_first() -> None:
-    assert [group.tolist() for group in GROUPS.members()] == [[1], [3], [0, 2], [4, 5, 6]]
-
-
 def test_stages_know_where_each_group_starts_and_stops() -> None:
     best = GROUPS.stages(worst_first=False)
     assert best.order.tolist() == [1, 3, 0, 2, 4, 5, 6]
     assert best.start.tolist() == [0, 1, 2, 2, 4, 4, 4]
     assert best.stop.tolist() == [1, 2, 4, 4, 7, 7, 7]
-    assert best.tied() == [slice(2, 4), slice(4, 7)]
     worst = GROUPS.stages(worst_first=True)
     assert worst.order.tolist() == [4, 5, 6, 0, 2, 3, 1]
-    assert worst.tied() == [slice(0, 3), slice(3, 5)]
+    assert worst.start.tolist() == [0, 0, 0, 3, 3, 5, 6]
+    assert worst.stop.tolist() == [3, 3, 3, 5, 5, 6, 7]
 
 
 def test_places_and_pairs_follow_the_groups() -> None:

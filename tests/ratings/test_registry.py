@@ -55,9 +55,9 @@ def test_an_unknown_parameter_is_refused() -> None:
         create("plackett-luce", {"rate": 0.3})
 
 
-def test_equal_parameters_share_one_model() -> None:
+def test_models_with_equal_parameters_are_equal() -> None:
     one, same, other = (create("thurstone-hurdle", {"level": level}) for level in (1.5, 1.5, 2.5))
-    assert one is same
+    assert one == same
     assert other != one
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -183,33 +182,16 @@ class GaussianHurdleModel(StepwiseKernelModel, PredictsFinish, PredictsPerforman
         if np.any(np.asarray(self.lapse) >= 1.0):
             raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
 
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the k numbers in a player's state."""
-
-    @abstractmethod
-    def initial(self) -> FloatArray:
-        """Return the state of a player without races: shape [k], or [candidates, k] in a sweep."""
-
-    @abstractmethod
-    def rating(self, states: FloatArray) -> FloatArray:
-        """Return the rating by which players are ranked, higher is better: shape [..., n]."""
-
     @abstractmethod
     def skill_variance(self, states: FloatArray) -> FloatArray:
         """Return the variance of each player's skill estimate: shape [..., n]."""
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
-        above = rating - broadcast_to(self._newcomer_rating, rating)
+        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        above = rating - broadcast_to(newcomer, rating)
         scaled = broadcast_to(self.points_scale, rating) * above
         return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
-
-    @cached_property
-    def _newcomer_rating(self) -> FloatArray:
-        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        return newcomer
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import FloatArray, Number, shrink_toward, to_points
+from racebot.ratings.model import FloatArray, Number, RatingModel, shrink_toward, to_points
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, per_entrant, start_state
 from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleParameterModel(ABC):
+class SingleParameterModel(RatingModel, ABC):
     """Base class of models with one rating per player.
 
     In a sweep each numeric parameter, and each entry of `knots` and `rates`, is a number or an array of
@@ -65,10 +65,6 @@ class SingleParameterModel(ABC):
             raise ModelError(f"{self.key}: {counts}; give a single rate or one for each knot")
         if any(np.any(np.asarray(low) >= high) for low, high in pairwise(self.knots)):
             raise ModelError(f"{self.key}: knots={self.knots!r} do not ascend")
-
-    @abstractmethod
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""
 
     def initial(self) -> FloatArray:
         return start_state(self, self.initial_rating)

@@ -112,18 +112,15 @@ class Thurstone(GradientModel, PredictsPerformance):
 
     @property
     def compilable(self) -> bool:
-        """Return True if the compiled kernel covers the model's options."""
         return self.density == "gaussian"
 
     @cached_property
     def settings(self) -> FloatArray:
-        """Return the parameters of `update`: shape [p], or [candidates, p] in a sweep."""
         dummy = math.nan if self.dummy is None else self.dummy
         floor = -math.inf if self.floor is None else self.floor
         return stack_parameters((dummy, floor, self.weight, *self.bends))
 
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
-        """Rate one race with one candidate of a sweep."""
         dummy, floor, weight, *bends = settings
         count = len(self.rates)
         candidate = replace(

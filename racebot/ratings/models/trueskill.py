@@ -235,7 +235,6 @@ class TrueSkill(KernelModel, PredictsPerformance):
         return probability
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each player's next performance: [..., n]."""
         variance = broadcast_to(self.beta, states[..., 0]) ** 2 + states[..., 1] ** 2
         return states[..., 0], np.sqrt(variance)
 

@@ -50,39 +50,20 @@ class Density:
     reach: float
 
 
-def _gaussian_log(z: FloatArray) -> FloatArray:
-    return -0.5 * z * z - 0.9189385332046727
-
-
-def _gaussian_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = scipy.special.log_ndtr(z)
-    return value
-
-
-def _gaussian_score(z: FloatArray) -> FloatArray:
-    return z
-
-
 _SLOPE = np.pi / np.sqrt(3)
 
-
-def _logistic_log(z: FloatArray) -> FloatArray:
-    value: FloatArray = np.log(_SLOPE) + _logistic_log_cumulative(z) + _logistic_log_cumulative(-z)
-    return value
-
-
-def _logistic_log_cumulative(z: FloatArray) -> FloatArray:
-    value: FloatArray = scipy.special.log_expit(_SLOPE * z)
-    return value
-
-
-def _logistic_score(z: FloatArray) -> FloatArray:
-    value: FloatArray = _SLOPE * np.tanh(_SLOPE * z / 2)
-    return value
-
-
-GAUSSIAN = Density(_gaussian_log, _gaussian_log_cumulative, _gaussian_score, 8.0)
-LOGISTIC = Density(_logistic_log, _logistic_log_cumulative, _logistic_score, 18.0)
+GAUSSIAN = Density(
+    log=lambda z: -0.5 * z * z - 0.9189385332046727,
+    log_cumulative=lambda z: scipy.special.log_ndtr(z),  # noqa: PLW0108 - loads scipy.special on first use
+    score=lambda z: z,
+    reach=8.0,
+)
+LOGISTIC = Density(
+    log=lambda z: np.log(_SLOPE) + scipy.special.log_expit(_SLOPE * z) + scipy.special.log_expit(-_SLOPE * z),
+    log_cumulative=lambda z: scipy.special.log_expit(_SLOPE * z),
+    score=lambda z: _SLOPE * np.tanh(_SLOPE * z / 2),
+    reach=18.0,
+)
 
 
 class Moments(NamedTuple):
