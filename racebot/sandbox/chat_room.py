@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from racebot.sandbox import render
-from racebot.sandbox.people import Bot, FakeCategory, Team, User
+from racebot.sandbox.people import Bot, User
 from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus, RuleError, UnknownError
+
+if TYPE_CHECKING:
+    from racebot.sandbox.site import FakeSite
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""
@@ -22,30 +24,12 @@ META_LIMIT = 2048
 """Size limit of `bot_meta`, in bytes of JSON."""
 
 
-class Host(Protocol):
-    """The parts of the site that a room uses."""
-
-    bot: Bot
-    category: FakeCategory
-    moderator: User
-    rng: random.Random
-    scores: dict[tuple[str, str], int]
-
-    def clock(self) -> datetime: ...
-
-    def user(self, who: User | str) -> User: ...
-
-    def new_id(self) -> str: ...
-
-    def new_team(self, name: str) -> Team: ...
-
-
 class ChatRoom(RaceState):
     """A race with its chat. Listeners get frames that later changes do not affect."""
 
     def __init__(
         self,
-        site: Host,
+        site: FakeSite,
         slug: str,
         goal: str,
         opened_by: User | None,
@@ -188,7 +172,8 @@ class ChatRoom(RaceState):
 
     def _post(self, message: ChatLine) -> ChatLine:
         self.chat.append(message)
-        self._send(render.chat_frame(self, message, self.site.clock()))
+        content = render.message(self, message)
+        self._send(render.frame("chat.message", self.site.clock(), message=content))
         return message
 
     def _require(self, condition: bool, otherwise: str) -> None:

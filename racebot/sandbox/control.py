@@ -25,31 +25,8 @@ from racebot.sandbox.text import parse_length
 PREFIX = "/sandbox/control"
 """No race has this address, because race slugs end in a number."""
 
-_ROOM_COMMANDS: dict[str, Callable[..., object]] = {
-    do.__name__: do
-    for do in (
-        FakeRoom.accept,
-        FakeRoom.add_monitor,
-        FakeRoom.cancel,
-        FakeRoom.count_down,
-        FakeRoom.disqualify,
-        FakeRoom.do_not_record,
-        FakeRoom.edit_result,
-        FakeRoom.edit_time,
-        FakeRoom.enter,
-        FakeRoom.finish,
-        FakeRoom.forfeit,
-        FakeRoom.hold,
-        FakeRoom.ready,
-        FakeRoom.record,
-        FakeRoom.say,
-        FakeRoom.start,
-        FakeRoom.undisqualify,
-        FakeRoom.undone,
-        FakeRoom.unforfeit,
-        FakeRoom.unrecord,
-    )
-}
+_ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say", "add_monitor"}
+_ROOM_COMMANDS -= {"entrant", "set_places"}
 """Commands about one race. Their arguments are those of the methods, and `race`."""
 
 
@@ -74,7 +51,7 @@ class Control:
             "drop_sockets": lambda **which: {"dropped": misbehaviour.drop_sockets(**which)},
             "stall": misbehaviour.stall,
         }
-        self._commands |= {name: partial(self._in_room, do) for name, do in _ROOM_COMMANDS.items()}
+        self._commands |= {name: partial(self._in_room, name) for name in _ROOM_COMMANDS}
 
     def routes(self) -> list[Route]:
         return [
@@ -130,12 +107,12 @@ class Control:
             }
         )
 
-    def _in_room(self, do: Callable[..., object], *, race: str, **given: Any) -> object:
+    def _in_room(self, command: str, *, race: str, **given: Any) -> object:
         room = self._site.room(race)
         for name, read in _ARGUMENTS.items():
             if name in given:
                 given[name] = read(given[name])
-        do(room, **given)
+        getattr(room, command)(**given)
         return render.race(room)
 
     def _add_bot(self, name: str, client_id: str, client_secret: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
@@ -26,7 +27,7 @@ from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import FakeSite, Visit
-from racebot.sandbox.text import exact
+from racebot.text.format import exact_time
 
 LIST_CACHE_SECONDS = 60
 RACE_CACHE_SECONDS = 5
@@ -109,67 +110,58 @@ class SandboxServer:
         return JSONResponse(answer, headers=headers)
 
     async def category(self, request: Request) -> Response:
-        if not self._is_ours(request):
-            return _not_found(request)
-        return self._cached_answer(
-            request,
-            partial(render.category, self.site, unlisted=False),
-            LIST_CACHE_SECONDS,
-            self._list_cache,
-        )
+        self._check_category(request)
+        make = partial(render.category, self.site, unlisted=False)
+        return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
 
     async def bot_category(self, request: Request) -> Response:
-        if not self._is_ours(request):
-            return _not_found(request)
+        self._check_category(request)
         if self.site.bot_for(_bearer(request)) is None:
             return HTMLResponse("", 403)
-        return self._cached_answer(
-            request,
-            partial(render.category, self.site, unlisted=True),
-            LIST_CACHE_SECONDS,
-            self._list_cache,
-        )
+        make = partial(render.category, self.site, unlisted=True)
+        return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
 
     async def races(self, request: Request) -> Response:
-        if not self._is_ours(request):
-            return _not_found(request)
+        self._check_category(request)
         query = request.query_params
         try:
             number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
         except ValueError:
-            return HTMLResponse("", 400)
+            number = per_page = 0
         if number < 1 or per_page < 1:
             return HTMLResponse("", 400)
         show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
         per_page = min(per_page, PER_PAGE_LIMIT)
-        answer = render.race_list(self.site, page=number, per_page=per_page, show_entrants=show)
-        return self._json(answer)
+        return self._json(render.race_list(self.site, page=number, per_page=per_page, show_entrants=show))
 
     async def race(self, request: Request) -> Response:
-        room = self._room(request)
-        if room is None:
-            return _not_found(request)
-        return self._cached_answer(request, partial(render.race, room), RACE_CACHE_SECONDS, self._race_cache)
+        make = partial(render.race, self._room(request))
+        return self._cached_answer(request, make, RACE_CACHE_SECONDS, self._race_cache)
 
     async def picture(self, request: Request) -> Response:
         return Response(pictures.png(request.path_params["name"]), media_type="image/png")
 
     async def index_page(self, request: Request) -> Response:
-        ours = request.path_params.get("category", self.site.category.slug) == self.site.category.slug
-        return HTMLResponse(page.index(self.site)) if ours else _not_found(request)
+        if request.url.path != "/":
+            self._check_category(request)
+        return HTMLResponse(page.index(self.site))
 
     async def room_page(self, request: Request) -> Response:
-        room = self._room(request)
-        return _not_found(request) if room is None else HTMLResponse(page.room_page(self.site, room))
+        return HTMLResponse(page.room_page(self.site, self._room(request)))
 
-    def _is_ours(self, request: HTTPConnection) -> bool:
-        return bool(request.path_params["category"] == self.site.category.slug)
+    def _check_category(self, request: HTTPConnection) -> None:
+        if request.path_params["category"] != self.site.category.slug:
+            raise HTTPException(404)
 
-    def _room(self, request: HTTPConnection) -> FakeRoom | None:
-        return self.site.rooms.get(request.path_params["race"]) if self._is_ours(request) else None
+    def _room(self, request: HTTPConnection) -> FakeRoom:
+        self._check_category(request)
+        room = self.site.rooms.get(request.path_params["race"])
+        if room is None:
+            raise HTTPException(404)
+        return room
 
     def _json(self, answer: dict[str, Any], max_age: int | None = None) -> Response:
-        headers = {"X-Date-Exact": exact(self.site.clock())}
+        headers = {"X-Date-Exact": exact_time(self.site.clock())}
         if max_age is not None:
             headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
         return JSONResponse(answer, headers=headers)
@@ -213,8 +205,7 @@ class SandboxServer:
         self.misbehaviour.opened(room.slug, drop)
         stalled = self.misbehaviour.stalled
         tasks = [
-            asyncio.create_task(_read(ws, session, stalled)),
-            asyncio.create_task(_write(ws, outgoing, stalled)),
+            asyncio.create_task(work) for work in (_read(ws, session, stalled), _write(ws, outgoing, stalled))
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -288,7 +279,7 @@ def _bearer(connection: HTTPConnection) -> str | None:
     return token if kind.lower() == "bearer" else None
 
 
-def _not_found(request: Request, exc: Exception | None = None) -> Response:
+def _not_found(request: Request, _: Exception) -> Response:
     return HTMLResponse(_page(f"Page not found at {request.url.path}"), 404)
 
 

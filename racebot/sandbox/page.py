@@ -8,7 +8,8 @@ from html import escape
 from racebot.sandbox.race_state import ChatLine, FakeEntrant
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
-from racebot.sandbox.text import exact, ordinal, timer
+from racebot.sandbox.text import ordinal, timer
+from racebot.text.format import exact_time
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8882; }
@@ -126,7 +127,7 @@ def _entrant_row(room: FakeRoom, entrant: FakeEntrant) -> str:
 
 
 def _chat_line(room: FakeRoom, line: ChatLine) -> str:
-    hour = exact(line.posted_at)[11:16]
+    hour = exact_time(line.posted_at)[11:16]
     text = _linked(line.plain)
     if line.is_system:
         return f'<p class="system"><time>{hour}</time> {text}</p>'

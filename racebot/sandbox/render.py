@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from racebot.sandbox.people import FakeCategory, User
 from racebot.sandbox.race_state import ChatLine, FakeEntrant, RaceState
-from racebot.sandbox.text import duration, exact, ordinal, slugify, stamp
+from racebot.sandbox.text import duration, ordinal, slugify, stamp
+from racebot.text.format import exact_time
 
 if TYPE_CHECKING:
     from racebot.sandbox.site import FakeSite
@@ -74,20 +75,8 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
 
 def invented_user(name: str) -> Json:
     """Return a placeholder user for an entrant of a race that hides its entrants."""
-    return {
-        "id": "",
-        "full_name": name,
-        "name": name,
-        "discriminator": None,
-        "url": None,
-        "avatar": None,
-        "pronouns": None,
-        "flair": "",
-        "twitch_name": None,
-        "twitch_display_name": None,
-        "twitch_channel": None,
-        "can_moderate": False,
-    }
+    shown = user(User("", name), FakeCategory("", "", "")) or {}
+    return {**shown, "url": None}
 
 
 def _status(value: str, texts: dict[str, tuple[str, str]]) -> Json:
@@ -250,7 +239,7 @@ def message(room: RaceState, line: ChatLine) -> Json:
         "user": author,
         "bot": None if line.bot is None else line.bot.name,
         "direct_to": None,
-        "posted_at": exact(line.posted_at),
+        "posted_at": exact_time(line.posted_at),
         "message": line.text,
         "message_plain": line.plain,
         "highlight": line.highlight,
@@ -270,7 +259,7 @@ def note(line: ChatLine) -> Json:
         "id": line.id,
         "bot": None if line.bot is None else line.bot.name,
         "to": None if line.direct_to is None else line.direct_to.name,
-        "posted_at": exact(line.posted_at),
+        "posted_at": exact_time(line.posted_at),
         "message": line.text,
         "actions": dict(line.actions),
     }
@@ -278,15 +267,11 @@ def note(line: ChatLine) -> Json:
 
 def frame(kind: str, now: datetime, **content: Any) -> Json:
     """Return a socket frame with its type, the site's time and its content."""
-    return {"type": kind, "date": exact(now), **content}
+    return {"type": kind, "date": exact_time(now), **content}
 
 
 def errors(now: datetime, *texts: str) -> Json:
     return frame("error", now, errors=list(texts))
-
-
-def chat_frame(room: RaceState, line: ChatLine, now: datetime) -> Json:
-    return frame("chat.message", now, message=message(room, line))
 
 
 def note_frame(line: ChatLine, now: datetime) -> Json:

@@ -10,13 +10,13 @@ import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from racebot.sandbox import pictures
 from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.race_state import RaceStatus, UnknownError
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.text import slugify, utc_now
+from racebot.sandbox.text import slugify
 
 CLIENT_ID = "sandbox"
 CLIENT_SECRET = "sandbox-secret"  # noqa: S105 - the sandbox guards nothing
@@ -54,7 +54,7 @@ class FakeSite:
         *,
         category: str = CATEGORY,
         goals: Sequence[str] = (GOAL,),
-        clock: Clock = utc_now,
+        clock: Clock = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
     ) -> None:
         self.skew = timedelta(0)

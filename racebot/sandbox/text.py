@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from racebot.text.format import exact_time, ordinal_ending
+from racebot.text.format import ordinal_ending
 from racebot.text.parse import parse_duration
 
 _SECOND = timedelta(seconds=1)
 _MARKUP = re.compile(r"##\w+##(.*?)##")
-
-
-def utc_now() -> datetime:
-    """Return the current time in UTC. This is the sandbox's default clock."""
-    return datetime.now(UTC)
 
 
 def stamp(moment: datetime | None) -> str | None:
@@ -22,11 +17,6 @@ def stamp(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def exact(moment: datetime) -> str:
-    """Format a time in a frame, message or HTTP header, with microseconds and an offset."""
-    return exact_time(moment)
 
 
 def duration(length: timedelta | None) -> str | None:

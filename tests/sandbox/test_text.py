@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from racebot.sandbox import text
+from racebot.text.format import exact_time
 
 
 @pytest.mark.parametrize(
@@ -29,8 +30,8 @@ def test_durations_with_fewer_digits_are_read() -> None:
 def test_moments_are_written_in_utc() -> None:
     moment = datetime(2026, 3, 1, 13, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=1)))
     assert text.stamp(moment) == "2026-03-01T12:00:00.123Z"
-    assert text.exact(moment) == "2026-03-01T12:00:00.123999+00:00"
-    assert text.exact(datetime(2026, 3, 1, tzinfo=UTC)) == "2026-03-01T00:00:00.000000+00:00"
+    assert exact_time(moment) == "2026-03-01T12:00:00.123999+00:00"
+    assert exact_time(datetime(2026, 3, 1, tzinfo=UTC)) == "2026-03-01T00:00:00.000000+00:00"
     assert text.stamp(None) is None
 
 
