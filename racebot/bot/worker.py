@@ -34,7 +34,7 @@ from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.reconcile import apply_checked_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
-from racebot.telemetry.monitor import Monitor
+from racebot.telemetry.metrics import monitor
 from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Worker:
             yield
             return
         timeout = health_timeout(settings.rooms_every).total_seconds()
-        with Monitor(
+        with monitor(
             settings.monitor_host, settings.monitor_port, ages=self._health.ages, health_timeout=timeout
         ):
             yield

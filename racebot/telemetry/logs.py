@@ -40,9 +40,7 @@ def to_stderr(level: str, form: str = "text") -> None:
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    # Both warn about normal events: a run skipped because the last one is still going, and a retry.
-    for warning in ("apscheduler", "stamina"):
-        logging.getLogger(warning).setLevel(logging.ERROR)
+    logging.getLogger("stamina").setLevel(logging.ERROR)  # it warns about each retry
 
 
 def for_programs() -> bool:

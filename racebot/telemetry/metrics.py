@@ -1,10 +1,25 @@
-"""Prometheus metrics of the running bot."""
+"""Prometheus metrics of the running bot, and the local server for them and for `/healthz`."""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import json
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
 
 from racebot import __version__
+from racebot.errors import SettingsError
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+log = logging.getLogger(__name__)
 
 REGISTRY = CollectorRegistry()
 
@@ -56,3 +71,67 @@ SETTLE_SECONDS = Histogram(
 )
 COMMANDS = Counter("racebot_commands_total", "Commands answered in chat.", ["command"], registry=REGISTRY)
 ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=REGISTRY)
+
+
+@contextmanager
+def monitor(
+    host: str, port: int, *, ages: Callable[[], dict[str, float | None]], health_timeout: float
+) -> Generator[int]:
+    """Serve `/healthz` and `/metrics` for supervisors inside a `with` block, and yield the port.
+
+    Args:
+        host: address to listen on.
+        port: port to listen on; 0 chooses a free one.
+        ages: returns the seconds since each category was last seen, None if it has not been seen yet.
+            Called on each request, from another thread.
+        health_timeout: seconds after which a category that was not seen makes the bot unhealthy.
+
+    Raises:
+        SettingsError: the port is not available.
+    """
+    metrics = make_wsgi_app(REGISTRY)
+
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        match environ["REQUEST_METHOD"], environ["PATH_INFO"]:
+            case (("GET" | "HEAD"), "/metrics"):
+                body: Iterable[bytes] = metrics(environ, start)
+                return body
+            case (("GET" | "HEAD"), "/healthz"):
+                seen = ages()
+                well = all(age is not None and age <= health_timeout for age in seen.values())
+                status = "200 OK" if well else "503 Service Unavailable"
+                rounded = {slug: None if age is None else round(age, 1) for slug, age in seen.items()}
+                document = {"status": "well" if well else "not well", "seconds_since_seen": rounded}
+            case _:
+                status, document = "404 Not Found", {"status": "not found: try /healthz or /metrics"}
+        text = json.dumps(document).encode()
+        start(status, [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
+        return [text]
+
+    try:
+        server = make_server(host, port, answer, _QuietServer, _QuietHandler)
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"RACEBOT_MONITOR_PORT={port}: cannot listen on {host} ({error}): choose another port"
+        ) from None
+    threading.Thread(target=server.serve_forever, name="monitor", daemon=True).start()
+    log.info("/healthz and /metrics on port %d", server.server_port)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _QuietServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        log.debug("a request to the monitor broke off", exc_info=True)
+
+
+class _QuietHandler(WSGIRequestHandler):
+    timeout = 10
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        log.debug(format, *args)

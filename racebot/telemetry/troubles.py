@@ -6,7 +6,8 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class _Trouble:
 
     began: float
     level: int
-    since: datetime = field(default_factory=datetime.now)
+    since: datetime = field(default_factory=partial(datetime.now, UTC))
     last: float = 0.0
     log_at: float = 0.0
     pause: float = FIRST_PAUSE
@@ -82,7 +83,7 @@ class Troubles:
         if trouble is not known:
             log.log(level, "%s; %s", problem, remedy, exc_info=error)
         elif now >= trouble.log_at:
-            since = f"{trouble.since:%Y-%m-%d %H:%M}"
+            since = f"{trouble.since:%Y-%m-%d %H:%M} UTC"
             trouble.level = max(level, logging.WARNING)
             log.log(trouble.level, "%s; %s (since %s)", problem, remedy, since)
             trouble.pause = min(trouble.pause * GROWTH, LONGEST_PAUSE)
