@@ -44,7 +44,11 @@ async def at_once(work: Callable[P, T], /, *arguments: P.args, **options: P.kwar
     return work(*arguments, **options)
 
 
-class Wire(httpx.MockTransport):
+async def no_pause(seconds: float) -> None:
+    """Wait for nothing, in place of `asyncio.sleep`."""
+
+
+class Streamed(httpx.MockTransport):
     """A mock transport whose answers are streamed, still encoded, as a server's are."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

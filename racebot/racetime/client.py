@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
-import stamina
 from pydantic import SecretStr
 
 from racebot import __version__
@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 
 USER_AGENT = f"racebot/{__version__} (httpx)"
 LONGEST_PAUSE = 300.0
+"""Longest pause, in seconds, that the site may ask for."""
+LONGEST_BACKOFF = 60.0
+"""Longest pause, in seconds, before a retry if the site asks for none."""
 LARGEST_ANSWER = 16 * 1024 * 1024
 """Most bytes in a decoded answer. A page of 100 races with 200 entrants each is about 10 MB."""
 MOST_PAGES = 2_000
@@ -68,6 +71,7 @@ class Site:
         attempts: number of attempts before a request's error is raised.
         troubles: logs failed attempts; by default, those of this client alone.
         transport: replaces the network in tests.
+        sleep: replaces all pauses in tests.
 
     Raises (all requests):
         SiteError: the site is unreachable or failing, after all attempts.
@@ -83,12 +87,14 @@ class Site:
         attempts: int = 5,
         troubles: Troubles | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.url = url.rstrip("/")
         self.gate = Gate()
         self._interval = interval
         self._attempts = attempts
         self._troubles = troubles or Troubles()
+        self._sleep = sleep
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
         self._client = httpx.AsyncClient(
@@ -184,38 +190,32 @@ class Site:
 
     async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        attempts_left = self._attempts
-
-        def pause_for(error: Exception) -> bool | float:
-            nonlocal attempts_left
-            if not isinstance(error, Transient):
-                self._troubles.over(path)
-                return False
-            attempts_left -= 1
-            wait = error.retry_after
-            remedy = "trying again" if wait is None else f"trying again in {wait:.0f} s, as it asks"
-            self._troubles.failed(path, str(error), remedy)
-            return attempts_left > 0 and (True if wait is None else wait)
-
-        async for attempt in stamina.retry_context(
-            on=pause_for,
-            attempts=self._attempts,
-            timeout=None,
-            wait_initial=1.0,
-            wait_max=60.0,
-            wait_jitter=1.0,
-        ):
-            with attempt:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
                 answer = await self._once(method, path, headers=headers, **kwargs)
+            except Transient as error:
+                wait = error.retry_after
+                remedy = "trying again" if wait is None else f"trying again in {wait:.0f} s, as it asks"
+                self._troubles.failed(path, str(error), remedy)
+                if attempt == self._attempts:
+                    raise
+                # A random part keeps several bots from asking again at the same time.
+                pause = min(2.0 ** (attempt - 1) + random.random(), LONGEST_BACKOFF)  # noqa: S311
+                await self._sleep(pause if wait is None else wait)
+            except SiteError:
+                self._troubles.over(path)
+                raise
+            else:
                 self._troubles.over(path)
                 return answer
-        raise AssertionError("unreachable")
 
     async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
         where = f"{self.url}{path}"
         try:
             async with self._turn:
-                await asyncio.sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
+                await self._sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
                 self._last_start = time.monotonic()
                 async with (
                     asyncio.timeout(ANSWER_WITHIN),

@@ -40,7 +40,6 @@ def to_stderr(level: str, form: str = "text") -> None:
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    logging.getLogger("stamina").setLevel(logging.ERROR)  # it warns about each retry
 
 
 def for_programs() -> bool:

@@ -10,7 +10,16 @@ from typing import Any
 
 import httpx
 import pytest
-from builders import CATEGORY, NOON, Clock, Wire, at_once, entrant_document, listed_document, race_document
+from builders import (
+    CATEGORY,
+    NOON,
+    Clock,
+    Streamed,
+    at_once,
+    entrant_document,
+    listed_document,
+    race_document,
+)
 from pydantic import SecretStr
 
 from racebot.bot import category_watcher
@@ -94,7 +103,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
     lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
-    async with Site("http://site", interval=0, transport=Wire(answer)) as site:
+    async with Site("http://site", interval=0, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
             site=site,

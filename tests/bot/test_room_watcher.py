@@ -16,7 +16,16 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import NOON, Wire, at_once, chat_body, entrant_document, race_document, result, seen
+from builders import (
+    NOON,
+    Streamed,
+    at_once,
+    chat_body,
+    entrant_document,
+    race_document,
+    result,
+    seen,
+)
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
@@ -49,7 +58,7 @@ NOBODY_LISTENS = "http://127.0.0.1:1"
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+    async with Site(NOBODY_LISTENS, interval=0, transport=Streamed(answer)) as site:
         yield site
 
 
@@ -67,7 +76,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(
         return httpx.Response(404)
 
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+        async with Site(NOBODY_LISTENS, interval=0, transport=Streamed(answer)) as site:
             room = watching(ledger, site, at_once)
             async with site.gate.existence_check:
                 running = asyncio.create_task(room.run())
@@ -90,7 +99,10 @@ async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(
             return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
         return httpx.Response(200, json={"name": 3}) if next(asked) == 0 else httpx.Response(404)
 
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site, asyncio.timeout(PATIENCE):
+    async with (
+        Site(NOBODY_LISTENS, interval=0, transport=Streamed(answer)) as site,
+        asyncio.timeout(PATIENCE),
+    ):
         await watching(ledger, site, at_once).run()
     assert next(asked) > 1
 
@@ -173,7 +185,7 @@ async def test_unusable_answer_about_the_race_keeps_the_connection(
     monkeypatch.setattr(room_watcher, "join", join)
     monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
     async with (
-        Site(NOBODY_LISTENS, interval=0, transport=Wire(noted)) as site,
+        Site(NOBODY_LISTENS, interval=0, transport=Streamed(noted)) as site,
         running(watching(ledger, site, at_once)),
     ):
         await until(lambda: "/orb/r/data" in paths)
@@ -361,7 +373,7 @@ async def test_a_command_outlives_a_ledger_that_cannot_store_the_race_yet(
 
     connections = iter([SilentSocket([RaceUpdate(parse_race(ended)), _line("!rating")])])
     connect(monkeypatch, lambda: next(connections, SilentSocket()))
-    async with Site(NOBODY_LISTENS, interval=0, transport=Wire(answer)) as site:
+    async with Site(NOBODY_LISTENS, interval=0, transport=Streamed(answer)) as site:
         room = watching(ledger, site, call, cast(CommandHandler, questions), now=lambda: NOON)
         async with running(room):
             await until(lambda: questions.answered)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import stamina.instrumentation
 
 from racebot.cli import common, main
 
@@ -37,14 +36,13 @@ def racebot(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     restored_logging: None,
-) -> Iterator[Racebot]:
+) -> Racebot:
     """Run a command in an empty folder and a wide terminal without colors. Only exits may end it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     # The consoles read the width when they are made, which is before a test can set it.
     for console in (common.console, common.notices):
         monkeypatch.setattr(console, "_width", 140)
-    hooks = stamina.instrumentation.get_on_retry_hooks()
 
     def run(*words: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["racebot", *words])
@@ -56,5 +54,4 @@ def racebot(
             code = left.code or 0
         return Done(int(code), *capsys.readouterr())
 
-    yield run
-    stamina.instrumentation.set_on_retry_hooks(hooks)
+    return run

@@ -26,7 +26,7 @@ from builders import (
     CATEGORY,
     GOAL,
     NOON,
-    Wire,
+    Streamed,
     entrant_document,
     listed_document,
     race_document,
@@ -257,7 +257,7 @@ def answer(data: bytes) -> None:
         return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
     async def ask() -> None:
-        transport = Wire(reply)
+        transport = Streamed(reply)
         async with client.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
             match wanted:
                 case 0:

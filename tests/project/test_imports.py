@@ -10,7 +10,7 @@ from racebot.cli.commands import COMMANDS, app, load_command
 
 EXTRAS = ("distributed", "jinja2", "matplotlib", "numba", "starlette", "uvicorn")
 DATABASE = ("sqlite3", "sqlite_utils")
-NETWORK = ("apscheduler", "httpx", "prometheus_client", "stamina", "websockets")
+NETWORK = ("apscheduler", "httpx", "prometheus_client", "websockets")
 HEAVY = (*NETWORK, *EXTRAS, "joblib", "scipy.optimize", "scipy.special", "scipy.stats")
 
 

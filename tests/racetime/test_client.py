@@ -9,7 +9,7 @@ import logging
 import time
 import traceback
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -17,9 +17,7 @@ from urllib.parse import parse_qs
 
 import httpx
 import pytest
-import stamina
-import stamina.instrumentation
-from builders import Wire, entrant_document, listed_document, race_document
+from builders import Streamed, entrant_document, listed_document, no_pause, race_document
 from pydantic import SecretStr
 from worker_support import PATIENCE
 
@@ -32,7 +30,6 @@ URL = "https://orbs.example"
 SECRET = "hush-hush-1234"
 TOKEN = "token-of-the-bot-1"
 CREDENTIALS = Credentials("orb-bot", SecretStr(SECRET))
-HUGE_YEAR = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
 HTML = "<!DOCTYPE html><title>oops</title>"
 
 
@@ -109,16 +106,18 @@ def fake() -> FakeSite:
 
 
 @pytest.fixture
-async def site(fake: FakeSite) -> AsyncIterator[Site]:
-    async with Site(URL, interval=0, transport=Wire(fake)) as site:
-        yield site
+def pauses() -> list[float]:
+    """The pauses before retries, which a test need not wait for."""
+    return []
 
 
 @pytest.fixture
-def quick() -> Iterator[None]:
-    """Retry without pauses."""
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
+async def site(fake: FakeSite, pauses: list[float]) -> AsyncIterator[Site]:
+    async def note(seconds: float) -> None:
+        pauses.extend([seconds] if seconds else [])
+
+    async with Site(URL, interval=0, transport=Streamed(fake), sleep=note) as site:
+        yield site
 
 
 # Requests and their answers
@@ -189,14 +188,14 @@ async def test_the_user_agent_names_the_bot(site: Site, fake: FakeSite) -> None:
 
 
 async def test_a_trailing_slash_in_the_address_is_ignored(fake: FakeSite) -> None:
-    async with Site(URL + "/", interval=0, transport=Wire(fake)) as site:
+    async with Site(URL + "/", interval=0, transport=Streamed(fake)) as site:
         assert site.url == URL
         await site.category("orb")
     assert fake.paths == ["/orb/data"]
 
 
 async def test_a_closed_client_sends_no_request(fake: FakeSite) -> None:
-    async with Site(URL, interval=0, transport=Wire(fake)) as site:
+    async with Site(URL, interval=0, transport=Streamed(fake)) as site:
         pass
     with pytest.raises(RuntimeError, match="closed"):
         await site.category("orb")
@@ -218,7 +217,6 @@ async def test_a_token_of_another_category_is_refused_at_once(site: Site, fake: 
     assert len(fake.requests) == 1
 
 
-@pytest.mark.usefixtures("quick")
 async def test_forbidden_public_page_is_not_a_credentials_error(site: Site, fake: FakeSite) -> None:
     """A front proxy may refuse any request, so a 403 from it must not discard the credentials."""
     fake.failures = [httpx.Response(403, html=HTML)] * 5
@@ -279,8 +277,9 @@ async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
     site: Site, fake: FakeSite, number: str
 ) -> None:
     """A token with this expiry would never be renewed."""
-    answer = httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')
-    assert await pause_after(site, fake, answer) > 0
+    fake.failures = [httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')]
+    assert await site.token(CREDENTIALS) == (TOKEN, 36000.0)
+    assert len(fake.requests) == 2
 
 
 async def test_decoding_stops_at_the_largest_answer(site: Site, fake: FakeSite) -> None:
@@ -325,7 +324,6 @@ async def test_only_one_gzip_encoding_is_accepted(site: Site, fake: FakeSite, en
     assert len(fake.requests) == 1
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     "body", [b"not gzip at all", gzip.compress(b"{}" * 1000)[:-9]], ids=["wrong", "short"]
 )
@@ -344,7 +342,9 @@ async def test_an_endless_answer_times_out(
             await asyncio.sleep(0.001)
 
     monkeypatch.setattr(client, "ANSWER_WITHIN", 0.05)
-    assert await pause_after(site, fake, httpx.Response(200, content=drip())) > 0
+    fake.failures = [httpx.Response(200, content=drip())]
+    assert (await site.category("orb")).slug == "orb"
+    assert len(fake.requests) == 2
 
 
 async def test_an_answer_about_another_race_is_refused(site: Site, fake: FakeSite) -> None:
@@ -382,7 +382,6 @@ TRANSIENT: list[httpx.Response | Exception] = [
 ]
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", TRANSIENT, ids=repr)
 async def test_a_transient_failure_is_retried(
     site: Site, fake: FakeSite, failure: httpx.Response | Exception
@@ -392,7 +391,6 @@ async def test_a_transient_failure_is_retried(
     assert len(fake.requests) == 3
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
@@ -409,20 +407,18 @@ async def test_site_that_cannot_be_reached_is_named_with_the_reason(
     assert str(refused.value).endswith(f" cannot be reached ({reason})")
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("failure", [httpx.Response(502, html=HTML), httpx.ReadTimeout("slow")], ids=str)
 async def test_retries_end_after_the_last_attempt(
     fake: FakeSite, failure: httpx.Response | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.failures = [failure] * 10
-    async with Site(URL, interval=0, attempts=4, transport=Wire(fake)) as site:
+    async with Site(URL, interval=0, attempts=4, transport=Streamed(fake), sleep=no_pause) as site:
         with pytest.raises(SiteError, match=r"https://orbs\.example"):
             await site.category("orb")
     assert len(fake.requests) == 4
     assert sum("trying again" in line for line in caplog.messages) == 1
 
 
-@pytest.mark.usefixtures("quick")
 async def test_a_refusal_ends_the_retries(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(503), httpx.Response(404)]
     with pytest.raises(NotFoundError):
@@ -430,59 +426,71 @@ async def test_a_refusal_ends_the_retries(site: Site, fake: FakeSite) -> None:
     assert len(fake.requests) == 2
 
 
-async def pause_after(site: Site, fake: FakeSite, failure: httpx.Response | Exception) -> float:
-    """Return the pause that the client plans after this failure, without waiting."""
-    planned: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-
-    def note(details: stamina.instrumentation.RetryDetails) -> None:
-        planned.set_result(details.wait_for)
-
-    before = stamina.instrumentation.get_on_retry_hooks()
-    stamina.instrumentation.set_on_retry_hooks([note])
-    fake.failures = [failure]
-    task = asyncio.create_task(site.category("orb"))
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return await planned
-    finally:
-        stamina.instrumentation.set_on_retry_hooks(before)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+HUGE_YEAR = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
+NORMAL = (0.5, 10)
+"""Bounds of a first pause if the site asks for none, in seconds."""
 
 
 @pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("seconds", [0, 7, 120])
-async def test_retry_after_in_seconds_is_obeyed(
-    site: Site, fake: FakeSite, status: int, seconds: int
+@pytest.mark.parametrize(
+    ("retry_after", "least", "most"),
+    [
+        (None, *NORMAL),
+        ("7", 7, 7),
+        ("120", 120, 120),
+        ("86400", 60, 86400),
+        ("9" * 400, 60, 86400),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 60, 86400),
+        *(
+            (unreadable, *NORMAL)
+            for unreadable in ("", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR)
+        ),
+    ],
+)
+async def test_retry_after_is_obeyed_within_limits(
+    site: Site,
+    fake: FakeSite,
+    pauses: list[float],
+    status: int,
+    retry_after: str | None,
+    least: float,
+    most: float,
 ) -> None:
-    failure = httpx.Response(status, headers={"Retry-After": str(seconds)})
-    assert await pause_after(site, fake, failure) == seconds
+    headers = [] if retry_after is None else [(b"Retry-After", retry_after.encode("latin-1"))]
+    fake.failures = [httpx.Response(status, headers=headers)]
+    await site.category("orb")
+    (pause,) = pauses
+    assert least <= pause <= most
 
 
-async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite) -> None:
+async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite, pauses: list[float]) -> None:
     at = datetime.now(UTC) + timedelta(seconds=290)
-    failure = httpx.Response(503, headers={"Retry-After": format_datetime(at, usegmt=True)})
-    assert 60 < await pause_after(site, fake, failure) <= 290
+    fake.failures = [httpx.Response(503, headers={"Retry-After": format_datetime(at, usegmt=True)})]
+    await site.category("orb")
+    assert 60 < pauses[0] <= 290
 
 
-async def test_a_retry_after_in_the_past_means_now(site: Site, fake: FakeSite) -> None:
-    failure = httpx.Response(503, headers={"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"})
-    assert await pause_after(site, fake, failure) == 0
+@pytest.mark.parametrize("now", ["0", "Sun, 06 Nov 1994 08:49:37 GMT"])
+async def test_a_retry_after_in_the_past_means_now(
+    site: Site, fake: FakeSite, pauses: list[float], now: str
+) -> None:
+    fake.failures = [httpx.Response(503, headers={"Retry-After": now})]
+    await site.category("orb")
+    assert pauses == []
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "²", "Sun, 99 Nov 2026", HUGE_YEAR])
-async def test_an_unreadable_retry_after_is_ignored(site: Site, fake: FakeSite, text: str) -> None:
-    failure = httpx.Response(503, headers=[(b"Retry-After", text.encode("latin-1"))])
-    assert 0.5 < await pause_after(site, fake, failure) < 10
+async def test_pauses_grow_up_to_a_limit(fake: FakeSite) -> None:
+    pauses: list[float] = []
 
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
 
-async def test_without_retry_after_the_default_pause_applies(site: Site, fake: FakeSite) -> None:
-    assert 0.5 < await pause_after(site, fake, httpx.Response(500)) < 10
-
-
-@pytest.mark.parametrize("text", ["86400", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
-async def test_every_pause_is_limited(site: Site, fake: FakeSite, text: str) -> None:
-    assert 60 <= await pause_after(site, fake, httpx.Response(503, headers={"Retry-After": text})) <= 86400
+    fake.failures = [httpx.Response(500)] * 12
+    async with Site(URL, attempts=13, transport=Streamed(fake), interval=0, sleep=note) as site:
+        await site.category("orb")
+    grown = [seconds for seconds in pauses if seconds]
+    assert grown == sorted(grown)
+    assert (1 <= grown[0] <= 2, grown[-1]) == (True, 60.0)
 
 
 # Politeness
@@ -501,7 +509,7 @@ async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -
         running -= 1
 
     fake.answering = answering
-    async with Site(URL, interval=0.05, transport=Wire(fake)) as site:
+    async with Site(URL, interval=0.05, transport=Streamed(fake)) as site:
         began = time.monotonic()
         await asyncio.gather(*(site.category("orb") for _ in range(4)))
     # A busy machine delays requests, so only the least wait since the beginning is certain.
@@ -509,7 +517,10 @@ async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -
 
 
 async def test_the_first_request_does_not_wait(fake: FakeSite) -> None:
-    async with Site(URL, interval=86400, transport=Wire(fake)) as site, asyncio.timeout(PATIENCE):
+    async with (
+        Site(URL, interval=86400, transport=Streamed(fake)) as site,
+        asyncio.timeout(PATIENCE),
+    ):
         await site.category("orb")
 
 
@@ -592,7 +603,6 @@ async def test_a_refused_secret_is_reported_and_retried_on_the_next_call(
 # Secrets
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     "failure",
     [

@@ -8,15 +8,15 @@ from typing import Any
 
 import httpx
 import pytest
-import stamina
 from builders import (
     CATEGORY,
     GOAL,
     NOON,
     Clock,
-    Wire,
+    Streamed,
     entrant_document,
     listed_document,
+    no_pause,
     race_document,
     result,
 )
@@ -70,9 +70,11 @@ def fake() -> FakeList:
 
 @pytest.fixture
 async def site(fake: FakeList) -> AsyncIterator[Site]:
-    async with Site("https://orbs.example", interval=0, transport=Wire(fake)) as site:
-        with stamina.set_testing(True, attempts=2):
-            yield site
+    transport = Streamed(fake)
+    async with Site(
+        "https://orbs.example", interval=0, attempts=2, transport=transport, sleep=no_pause
+    ) as site:
+        yield site
 
 
 @pytest.fixture
