@@ -34,7 +34,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
-from racebot.web.http.server import application, collect_less
+from racebot.web.http.server import application
 from racebot.web.site.ledger_view import Publication
 
 BUSY = "player-00000"
@@ -86,7 +86,6 @@ async def request(database: Path, paths: Sequence[str]) -> None:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://pages") as client:
             await client.get(path)  # reads the templates
-            collect_less()  # as the server does when it starts
             changed(database)
             times = []
             for _ in range(2):

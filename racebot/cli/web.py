@@ -47,8 +47,11 @@ def web(
 
 
 def publication_of(settings: Settings) -> Publication:
-    from racebot.web.site.ledger_view import Publication  # noqa: PLC0415
-    from racebot.web.site.look import Look  # noqa: PLC0415 - an extra of the package
+    from racebot.web.site.ledger_view import (  # noqa: PLC0415 - an extra of the package
+        Look,
+        Publication,
+        theme_beside,
+    )
 
     return Publication(
         listing=settings.listing,
@@ -57,7 +60,7 @@ def publication_of(settings: Settings) -> Publication:
         url=settings.pages_url or "",
         embed_on=settings.embed_on,
         export_cards=settings.pages_cards,
-        look=Look(settings.pages_title, settings.pages_accent, settings.pages_footer),
+        look=Look(settings.pages_title, settings.pages_footer, theme_beside(settings.database)),
         pictures=folder_beside(settings.database),
         commands=settings.named_commands() if settings.commands else None,
     )

@@ -237,11 +237,6 @@ class Settings(BaseSettings):
         max_length=60,
         description="the title of the pages, up to 60 characters",
     )
-    pages_accent: str = Field(
-        "",
-        pattern=r"^(#[0-9a-fA-F]{6})?$",
-        description="the color of links and graphs on the pages, such as #0b7285",
-    )
     pages_footer: str = Field(
         "", max_length=300, description="a text at the bottom of each page, up to 300 characters"
     )

@@ -183,6 +183,10 @@ def _credentials() -> dict[str, str]:
     return {f"{PREFIX}{name.upper()}_FILE": str(path) for name, path in paths.items() if path.is_file()}
 
 
+_INSTEAD = {"PAGES_ACCENT": ", since colors stand in theme.css beside the database"}
+"""Hints for names of earlier versions."""
+
+
 def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield variables with our prefix that are not settings, each with a hint naming the nearest setting."""
     known = {name.upper() for name in Settings.model_fields}
@@ -190,7 +194,7 @@ def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
-            yield name, did_you_mean(word, known, prefix=PREFIX)
+            yield name, _INSTEAD.get(word) or did_you_mean(word, known, prefix=PREFIX)
 
 
 def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:

@@ -22,7 +22,6 @@ from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.html.player import has_opponents_page, has_race_pages, opponent_pages
 from racebot.web.site import addresses
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.look import THEME, THEME_ICON
 
 PROGRAM = resources.files("racebot")
 """The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
@@ -133,7 +132,7 @@ def groups(view: LedgerView) -> Iterator[Group]:
         addresses.SEARCH,
         addresses.TOUCH_ICON,
     )
-    theme = (THEME, THEME_ICON) if publication.look.accent else ()
+    theme = (templating.THEME,) if publication.look.theme else ()
     others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
     yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
     boards = repr([(board.name, board.address) for board in view.boards])

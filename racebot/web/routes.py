@@ -17,8 +17,7 @@ from racebot.web.pictures.cards import CARDS, icon
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.look import ACCENTS, THEME, THEME_ICON, on_light, theme
-from racebot.web.site.request import ICO, PNG, Content, Document, PageRequest
+from racebot.web.site.request import CSS, ICO, PNG, Content, Document, PageRequest
 
 WEBP = "image/webp"
 NOT_FOUND = "Page not found."
@@ -48,8 +47,9 @@ class Pages:
         """
         if path in templating.ASSETS:
             return Document(templating.asset(path), templating.ASSETS[path])
-        if path in (THEME, THEME_ICON):
-            return _themed(path, self.view.publication.look.accent)
+        if path == templating.THEME:
+            theme = self.view.publication.look.theme
+            return Document(theme, CSS) if theme else None
         if path == addresses.NO_JEKYLL:
             return None if self.served else Document(b"")
         found = route_of(path)
@@ -81,23 +81,14 @@ def _picture(request: PageRequest, picture: str) -> Content:
     return None if content is None else Document(content, WEBP)
 
 
-def _themed(path: str, accent: str) -> Content:
-    """Return a file of the operator's color, None without one."""
-    if not accent:
-        return None
-    if path == THEME:
-        return Document(theme(accent), templating.ASSETS[templating.STYLE])
-    own = templating.asset(templating.ICON)
-    icon_type = templating.ASSETS[templating.ICON]
-    return Document(own.replace(ACCENTS["light"].encode(), on_light(accent).encode()), icon_type)
-
-
 def _favicon(request: PageRequest) -> Content:
-    return Document(icon(32, "ICO", on_light(request.view.publication.look.accent)), ICO)
+    del request
+    return Document(icon(32, "ICO"), ICO)
 
 
 def _touch_icon(request: PageRequest) -> Content:
-    return Document(icon(180, "PNG", on_light(request.view.publication.look.accent)), PNG)
+    del request
+    return Document(icon(180, "PNG"), PNG)
 
 
 def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:

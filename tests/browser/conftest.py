@@ -27,8 +27,7 @@ from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.look import DEFAULT_LOOK, Look
+from racebot.web.site.ledger_view import DEFAULT_LOOK, Look, Publication
 
 ARGUMENTS = [
     "--headless",

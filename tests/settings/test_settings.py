@@ -193,7 +193,6 @@ BAD = {
     "MINIMUM_FINISHES": ["-1", "1.5", "few"],
     "INACTIVE_DAYS": ["-1", "long", "36501"],
     "PAGES_TITLE": ["  ", "x" * 61],
-    "PAGES_ACCENT": ["red", "#fff"],
     "LOG_LEVEL": ["loud", "INFO "],
     "PARAMETERS": ["rates", "{rates: 1}", '{"rates": ', '{"level": NaN}', '{"level": 1e999}'],
     "GOALS": ['["Any Orb"', '["Any Orb", 5]'],

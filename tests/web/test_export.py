@@ -12,7 +12,6 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from builders import NOON, entrant, result
-from jinja2 import DictLoader, Environment
 
 import racebot
 from racebot.chat.commands import Command, CommandNames
@@ -26,7 +25,6 @@ from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module, manifest, processes
 from racebot.web.export import LOCK, Exported, export
-from racebot.web.html import templating
 from racebot.web.processes import MANIFEST
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
@@ -375,16 +373,6 @@ def test_processes_start_early_only_if_every_page_is_rendered(
     assert count(everything=True) == 3
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     assert count(everything=True) is None
-
-
-def test_templates_render_where_their_compiled_form_cannot_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compiled = templating._CompiledTemplates()
-    monkeypatch.setattr(compiled, "directory", str(tmp_path / "missing" / "__pycache__"))
-    environment = Environment(loader=DictLoader({"page": "{{ 1 + 1 }}"}), bytecode_cache=compiled)  # noqa: S701
-    assert environment.get_template("page").render() == "2"
-    assert not (tmp_path / "missing").exists()
 
 
 class Links(HTMLParser):

@@ -1,8 +1,7 @@
-"""Title, accent color, avatars and initials on the pages."""
+"""Title, style sheet, avatars and initials on the pages."""
 
 from __future__ import annotations
 
-import colorsys
 import json
 import re
 from dataclasses import replace
@@ -17,11 +16,10 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.profiles import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
-from racebot.web.html.templating import ICON, STYLE, asset
+from racebot.web.html.templating import ICON, THEME, asset
 from racebot.web.manifest import groups
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.look import BACKGROUNDS, LEAST_CONTRAST, THEME, THEME_ICON, Look, contrast, theme
+from racebot.web.site.ledger_view import LedgerView, Look, theme_beside
 from racebot.web.site.request import Document
 
 from .conftest import Merge
@@ -35,78 +33,18 @@ def body(view: LedgerView, path: str) -> str:
     return document.body.decode()
 
 
-def test_contrast_is_computed_as_wcag_defines_it() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
-def colors(accent: str, name: str) -> tuple[str, str]:
-    """Return a color of the theme, else of the style sheet, in light and dark."""
-    own = re.findall(rf"--{name}: (#\w{{6}})", asset(STYLE).decode())
-    light, dark = re.findall(rf"--{name}: (#\w{{6}})", theme(accent).decode()) or own
-    return light, dark
-
-
-EACH_ACCENT = pytest.mark.parametrize(
-    "accent", ["#ffff00", "#000000", "#ffffff", "#0b7285", "#ff0000", "#b3590e", "#2c4bb8", "#e8590c"]
-)
-
-
-@EACH_ACCENT
-def test_any_accent_color_is_readable_in_light_and_dark(accent: str) -> None:
-    light, dark = colors(accent, "accent")
-    assert contrast(light, BACKGROUNDS["light"]) >= LEAST_CONTRAST
-    assert contrast(dark, BACKGROUNDS["dark"]) >= LEAST_CONTRAST
-
-
-@EACH_ACCENT
-def test_bars_have_the_accent_color_and_stand_out_from_cards(accent: str) -> None:
-    cards = re.findall(r"--card: (#\w{6})", asset(STYLE).decode())
-    for bar, own, card in zip(colors(accent, "bar"), colors(accent, "accent"), cards, strict=True):
-        assert contrast(bar, card) >= 3  # https://www.w3.org/TR/WCAG22/#non-text-contrast
-        assert hue(bar) is None or hue(own) is None or apart(bar, own) < 10
-
-
-@EACH_ACCENT
-def test_lines_of_a_comparison_differ_for_any_accent_color(accent: str) -> None:
-    for one, other in zip(colors(accent, "accent"), colors(accent, "other"), strict=True):
-        assert hue(one) is None or apart(one, other) > 45
-
-
-def hue(color: str) -> float | None:
-    """Return a color's hue in degrees, None for gray."""
-    turn, saturation, _ = colorsys.rgb_to_hsv(*(part / 255 for part in ImageColor.getrgb(color)[:3]))
-    return 360 * turn if saturation > 0.2 else None
-
-
-def apart(one: str, other: str) -> float:
-    first, second = hue(one), hue(other)
-    assert first is not None and second is not None
-    return min(abs(first - second), 360 - abs(first - second))
-
-
-def test_icons_and_badges_have_the_accent_color(merge: Merge) -> None:
-    pages = Pages(merge(look=Look(accent="#0b7285")), served=True)
-    for path in (THEME_ICON, "badges/id-ann/orb/any-orb.svg"):
-        document = pages.document(path, {})
-        assert isinstance(document, Document) and b"#0b7285" in document.body
-    for path in ("favicon.ico", "apple-touch-icon.png"):
-        document = pages.document(path, {})
-        assert isinstance(document, Document)
-        with Image.open(BytesIO(document.body)) as image:
-            assert image.convert("RGB").getpixel((1, 1)) == ImageColor.getrgb("#0b7285")
-    assert THEME_ICON in body(pages.view, "index.html")
-    assert THEME_ICON in {each for group in groups(pages.view) for each in group.paths()}
-
-
-def test_title_footer_and_accent_are_on_each_page(merge: Merge) -> None:
-    view = merge(look=Look("Orb <Ratings>", "#0b7285", "Ask <us> on Discord"))
+def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: Path) -> None:
+    assert theme_beside(tmp_path / "racebot.db") == b""
+    (tmp_path / "theme.css").write_bytes(b":root { --accent: #0b7285; }")
+    theme = theme_beside(tmp_path / "racebot.db")
+    view = merge(look=Look("Orb <Ratings>", "Ask <us> on Discord", theme))
     for path in ("index.html", "leaderboards/orb/any-orb.html", "races/orb/a.html"):
         page = body(view, path)
         assert "Orb &lt;Ratings&gt;" in page
         assert "Ask &lt;us&gt; on Discord" in page
         assert THEME in page
-    assert "--accent" in body(view, THEME)
+    assert body(view, THEME).encode() == theme
+    assert THEME in {each for group in groups(view) for each in group.paths()}
 
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:

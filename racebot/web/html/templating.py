@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
-from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from racebot.standings.queries import BoardTotals
@@ -23,12 +19,13 @@ from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import link
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.look import DEFAULT_LOOK, THEME, THEME_ICON, Look
+from racebot.web.site.ledger_view import DEFAULT_LOOK, Board, Look
 from racebot.web.site.request import Document, PageRequest
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
+THEME = "assets/theme.css"
+"""The operator's style sheet."""
 SCRIPTS = {name: f"assets/{name}.js" for name in ("page", "table", "graph", "compare", "search")}
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 LIVE_STYLE = "assets/live.css"
@@ -211,19 +208,17 @@ def render(
     Args:
         template: file name of the template.
         path: address of the page, from which relative links are made.
-        look: title, accent color and footer.
+        look: title, footer and style sheet.
         root: address of the pages, for a page whose links cannot be relative.
         context: values that the template shows.
     """
     found = _environment().get_template(template)
-    version = f"?v={look.accent.lstrip('#')}"
     href = partial(link, path) if root is None else partial(_absolute, root)
     text = found.render(
         path=path,
         href=href,
         look=look,
-        theme=f"{href(THEME)}{version}" if look.accent else None,
-        icon=f"{href(THEME_ICON)}{version}" if look.accent else _asset_link(href, ICON),
+        theme=f"{href(THEME)}?v={_fingerprint(look.theme)}" if look.theme else None,
         asset=partial(_asset_link, href),
         scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},
@@ -237,10 +232,9 @@ def asset(path: str) -> bytes:
     return resources.files("racebot.web.html").joinpath(path).read_bytes()
 
 
-@cache
-def fingerprint(path: str) -> str:
-    """Return a hash of an asset, which links contain so that browsers reload a changed asset."""
-    return hashlib.sha256(asset(path)).hexdigest()[:10]
+def _fingerprint(content: bytes) -> str:
+    """Return a hash, which links contain so that browsers reload a changed asset."""
+    return hashlib.sha256(content).hexdigest()[:10]
 
 
 def _absolute(root: str, target: str) -> str:
@@ -248,28 +242,13 @@ def _absolute(root: str, target: str) -> str:
 
 
 def _asset_link(href: Any, path: str) -> str:
-    return f"{href(path)}?v={fingerprint(path)}"
-
-
-class _CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates, kept beside the templates like Python's own bytecode: compiling takes 0.1 s."""
-
-    def __init__(self) -> None:
-        super().__init__(str(resources.files("racebot.web.html") / "templates" / "__pycache__"))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write a compiled template, if the folder can be written."""
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):
-                Path(self.directory).mkdir(exist_ok=True)
-                super().dump_bytecode(bucket)
+    return f"{href(path)}?v={_fingerprint(asset(path))}"
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("racebot.web.html"),
-        bytecode_cache=_CompiledTemplates(),
         autoescape=True,
         undefined=StrictUndefined,
         auto_reload=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import re
@@ -33,8 +32,7 @@ from racebot.web.http.protocol import ImpatientProtocol
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, route_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.look import Look
+from racebot.web.site.ledger_view import Look, Publication
 from racebot.web.site.request import HTML, Streamed
 
 log = logging.getLogger(__name__)
@@ -242,19 +240,12 @@ def serve(
     server: uvicorn.Server | None = None
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(configuration(app, host=host, port=port))
-    collect_less()
     with socket.create_server(
         (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
     ) as bound:
         where = f"[{host}]" if ":" in host else host
         opened(f"http://{where}:{bound.getsockname()[1]}/")
         server.run(sockets=[bound])
-
-
-def collect_less() -> None:
-    """Make Python collect garbage less often, and leave out all objects that exist now."""
-    gc.freeze()  # A full collection would visit every object of the loaded modules, for 50 ms.
-    gc.set_threshold(50_000)  # By default, a page with thousands of rows starts dozens of collections.
 
 
 def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> Response:
@@ -299,7 +290,8 @@ def prefers_html(accept: str) -> bool:
 
 def _cache_control(path: str, query: Mapping[str, str]) -> str:
     """Return how long browsers and proxies may keep the content at an address without asking again."""
-    if (path in templating.ASSETS and "v" in query) or addresses.PICTURE.match(path) is not None:
+    is_asset = path in templating.ASSETS or path == templating.THEME
+    if (is_asset and "v" in query) or addresses.PICTURE.match(path) is not None:
         return "public, max-age=31536000, immutable"
     if path.startswith(CARDS):
         return f"public, max-age={CARD_MAX_AGE}"

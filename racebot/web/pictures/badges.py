@@ -10,12 +10,12 @@ from xml.etree import ElementTree as ET
 from racebot.text.format import integer
 from racebot.text.safe import isolated
 from racebot.web.pictures import fonts
+from racebot.web.pictures.cards import ACCENT
 from racebot.web.pictures.fonts import Style
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.look import ACCENTS, on_light
 from racebot.web.site.request import SVG, Content, Document, PageRequest
 
 LONGEST_NAME = 30
@@ -34,7 +34,7 @@ def badge(request: PageRequest, board: Board, player: str) -> Content:
         return None
     name = shown_name(standing.name, LONGEST_NAME)
     points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
-    return Document(badge_svg(name, points, on_light(request.view.publication.look.accent)), SVG)
+    return Document(badge_svg(name, points), SVG)
 
 
 def latest_badge(request: PageRequest, player: str) -> Content:
@@ -43,7 +43,7 @@ def latest_badge(request: PageRequest, player: str) -> Content:
     return badge(request, standings[0][0], player) if standings else None
 
 
-def badge_svg(label: str, value: str, color: str = ACCENTS["light"]) -> bytes:
+def badge_svg(label: str, value: str, color: str = ACCENT) -> bytes:
     """Draw a badge with two texts side by side, the second on a background of this color.
 
     A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may

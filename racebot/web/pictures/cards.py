@@ -19,11 +19,11 @@ from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.formats import day, ordinal, percent, timer
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.look import ACCENTS, on_light
 from racebot.web.site.request import PNG, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64
+ACCENT = "#2c4bb8"
 INK, SOFT, LINE, PAPER, CARD = "#1a1e24", "#5a626c", "#e5e1d8", "#faf9f6", "#ffffff"
 GAIN, LOSS = "#0d6b3a", "#a8271e"
 MEDALS = {1: "#f3c443", 2: "#ccd3da", 3: "#dfa578"}
@@ -52,7 +52,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = request.view.history(board, player)
-    canvas = _canvas(request)
+    canvas = Canvas()
     face = request.view.face(player, standing.name)
     picture = (
         request.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
@@ -63,7 +63,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     if standing.place is not None:
         about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
     canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
-    right = canvas.text(MARGIN, 328, integer(standing.points), Style(128, 800), canvas.accent)
+    right = canvas.text(MARGIN, 328, integer(standing.points), Style(128, 800), ACCENT)
     if history:
         change = history[-1].change
         canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
@@ -93,14 +93,14 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
         return None
     one, two = found.people
     comparison = found.comparison
-    canvas = _canvas(request)
+    canvas = Canvas()
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
     canvas.text_to(RIGHT, 136, fonts.shortened(name(two.name, other), _FACING, half), _FACING)
     canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
     canvas.text_to(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT)
     score = f"{comparison.ahead} – {comparison.behind}"
-    canvas.text((WIDTH - fonts.width(score, _SCORE)) / 2, 340, score, _SCORE, canvas.accent)
+    canvas.text((WIDTH - fonts.width(score, _SCORE)) / 2, 340, score, _SCORE, ACCENT)
     about = f"{counted(len(comparison.meetings), 'race')} together on {name(found.board.name)}"
     about = fonts.shortened(about, _SMALL, RIGHT - MARGIN)
     canvas.text((WIDTH - fonts.width(about, _SMALL)) / 2, 396, about, _SMALL, SOFT)
@@ -109,7 +109,7 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     canvas.text(end + 14, 486, "to be ahead next time", _SMALL, SOFT)
     canvas.text_to(RIGHT, 486, percent(1 - chance), _ROW)
     canvas.panel((MARGIN, 504, RIGHT, 524), LINE, radius=10)
-    canvas.panel((MARGIN, 504, MARGIN + max(20, chance * (RIGHT - MARGIN)), 524), canvas.accent, radius=10)
+    canvas.panel((MARGIN, 504, MARGIN + max(20, chance * (RIGHT - MARGIN)), 524), ACCENT, radius=10)
     return _card(request, canvas)
 
 
@@ -119,7 +119,7 @@ def race_card(request: PageRequest, race: str) -> Content:
     if report is None:
         return None
     part = report.leaderboards[0]
-    canvas = _canvas(request)
+    canvas = Canvas()
     canvas.title(126, name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
@@ -133,7 +133,7 @@ def race_card(request: PageRequest, race: str) -> Content:
 def board_card(request: PageRequest, board: Board) -> Content:
     """Draw the best players of a leaderboard."""
     report = request.view.report(board)
-    canvas = _canvas(request)
+    canvas = Canvas()
     canvas.title(126, name(board.name))
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
@@ -150,7 +150,7 @@ def front_card(request: PageRequest) -> Content:
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if len(boards) == 1:
         return board_card(request, boards[0])
-    canvas = _canvas(request)
+    canvas = Canvas()
     canvas.title(126, "Leaderboards")
     if not boards:
         canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
@@ -198,10 +198,6 @@ def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
     canvas.rule(y + 17)
 
 
-def _canvas(request: PageRequest) -> Canvas:
-    return Canvas(on_light(request.view.publication.look.accent))
-
-
 def _card(request: PageRequest, canvas: Canvas) -> Document:
     canvas.footer(name(request.view.publication.look.title), request.view.publication.url.partition("://")[2])
     return Document(canvas.png(), PNG)
@@ -218,14 +214,9 @@ def tone(change: int) -> str:
 
 
 class Canvas:
-    """A card to draw on.
+    """A card to draw on."""
 
-    Args:
-        accent: the color of links and graphs, such as #0b7285.
-    """
-
-    def __init__(self, accent: str = ACCENTS["light"]) -> None:
-        self.accent = accent
+    def __init__(self) -> None:
         self._image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
         self._draw = ImageDraw.Draw(self._image)
         for row in range(2):
@@ -271,7 +262,7 @@ class Canvas:
 
     def sign(self, x: float, y: float, side: int) -> None:
         """Draw the chequered sign of the pages."""
-        self.panel((x, y, x + side, y + side), self.accent, radius=side // 5)
+        self.panel((x, y, x + side, y + side), ACCENT, radius=side // 5)
         square = side / 6.4
         _chequer(self._draw, x + 1.2 * square, y + 1.2 * square, square)
 
@@ -323,12 +314,12 @@ class Canvas:
         ]
         area = self._mask(box)
         ImageDraw.Draw(area).polygon([(inset, mask.height), *points, (inset + across, mask.height)], 24)
-        self._paste(area, box, self.accent)
+        self._paste(area, box, ACCENT)
         pen = ImageDraw.Draw(mask)
         pen.line(points, 255, 4 * _SMOOTH, joint="curve")
-        self._paste(mask, box, self.accent)
+        self._paste(mask, box, ACCENT)
         for x, y in {points[values.index(high)], points[-1]}:
-            self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 8), self.accent, 8)
+            self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 8), ACCENT, 8)
             self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 4), CARD, 4)
 
     def png(self) -> bytes:
@@ -348,12 +339,12 @@ class Canvas:
         self._image.paste(color, (round(box[0]), round(box[1])), smooth)
 
 
-def icon(side: int, file_type: str, accent: str) -> bytes:
+def icon(side: int, file_type: str) -> bytes:
     """Draw the sign of the pages as a square of `side` pixels, for phones and programs that take no SVG.
 
     Phones round the corners themselves.
     """
-    image = Image.new("RGB", (side, side), accent)
+    image = Image.new("RGB", (side, side), ACCENT)
     square = -(-side * 9 // 64)
     edge = side // 2 - 2 * square
     _chequer(ImageDraw.Draw(image), edge, edge, square)

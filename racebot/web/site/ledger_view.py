@@ -30,7 +30,6 @@ from racebot.standings.queries import (
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
-from racebot.web.site.look import DEFAULT_LOOK, Look
 
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
@@ -40,6 +39,30 @@ _REMEMBERED_FACES = 5000
 """Most faces of players to cache."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The operator's choices for how the pages look.
+
+    Attributes:
+        title: name of the pages, shown at the top of each.
+        footer: text at the bottom of each page.
+        theme: a style sheet that every page loads after its own.
+    """
+
+    title: str = "Race ratings"
+    footer: str = ""
+    theme: bytes = b""
+
+
+DEFAULT_LOOK = Look()
+
+
+def theme_beside(database: Path) -> bytes:
+    """Return the operator's style sheet, `theme.css` beside the database, or an empty one."""
+    path = database.parent / "theme.css"
+    return path.read_bytes() if path.is_file() else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +77,7 @@ class Publication:
         embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
             policy; `'none'` forbids it.
         export_cards: True if an export has cards of every player and race.
-        look: title, accent color and footer.
+        look: title, footer and style sheet.
         pictures: folder with the pictures that the bot fetched, if any.
         commands: the names of the bot's chat commands, or None if it answers none.
     """
